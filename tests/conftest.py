@@ -1,0 +1,40 @@
+"""What several test files need: torch in the state of a fresh process, and how hard hypothesis tries."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import warnings
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# `HYPOTHESIS_PROFILE=long pytest tests/test_fuzz.py` tries a hundred times harder.
+_COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("default", max_examples=100, derandomize=True, **_COMMON)  # type: ignore[arg-type]
+settings.register_profile("long", max_examples=10_000, **_COMMON)  # type: ignore[arg-type]
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def torch_as_new() -> Iterator[None]:
+    """Seeds, grad mode, default dtype and warnings as in a fresh process, whatever the test does to them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        random.seed(0)
+        collecting, dtype = gc.isenabled(), torch.get_default_dtype()
+        try:
+            with torch.enable_grad():
+                yield
+        finally:
+            torch.set_default_dtype(dtype)
+            gc.enable() if collecting else gc.disable()

@@ -1,0 +1,82 @@
+"""The doors through which the tests ask ctxlint: text in, findings or mended text out."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ctxlint.configuration import read_configuration
+from ctxlint.files.source import Source
+from ctxlint.pipeline import check_source, lint_source
+from ctxlint.result import INTERNAL_ERROR
+from ctxlint.settings import Selection, Settings
+from tests.fixture_reader import Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.diagnostic import Diagnostic
+
+
+_EVERYTHING = Settings(select=("ALL",))
+
+
+def settings_from(options: str) -> Settings:
+    """The settings that a configuration file with these lines of TOML gives."""
+    if not options:
+        return Settings()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "ctxlint.toml"
+        file.write_text(options, encoding="utf-8")
+        return read_configuration(file)
+
+
+def with_rule(settings: Settings, code: str) -> Settings:
+    """``settings`` with one more rule on."""
+    return replace(settings, command_line=Selection(extend_select=(code,)))
+
+
+def only_rule(settings: Settings, code: str) -> Settings:
+    """``settings`` with one rule on and all others off."""
+    return replace(settings, command_line=Selection(select=(code,)))
+
+
+def lint(text: str, path: str = "example.py", settings: Settings | None = None) -> list[Diagnostic]:
+    """The findings in ``text``, by the rules that are on by default unless ``settings`` say otherwise.
+
+    Raises AssertionError for an internal error of ctxlint, which is never what a test wants.
+    """
+    diagnostics = lint_source(Source(path, text), settings or Settings())
+    failures = [each.message for each in diagnostics if each.code == INTERNAL_ERROR]
+    assert not failures, failures
+    return diagnostics
+
+
+def mend(text: str, path: str, settings: Settings, *, unsafe: bool) -> str:
+    """``text`` after ``--fix``, or after ``--fix --unsafe-fixes``."""
+    from ctxlint.fixes import apply
+
+    settings = replace(settings, fix=True, unsafe_fixes=unsafe)
+    result = apply.mend(
+        check_source(Source(path, text), settings), settings, lambda source: check_source(source, settings)
+    )
+    assert not result.failed, listing(result.diagnostics)
+    assert result.source is not None
+    return result.source.text
+
+
+def found_marks(diagnostics: Iterable[Diagnostic]) -> tuple[Mark, ...]:
+    """Where the findings start, in the form in which fixtures demand it."""
+    return tuple(sorted(Mark(each.span.start.line, each.code) for each in diagnostics))
+
+
+def listing(diagnostics: Iterable[Diagnostic]) -> str:
+    """The findings, one a line, for the message of a failed test."""
+    return "\n".join(f"{each.span.start.line}: {each.code} {each.message}" for each in diagnostics) or "no findings"
+
+
+def lint_everything(text: str) -> list[Diagnostic]:
+    """The findings of all rules."""
+    return lint(text, settings=_EVERYTHING)

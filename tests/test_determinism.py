@@ -1,0 +1,56 @@
+"""The same files give the same bytes, whatever the hash seed, and in whatever order they are named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fixture_reader import PROGRAMS, rule_fixtures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all programs and all cases of all fixtures as files."""
+    root = tmp_path_factory.mktemp("tree")
+    for path in PROGRAMS.rglob("*.py"):
+        target = root / path.relative_to(PROGRAMS)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    for fixture in rule_fixtures():
+        folder = root / fixture.path.stem
+        folder.mkdir()
+        for case in fixture.cases:
+            (folder / f"line_{case.place.line}{case.suffix}").write_text(case.marked.text, encoding="utf-8")
+    return root
+
+
+def _run(tree: Path, output_format: str, paths: list[str], seed: str) -> bytes:
+    done = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "--isolated", "--select", "ALL", "--output-format", output_format, *paths],
+        cwd=tree,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b""), done.stderr.decode()
+    return done.stdout
+
+
+@pytest.mark.parametrize("output_format", ["concise", "full", "json"])
+def test_two_runs_give_the_same_bytes(tree: Path, output_format: str) -> None:
+    first = _run(tree, output_format, ["."], "0")
+    assert first.count(b"CTX") > 100
+    assert _run(tree, output_format, ["."], "42") == first
+
+
+def test_the_order_of_arguments_does_not_matter(tree: Path) -> None:
+    folders = sorted(entry.name for entry in tree.iterdir())
+    first = _run(tree, "json", folders, "1")
+    assert _run(tree, "json", [*folders[::-1], folders[0]], "2") == first

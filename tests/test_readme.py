@@ -1,0 +1,91 @@
+"""The README keeps its word: its commands are there as promised, its sessions are real, its table is complete.
+
+``python -m tests.test_readme`` writes the table of rules, and what its sessions print, into the README.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from ctxlint.rules import all_rules
+from ctxlint.rules.base import FixAvailability
+from ctxlint.settings import Settings
+from tests.console import replay, run_ctxlint
+from tests.fixture_reader import ROOT, fenced_blocks
+from tests.linting import settings_from
+
+README = ROOT / "README.md"
+SETUP = "python3 -m venv .venv && . .venv/bin/activate && "
+_TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
+
+
+def rules_table() -> str:
+    """The table of all rules, as Markdown."""
+    mends = {FixAvailability.ALWAYS: "yes", FixAvailability.SOMETIMES: "sometimes", FixAvailability.NEVER: ""}
+    rows = ["| code | name | default | fix | what it finds |", "|---|---|---|---|---|"]
+    for rule in all_rules():
+        page = (type(rule).__doc__ or "").split("## What it does\n", 1)[1]
+        first = re.split(r"(?<=[.:])\s", page.strip(), maxsplit=1)[0]
+        summary = " ".join(first.rstrip(".:").split()).replace("|", "\\|")
+        default = "on" if rule.default else "off"
+        rows.append(f"| {rule.code} | {rule.name} | {default} | {mends[rule.fix]} | {summary} |")
+    return "\n".join(rows) + "\n"
+
+
+def _blocks(text: str, language: str) -> list[str]:
+    return [block.text for block in fenced_blocks(text) if block.language == language]
+
+
+def _replayed(document: str, session: str, folder: Path) -> str:
+    """A console block as it really looks, in a folder with the files that the document shows."""
+    for text in _blocks(document, "py"):
+        named = re.match(r"# (\w+\.py)\n", text)
+        if named:
+            (folder / named[1]).write_text(text, encoding="utf-8")
+    return replay(session, folder)
+
+
+def test_the_two_commands_are_as_promised() -> None:
+    commands = _blocks(README.read_text(encoding="utf-8"), "sh")
+    assert commands[0] == f"{SETUP}pip install . && ctxlint --exit-zero fixtures/programs\n"
+    assert commands[1] == f'{SETUP}pip install -e ".[test]" && pytest\n'
+
+
+def test_the_first_command_finds_something_and_succeeds() -> None:
+    code, output = run_ctxlint(["--exit-zero", "fixtures/programs"], ROOT)
+    assert code == 0
+    assert "fixtures/programs/broken/sort.py:20:" in output
+    assert "fixtures/programs/clean" not in output
+
+
+def test_sessions_print_what_they_show(tmp_path: Path) -> None:
+    document = README.read_text(encoding="utf-8")
+    sessions = _blocks(document, "console")
+    assert sessions
+    for session in sessions:
+        assert _replayed(document, session, tmp_path) == session
+
+
+def test_the_table_names_every_rule() -> None:
+    found = _TABLE.search(README.read_text(encoding="utf-8"))
+    assert found
+    assert found[0] == rules_table(), "`python -m tests.test_readme` writes the table anew"
+
+
+def test_the_configuration_is_valid() -> None:
+    blocks = _blocks(README.read_text(encoding="utf-8"), "toml")
+    ours = [text.replace("[tool.ctxlint]\n", "") for text in blocks if "[tool.ctxlint]" in text]
+    assert ours
+    for text in ours:
+        assert settings_from(text) != Settings()
+
+
+if __name__ == "__main__":
+    document = README.read_text(encoding="utf-8")
+    document = _TABLE.sub(lambda _: rules_table(), document)
+    for each in _blocks(document, "console"):
+        with tempfile.TemporaryDirectory() as scratch:
+            document = document.replace(each, _replayed(document, each, Path(scratch)))
+    README.write_text(document, encoding="utf-8")

@@ -1,0 +1,179 @@
+"""The one runner for all rule fixtures; what their blocks mean is described in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ctxlint.rules import all_rules
+from ctxlint.rules.base import FixAvailability
+from tests.console import replay
+from tests.fixture_reader import RULE_FIXTURES, Block, Fixture, fenced_blocks, rule_fixtures
+from tests.linting import found_marks, lint, listing, mend, only_rule, settings_from, with_rule
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from pathlib import Path
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.rules.base import Rule
+    from tests.fixture_reader import Case, FixedCase, Proof, Session
+
+FIXTURES = rule_fixtures()
+RULES = {rule.code: rule for rule in all_rules()}
+HEADINGS = (
+    "What it does",
+    "Why is this bad?",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "Known limits",
+    "References",
+)
+
+
+def _place(item: Case | FixedCase | Proof | Session) -> str:
+    return str(item.place)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The blocks
+
+
+def _findings(case: Case, text: str) -> list[Diagnostic]:
+    """What the default rules and the fixture's own rule find; just the latter where the block asks for no more."""
+    choose = only_rule if case.only else with_rule
+    return lint(text, case.path, choose(settings_from(case.options), case.code))
+
+
+@pytest.mark.parametrize("case", [case for fixture in FIXTURES for case in fixture.cases], ids=_place)
+def test_case(case: Case) -> None:
+    """Findings start exactly where the block marks them."""
+    diagnostics = _findings(case, case.marked.text)
+    assert found_marks(diagnostics) == case.marked.marks, listing(diagnostics)
+    for message in case.marked.messages:
+        assert any(message in each.message for each in diagnostics), f"{message!r} is not in\n{listing(diagnostics)}"
+
+
+@pytest.mark.parametrize("fixed", [fixed for fixture in FIXTURES for fixed in fixture.fixed], ids=_place)
+def test_fix(fixed: FixedCase) -> None:
+    """The fix gives the block's text, once and for all, and trades no finding for another."""
+    case = fixed.case
+    settings = only_rule(settings_from(case.options), case.code)
+    mended = mend(case.marked.text, case.path, settings, unsafe=not fixed.safe)
+    assert mended == fixed.text
+    assert mend(mended, case.path, settings, unsafe=not fixed.safe) == mended
+    assert lint(mended, case.path, settings) == [] or fixed.safe
+    before, after = (_count_by_code(_findings(case, text)) for text in (case.marked.text, mended))
+    assert not after - before, "the fix brings new findings"
+
+
+def _count_by_code(diagnostics: list[Diagnostic]) -> Counter[str]:
+    from collections import Counter
+
+    return Counter(each.code for each in diagnostics)
+
+
+@pytest.mark.parametrize("session", [session for fixture in FIXTURES for session in fixture.sessions], ids=_place)
+def test_session(session: Session, tmp_path: Path) -> None:
+    """The commands of a console block print what the block says."""
+    assert replay(session.text, tmp_path) == session.text
+
+
+if sys.version_info >= (3, 10):  # the release of torch that the tests are pinned to wants it
+
+    @pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)
+    @pytest.mark.usefixtures("torch_as_new")
+    def test_proof(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What the fixture claims about torch is so, on the torch that is installed."""
+        module = types.ModuleType("proof")
+        monkeypatch.setitem(sys.modules, "proof", module)
+        module.__dict__.update(source=proof.source, fixed=proof.fixed)
+        # Empty lines in front, so that a traceback names the fixture's own lines.
+        text = "\n" * proof.place.line + proof.text
+        exec(compile(text, str(proof.place.fixture), "exec", dont_inherit=True), module.__dict__)
+
+
+@pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)
+def test_a_proof_asserts_something(proof: Proof) -> None:
+    def proves(node: ast.AST) -> bool:
+        return isinstance(node, (ast.Assert, ast.Raise)) or (isinstance(node, ast.Attribute) and node.attr == "raises")
+
+    assert any(proves(node) for node in ast.walk(ast.parse(proof.text)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A rule and its fixture belong together
+
+
+def test_each_rule_has_its_fixture_and_each_fixture_its_rule() -> None:
+    wanted = {f"{rule.code}-{rule.name}.md" for rule in RULES.values()}
+    assert {path.name for path in RULE_FIXTURES.iterdir()} == wanted
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.path.stem)
+def test_a_fixture_demands_findings_and_silence(fixture: Fixture) -> None:
+    assert fixture.expectations > 0, "no block demands a finding of this rule"
+    if fixture.cases:
+        assert any(not case.marked.marks for case in fixture.cases), "no block says what is legal"
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.path.stem)
+def test_a_claim_about_torch_is_proved(fixture: Fixture) -> None:
+    rule = RULES[fixture.code]
+    if rule.default and "CTX101" <= rule.code <= "CTX899":
+        assert fixture.proofs, "a rule that is on by default shows on torch why"
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.path.stem)
+def test_a_rule_that_mends_shows_how(fixture: Fixture) -> None:
+    assert bool(fixture.fixed) == (RULES[fixture.code].fix is not FixAvailability.NEVER)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A rule's page
+
+
+def _page(rule: Rule[Any]) -> str:
+    return inspect.cleandoc(type(rule).__doc__ or "")
+
+
+def _section(page: str, heading: str) -> str:
+    """The text under ``## heading``."""
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"the page has no heading `## {heading}`"
+    return found[1]
+
+
+def _python(section: str) -> list[Block]:
+    return [block for block in fenced_blocks(section) if block.language in ("py", "python")]
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_a_page_has_all_headings(rule: Rule[Any]) -> None:
+    page = _page(rule)
+    assert tuple(re.findall(r"^## (.*)$", page, re.MULTILINE)) == HEADINGS
+    for heading in HEADINGS:
+        assert _section(page, heading).strip(), f"nothing stands under `{heading}`"
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_a_page_shows_what_triggers_the_rule_and_what_does_not(rule: Rule[Any]) -> None:
+    page = _page(rule)
+    bad, good = _python(_section(page, "Example")), _python(_section(page, "Use instead"))
+    if rule.code == "CTX902":  # is about a file that cannot be read, which no code shows; its fixture has a session
+        return
+    assert bad, "Example holds no block of Python"
+    assert good, "Use instead holds no block of Python"
+    for block in bad:
+        diagnostics = lint(block.text, settings=only_rule(settings_from(""), rule.code))
+        assert {each.code for each in diagnostics} == {rule.code}, f"not found in:\n{block.text}"
+    for block in good:
+        diagnostics = lint(block.text, settings=with_rule(settings_from(""), rule.code))
+        assert diagnostics == [], listing(diagnostics)
