@@ -1,0 +1,49 @@
+"""The record that every report, editor and test reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Optional
+
+from ctxlint.files.source import Span
+from ctxlint.fixes.edit import Fix
+
+
+class Severity(Enum):
+    """How loud a report should be about a finding."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Related:
+    """A second place that explains a finding, for example where the tensor was saved."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding in one file, ready to be reported. Sorts by place, then code."""
+
+    path: str
+    span: Span
+    code: str
+    name: str
+    message: str
+    severity: Severity = Severity.ERROR
+    fix: Optional[Fix] = None
+    related: tuple[Related, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """The page of the rule."""
+        return f"https://github.com/ctxlint/ctxlint/blob/main/docs/rules/{self.name}.md"
+
+    @property
+    def sort_key(self) -> tuple[str, Span, str, str]:
+        """Path, place, code, message: the one order that reports come in."""
+        return (self.path, self.span, self.code, self.message)

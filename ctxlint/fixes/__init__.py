@@ -1,0 +1,1 @@
+"""Mending: edits on the original text, how safe they are, and the loop that applies them."""

@@ -1,0 +1,193 @@
+"""The calls of the Functions of a file, in that file."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.files.source import Position, Source, Span
+from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
+from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
+from ctxlint.model.tables import TORCH_SINGLE
+
+if TYPE_CHECKING:
+    from ctxlint.model.index import CallRecord, FileIndex
+
+
+class CallSites:
+    """Finds the calls on Functions; columns are worked out from the source, since ``ast`` counts bytes."""
+
+    def __init__(self, source: Source, index: FileIndex) -> None:
+        self.source = source
+        self.index = index
+        self.functions = frozenset(name for name in index.classes if index.is_function(name))
+
+    def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
+        """The calls in source order; by class, the protocol methods called by hand; and the classes patched."""
+        calls: list[ApplyCall] = []
+        by_hand: dict[str, set[str]] = {}
+        patched: set[str] = set()
+        for record in self.index.calls:
+            self.by_hand(record, by_hand)
+            self.patches(record, patched)
+            call = self.call(record)
+            if call is not None:
+                calls.append(call)
+        for owner, attribute in self.index.patches:
+            if attribute in PROTOCOL or attribute == "apply":
+                patched.update(name for name in self.functions if name == owner or name.endswith("." + owner))
+        return sorted(calls, key=lambda call: call.span), by_hand, patched
+
+    def patches(self, record: CallRecord, patched: set[str]) -> None:
+        """``setattr(Fn, ...)``."""
+        func = record.node.func
+        if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
+            owner = self.class_of(record.node.args[0], record.scope)
+            if owner is not None:
+                patched.add(owner)
+
+    def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
+        """``Fn.backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
+        func = record.node.func
+        if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
+            return
+        owner = self.class_of(func.value, record.scope)
+        if owner is not None:
+            found.setdefault(owner, set()).add(func.attr)
+            return
+        enclosing = _enclosing_class(record.scope)
+        if enclosing is None:
+            return
+        value = func.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
+            for ancestor in self.index.ancestry(enclosing)[1:]:
+                found.setdefault(ancestor, set()).add(func.attr)
+        elif isinstance(value, ast.Name) and value.id in ("cls", "self"):
+            found.setdefault(enclosing, set()).add(func.attr)
+
+    def class_of(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function class that an expression certainly is."""
+        path = dotted_name(node)
+        name = self.index.class_of(path, scope) if path is not None else None
+        return name if name in self.functions else None
+
+    def call(self, record: CallRecord) -> ApplyCall | None:
+        node, func = record.node, record.node.func
+        if isinstance(func, ast.Attribute):
+            owner = self.class_of(func.value, record.scope)
+            if owner is not None and func.attr == "apply":
+                return self.build(record, owner, "apply", func.value)
+            if owner is not None and func.attr in PROTOCOL:
+                return self.build(record, owner, "direct", func.value, method=func.attr)
+            if isinstance(func.value, ast.Call) and func.attr == "apply":
+                made = self.class_of(func.value.func, record.scope)
+                return self.build(record, made, "construct-apply", func.value) if made is not None else None
+        elif isinstance(func, ast.Call):
+            made = self.class_of(func.func, record.scope)
+            return self.build(record, made, "construct-call", func) if made is not None else None
+        owner = self.class_of(func, record.scope)
+        if owner is not None:
+            return self.build(record, owner, "construct", func)
+        path = dotted_name(func)
+        if path is None:
+            return None
+        owner = self.aliased(path, record.scope)
+        return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
+
+    def aliased(self, path: str, scope: Scope) -> str | None:
+        """The class whose ``apply`` a name was bound to; the last binding wins, and nothing conditional counts."""
+        found = resolutions(path, scope)
+        if len(found) != 1 or found[0] is None or not found[0].startswith(LOCAL):
+            return None
+        owner, _, attribute = found[0][len(LOCAL) :].rpartition(".")
+        return owner if attribute == "apply" and owner in self.functions else None
+
+    def build(
+        self,
+        record: CallRecord,
+        owner: str,
+        how: str,
+        callee: ast.expr,
+        method: str | None = None,
+        alias: str | None = None,
+    ) -> ApplyCall:
+        node = record.node
+        plain: list[ArgumentKind] = []
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                break
+            plain.append(self.kind(argument, record.scope))
+        return ApplyCall(
+            function=owner,
+            how=how,
+            span=self.span(node),
+            positional=sum(not isinstance(argument, ast.Starred) for argument in node.args),
+            starred=starred,
+            keywords=tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None),
+            double_starred=any(keyword.arg is None for keyword in node.keywords),
+            arguments=tuple(plain),
+            method=method,
+            inside=record.scope.qualname,
+            inside_function_class=self.inside_function(record.scope),
+            alias=alias,
+            callee_span=self.span(callee),
+        )
+
+    def inside_function(self, scope: Scope | None) -> bool:
+        while scope is not None:
+            if scope.kind == "class" and scope.qualname in self.functions:
+                return True
+            scope = scope.parent
+        return False
+
+    def kind(self, node: ast.expr, scope: Scope) -> ArgumentKind:
+        """What an argument certainly is."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            node = node.operand
+        if isinstance(node, ast.Constant):
+            return _CONSTANTS.get(type(node.value), ArgumentKind.OTHER)
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
+            return ArgumentKind.CONTAINER
+        if isinstance(node, ast.Call):
+            path = dotted_name(node.func)
+            found = resolutions(path, scope) if path is not None else []
+            if len(found) == 1 and found[0] is not None and found[0].startswith("torch."):
+                space, _, name = found[0].rpartition(".")
+                if space == "torch" and name in TORCH_SINGLE:
+                    return ArgumentKind.TENSOR
+        return ArgumentKind.OTHER
+
+    def span(self, node: ast.expr) -> Span:
+        """Where an expression stands."""
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return Span(
+            Position(node.lineno, self.column(node.lineno, node.col_offset)),
+            Position(end_line, self.column(end_line, end_column)),
+        )
+
+    def column(self, line: int, bytes_before: int) -> int:
+        text = self.source.line(line)
+        if text.isascii():
+            return bytes_before + 1
+        return len(text.encode("utf-8", "surrogatepass")[:bytes_before].decode("utf-8", "replace")) + 1
+
+
+def _enclosing_class(scope: Scope | None) -> str | None:
+    while scope is not None:
+        if scope.kind == "class":
+            return scope.qualname
+        scope = scope.parent
+    return None
+
+
+_CONSTANTS: dict[type, ArgumentKind] = {
+    int: ArgumentKind.NUMBER,
+    float: ArgumentKind.NUMBER,
+    complex: ArgumentKind.NUMBER,
+    bool: ArgumentKind.BOOL,
+    str: ArgumentKind.STRING,
+    bytes: ArgumentKind.STRING,
+    type(None): ArgumentKind.NONE,
+}

@@ -1,0 +1,824 @@
+"""What an expression evaluates to. Calls are in ``calls.py``, statements and paths in ``interpreter.py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.functions import (
+    Asks,
+    ContextRead,
+    Escape,
+    Guard,
+    NeedsInputGradRead,
+    Question,
+    SavedRead,
+    TupleUsedAsTensor,
+    UnboundContext,
+)
+from ctxlint.model.scopes import LOCAL, Scope, resolutions
+from ctxlint.model.state import Recorder, merge
+from ctxlint.model.values import (
+    CONTEXT,
+    NONE,
+    UNBOUND,
+    UNKNOWN,
+    Alias,
+    Choice,
+    Constant,
+    Context,
+    ContextAttribute,
+    Fresh,
+    Imported,
+    InputsTuple,
+    Item,
+    Kind,
+    Mapping,
+    NeedsInputGrad,
+    Opaque,
+    Parameter,
+    SavedTensor,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    Single,
+    Slot,
+    TensorTuple,
+    Tri,
+    Value,
+    Variadic,
+    View,
+    constant,
+    is_container,
+    is_none,
+    is_tensor,
+    join,
+    kind_of,
+    without,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as SequenceOf
+
+_CODE = cst.Module([])
+
+SAVED_NAMES = ("saved_tensors", "saved_variables", "saved_for_forward")
+
+
+def code_of(node: cst.CSTNode) -> str:
+    """The source text of a node."""
+    return _CODE.code_for_node(node)
+
+
+def dotted(node: cst.BaseExpression) -> str | None:
+    """``a.b.c`` of an attribute chain; None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+class Expressions(Recorder):
+    """Evaluates expressions in the current state."""
+
+    def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
+        super().__init__()
+        self.scope = scope
+        """The scope in which the method's free names are looked up."""
+        self.local_names = method_names
+        """Every name that the method binds anywhere: such a name is never a global."""
+
+    # Entry
+
+    def evaluate(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression; records what happens on the way."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            return self.walk_children(node)
+        return handler(self, node)
+
+    def walk_children(self, node: cst.CSTNode) -> Value:
+        """Evaluate what is inside an expression of a kind that nothing is known about."""
+        for child in node.children:
+            if isinstance(child, cst.BaseExpression):
+                self.evaluate(child)
+            elif not isinstance(child, (cst.BaseParenthesizableWhitespace, cst.LeftParen, cst.RightParen)):
+                self.walk_children(child)
+        return Opaque(node)
+
+    def use(self, node: cst.BaseExpression) -> Value:
+        """Evaluate an operand: a place where a tensor, a number or the like is needed."""
+        value = self.evaluate(node)
+        if isinstance(value, Context):
+            self.record(Escape, node, how="stored")
+        return value
+
+    # Names
+
+    def name(self, node: cst.Name) -> Value:
+        name = node.value
+        self.names_read.add(name)
+        value = self.state.names.get(name)
+        if value is not None:
+            return without(value, UNBOUND) if value is not UNBOUND else Opaque(node)
+        if name in self.local_names:
+            return Opaque(node)
+        return self.global_name(name, node)
+
+    def global_name(self, name: str, node: cst.CSTNode) -> Value:
+        """The value of a name that the method does not bind: an enclosing function's, the module's or a builtin."""
+        owner = self.scope.owner(name)
+        if owner is None:
+            found = resolutions(name, self.scope)
+            if found and found[0] is not None:
+                return Imported(found[0])
+            if name == "ctx":
+                self.record(UnboundContext, node, name=name)
+            return Opaque(node)
+        bounds = owner.live(name)
+        if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
+            literal = _literal(bounds[0].value)
+            if literal is not None:
+                return literal
+        target = next((each for each in resolutions(name, self.scope) if each is not None), None)
+        return Imported(target) if target is not None else Opaque(node)
+
+    def canonical(self, node: cst.BaseExpression) -> str | None:
+        """The dotted name that an expression stands for, with imports resolved; None where it is no such thing."""
+        path = dotted(node)
+        if path is None:
+            return None
+        head, _, rest = path.partition(".")
+        bound = self.state.names.get(head)
+        if bound is not None:
+            if isinstance(bound, Imported):
+                return f"{bound.name}.{rest}" if rest else bound.name
+            return None
+        if head in self.local_names:
+            return None
+        found = [each for each in resolutions(path, self.scope) if each is not None]
+        return found[0] if found else None
+
+    # Attributes
+
+    def attribute(self, node: cst.Attribute) -> Value:
+        base = self.evaluate(node.value)
+        name = node.attr.value
+        if isinstance(base, Context):
+            return self.context_attribute(node, name)
+        if isinstance(base, Imported):
+            return Imported(f"{base.name}.{name}")
+        if isinstance(base, SavedTensors):
+            self.saved_tuple_used(node, node.value, f".{name}")
+            return Opaque(node)
+        if name in tables.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
+            return Scalar(tables.SCALAR_ATTRIBUTES[name], node)
+        if name in tables.VIEW_ATTRIBUTES and is_tensor(base) is not Tri.NO:
+            return View(base, node)
+        return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
+
+    def context_attribute(self, node: cst.CSTNode, name: str, called: bool = False, guarded: bool = False) -> Value:
+        """``ctx.name`` read."""
+        if name in SAVED_NAMES:
+            self.record(SavedRead, node, via=name, called=called)
+            return SavedTensors(name)
+        if name == "needs_input_grad":
+            self.record(NeedsInputGradRead, node, whole=True)
+            return NeedsInputGrad()
+        if name == "__dict__" or (name in tables.CONTEXT_METHODS and not called):
+            self.record(Escape, node, how="stored")
+            return Opaque(node)
+        own = name in self.state.attributes
+        self.record(ContextRead, node, attribute=name, called=called, guarded=guarded, own=own)
+        return self.state.attributes[name] if own else ContextAttribute(name)
+
+    def saved_tuple_used(self, node: cst.CSTNode, holder: cst.BaseExpression, how: str) -> None:
+        """The whole tuple of saved tensors is used as if it were one tensor."""
+        name = holder.value if isinstance(holder, cst.Name) else ""
+        self.record(TupleUsedAsTensor, node, name=name, how=how)
+
+    # Subscripts
+
+    def subscript(self, node: cst.Subscript) -> Value:
+        base = node.value
+        index = _single_index(node)
+        number = _integer(self.evaluate(index)) if index is not None else None
+        if isinstance(base, cst.Attribute) and base.attr.value == "needs_input_grad":
+            if isinstance(self.peek(base.value), Context):
+                self.evaluate(base.value)
+                return self.needs_input_grad_item(node, index, number)
+        value = self.evaluate(base)
+        if index is None:
+            self.indices(node)
+        if isinstance(value, NeedsInputGrad) and value.index is None:
+            return self.needs_input_grad_item(node, index, number)
+        return self.item(value, node, index, number)
+
+    def needs_input_grad_item(self, node: cst.Subscript, index: cst.BaseExpression | None, number: int | None) -> Value:
+        self.record(NeedsInputGradRead, node, index=number, whole=index is None)
+        return NeedsInputGrad(number) if number is not None else Scalar("object", node)
+
+    def indices(self, node: cst.Subscript) -> None:
+        """Evaluate a subscript that is more than one plain index."""
+        for element in node.slice:
+            part = element.slice
+            if isinstance(part, cst.Index):
+                self.evaluate(part.value)
+            elif isinstance(part, cst.Slice):
+                for bound in (part.lower, part.upper, part.step):
+                    if bound is not None:
+                        self.evaluate(bound)
+
+    def item(self, value: Value, node: cst.Subscript, index: cst.BaseExpression | None, number: int | None) -> Value:
+        """``value[...]``."""
+        if isinstance(value, Sequence):
+            return _sequence_item(value, node, number)
+        if isinstance(value, SavedTensors):
+            return SavedTensor(number) if number is not None and number >= 0 else Opaque(node)
+        if isinstance(value, InputsTuple):
+            known = number is not None and -len(value.inputs) <= number < len(value.inputs)
+            return value.inputs[number] if known and number is not None else Opaque(node)
+        if isinstance(value, Scalar) and value.sort == "shape":
+            return Scalar("int", node) if index is not None else Scalar("shape", node)
+        if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
+            return Item(value, number)
+        if is_tensor(value) is Tri.YES:
+            if _basic_index(node):
+                return View(value, node)
+            picked = self.peek(index) if index is not None else UNKNOWN
+            if is_tensor(picked) is Tri.YES or isinstance(picked, Sequence):
+                return Fresh(node, kind_of(value))
+            return View(value, node, Alias.POSSIBLY)
+        if isinstance(value, Imported) or is_container(value) is Tri.YES:
+            return Opaque(node)
+        return Item(value, number if number is not None else node)
+
+    # Displays
+
+    def display(self, node: cst.Tuple | cst.List | cst.Set) -> Value:
+        kind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
+        slots: list[Slot] = []
+        for element in node.elements:
+            slots.extend(self.slot(element))
+        return Sequence(kind, tuple(slots), node)
+
+    def slot(self, element: cst.BaseElement) -> SequenceOf[Slot]:
+        """The slots that one element of a display gives: several for a star of known length."""
+        value = self.use(element.value)
+        if isinstance(element, cst.StarredElement):
+            return spread(value, element.value)
+        return (Slot(value, element.value),)
+
+    def dictionary(self, node: cst.Dict) -> Value:
+        slots: list[Slot] = []
+        for element in node.elements:
+            if isinstance(element, cst.DictElement):
+                self.evaluate(element.key)
+            slots.append(Slot(self.use(element.value), element.value, isinstance(element, cst.StarredDictElement)))
+        return Mapping(tuple(slots), node)
+
+    # Operators
+
+    def binary(self, node: cst.BinaryOperation) -> Value:
+        left, right = self.use(node.left), self.use(node.right)
+        return self.combine(left, right, node.operator, node)
+
+    def combine(self, left: Value, right: Value, operator: cst.CSTNode, node: cst.CSTNode) -> Value:
+        """``left operator right``."""
+        if isinstance(operator, (cst.Add, cst.AddAssign)):
+            both = _concatenation(left, right, node)
+            if both is not None:
+                return both
+        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+            repeated = _repetition(left, right, node) or _repetition(right, left, node)
+            if repeated is not None:
+                return repeated
+        for operand, expression in ((left, getattr(node, "left", None)), (right, getattr(node, "right", None))):
+            if isinstance(operand, SavedTensors) and expression is not None:
+                self.saved_tuple_used(node, expression, "in arithmetic")
+        if Tri.YES in (is_tensor(left), is_tensor(right)):
+            return Fresh(node, self.arithmetic_kind(left, right, operator))
+        folded = _fold(left, right, operator)
+        if folded is not None:
+            return folded
+        if _is_number(left) and _is_number(right):
+            return Scalar("number", node)
+        return Single(node) if _gives_one_object(left, right, operator) else Opaque(node)
+
+    def arithmetic_kind(self, left: Value, right: Value, operator: cst.CSTNode) -> Kind:
+        if isinstance(operator, (cst.Divide, cst.DivideAssign)):
+            return Kind.FLOAT
+        kinds = {kind_of(left), kind_of(right)}
+        if Kind.FLOAT in kinds:
+            return Kind.FLOAT
+        return Kind.INTEGRAL if kinds == {Kind.INTEGRAL} else Kind.UNKNOWN
+
+    def unary(self, node: cst.UnaryOperation) -> Value:
+        value = self.use(node.expression)
+        if isinstance(node.operator, cst.Not):
+            return Scalar("bool", node)
+        if isinstance(value, SavedTensors):
+            self.saved_tuple_used(node, node.expression, "in arithmetic")
+        if isinstance(value, Constant) and isinstance(value.value, (int, float)):
+            if isinstance(node.operator, cst.Minus):
+                return constant(-value.value)
+            return value if isinstance(node.operator, cst.Plus) else Scalar("number", node)
+        if is_tensor(value) is Tri.YES:
+            return Fresh(node, kind_of(value))
+        return Scalar("number", node) if _is_number(value) else Single(node)
+
+    def comparison(self, node: cst.Comparison) -> Value:
+        values = [self.use(node.left)]
+        identity = False
+        for part in node.comparisons:
+            values.append(self.use(part.comparator))
+            identity |= isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
+        if identity or all(_is_scalar(value) for value in values):
+            return Scalar("bool", node)
+        if any(is_tensor(value) is Tri.YES for value in values):
+            return Fresh(node, Kind.INTEGRAL)
+        if any(isinstance(value, Constant) and isinstance(value.value, str) for value in values):
+            return Scalar("bool", node)
+        return Single(node)
+
+    def boolean(self, node: cst.BooleanOperation) -> Value:
+        left = self.use(node.left)
+        guards = self.guards_of(node.left, isinstance(node.operator, cst.And), node)
+        before = self.state
+        self.state = before.fork(*guards)
+        right = self.use(node.right)
+        self.state = merge(before, [before.fork(), self.state])
+        if _is_flag(left) and _is_flag(right):
+            return Scalar("bool", node)
+        if isinstance(left, Constant):
+            return right if bool(left.value) is isinstance(node.operator, cst.And) else left
+        if isinstance(node.operator, cst.Or):  # ``x or ()``: None on the left never comes out
+            left = without(left, NONE)
+        return join(left, right)
+
+    def conditional(self, node: cst.IfExp) -> Value:
+        self.evaluate(node.test)
+        before = self.state
+        self.state = before.fork(*self.guards_of(node.test, True, node))
+        self.narrow(node.test, True)
+        first = self.use(node.body)
+        taken = self.state
+        self.state = before.fork(*self.guards_of(node.test, False, node))
+        self.narrow(node.test, False)
+        second = self.use(node.orelse)
+        self.state = merge(before, [taken, self.state])
+        return join(first, second)
+
+    def walrus(self, node: cst.NamedExpr) -> Value:
+        value = self.evaluate(node.value)
+        if isinstance(node.target, cst.Name):
+            self.state.names[node.target.value] = value
+        return value
+
+    # Nested scopes
+
+    def lambda_(self, node: cst.Lambda) -> Value:
+        self.captured(node)
+        return Scalar("callable", node)
+
+    def captured(self, node: cst.CSTNode) -> None:
+        """A nested function: it is not walked, but what it reads is noted, and whether it holds the ctx."""
+        names: list[cst.Name] = []
+        _collect_names(node, names)
+        for name in names:
+            self.names_read.add(name.value)
+            if isinstance(self.state.names.get(name.value), Context):
+                self.record(Escape, node, how="captured")
+                return
+
+    def comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
+        kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
+        length = self.comprehend(node.for_in, lambda: self.use(node.elt))
+        if length is None:
+            return Sequence(kind, (Slot(UNKNOWN, starred=True),), node)
+        return Sequence(kind, tuple(Slot(value) for value in length), node)
+
+    def dict_comprehension(self, node: cst.DictComp) -> Value:
+        self.comprehend(node.for_in, lambda: (self.evaluate(node.key), self.use(node.value))[1])
+        return Mapping((Slot(UNKNOWN, starred=True),), node)
+
+    def comprehend(self, clause: cst.CompFor, element: Callable[[], Value]) -> list[Value] | None:
+        """Walk a comprehension; the values of its elements where they are known one by one."""
+        iterated = self.evaluate(clause.iter)
+        before = dict(self.state.names)
+        plain = clause.inner_for_in is None and not clause.ifs
+        values: list[Value] | None = None
+        self.loops += 1
+        if plain and isinstance(iterated, Sequence) and iterated.exact and 0 < len(iterated.slots) <= 16:
+            values = []
+            for position, slot in enumerate(iterated.slots):
+                self.muted += position > 0
+                self.assign_target(clause.target, slot.value, None)
+                values.append(element())
+                self.muted -= position > 0
+        else:
+            self.assign_target(clause.target, iterated_item(iterated, clause.iter), None)
+            for test in clause.ifs:
+                self.evaluate(test.test)
+            if clause.inner_for_in is not None:
+                self.comprehend(clause.inner_for_in, element)
+            else:
+                element()
+        self.loops -= 1
+        # A comprehension has a scope of its own; only a walrus binds outside it, to something unknown.
+        self.state.names = {name: value for name, value in self.state.names.items() if name in before}
+        self.state.names.update(before)
+        return values
+
+    def assign_target(self, target: cst.BaseExpression, value: Value, statement: cst.CSTNode | None) -> None:
+        """Bind a target; see ``interpreter``."""
+        raise NotImplementedError
+
+    # Literals
+
+    def string(self, node: cst.BaseString) -> Value:
+        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
+            text = node.evaluated_value
+            return constant(text) if isinstance(text, (str, bytes)) else Scalar("str", node)
+        self.walk_children(node)
+        return Scalar("str", node)
+
+    def integer(self, node: cst.Integer) -> Value:
+        try:
+            return constant(node.evaluated_value)
+        except ValueError:
+            return Scalar("int", node)
+
+    def float_(self, node: cst.Float) -> Value:
+        try:
+            return constant(node.evaluated_value)
+        except ValueError:
+            return Scalar("float", node)
+
+    # Conditions
+
+    def guards_of(self, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
+        """The guards of an arm: the whole test, and each part of it that certainly holds there."""
+        guards = [self.guard(test, holds, id(block))]
+        for part, part_holds in _certain_parts(test, holds):
+            if part is not test:
+                guards.append(self.guard(part, part_holds, id(part)))
+        return tuple(guards)
+
+    def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
+        text = code_of(test).strip() if not self.muted else ""
+        return Guard(block, str(holds), test, holds, self.asks(test, holds), text)
+
+    def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
+        """What a condition asks, where it is one of the known questions."""
+        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, holds = test.expression, not holds
+        value = self.peek(test)
+        if isinstance(value, NeedsInputGrad) and value.index is not None:
+            return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
+        if isinstance(test, cst.Name) and isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression):
+            if value.node is not test:
+                return self.asks(value.node, holds)
+        if isinstance(test, cst.Attribute) and test.attr.value == "requires_grad":
+            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            part = test.comparisons[0]
+            if isinstance(part.operator, (cst.Is, cst.IsNot)) and self.peek(part.comparator) == NONE:
+                return Asks(Question.IS_NONE, self.peek(test.left), holds is isinstance(part.operator, cst.Is))
+        if isinstance(test, cst.Call) and self.canonical(test.func) == "torch.is_grad_enabled":
+            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
+        return None
+
+    def peek(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression without recording anything."""
+        self.muted += 1
+        read = set(self.names_read)
+        names = dict(self.state.names)
+        try:
+            return self.evaluate(node)
+        finally:
+            self.muted -= 1
+            self.names_read = read
+            self.state.names = names
+
+    def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
+        """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
+        for part, part_holds in _certain_parts(test, holds):
+            self.narrow_one(part, part_holds)
+
+    def narrow_one(self, test: cst.BaseExpression, holds: bool) -> None:
+        if isinstance(test, cst.Name):
+            value = self.state.names.get(test.value)
+            if value is not None and holds:
+                self.state.names[test.value] = without(value, NONE)
+            return
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return
+        part = test.comparisons[0]
+        if not isinstance(part.operator, (cst.Is, cst.IsNot)) or not isinstance(test.left, cst.Name):
+            return
+        if not (isinstance(part.comparator, cst.Name) and part.comparator.value == "None"):
+            return
+        name = test.left.value
+        value = self.state.names.get(name)
+        if value is None:
+            return
+        if holds is isinstance(part.operator, cst.Is):
+            if is_none(value) is not Tri.NO and isinstance(value, Choice):
+                self.state.names[name] = NONE
+        else:
+            self.state.names[name] = without(value, NONE)
+
+    def call(self, node: cst.Call) -> Value:
+        """See ``calls``."""
+        raise NotImplementedError
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pieces that need no state
+
+
+def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
+    """The slots of ``*value``: its elements where they are known, else one starred slot."""
+    if isinstance(value, InputsTuple) and value.exact:
+        return tuple(Slot(each, node) for each in value.inputs)
+    if isinstance(value, Sequence) and value.kind != "set":
+        return tuple(Slot(slot.value, slot.node or node, slot.starred) for slot in value.slots)
+    return (Slot(value, node, starred=True),)
+
+
+def iterated_item(value: Value, node: cst.CSTNode) -> Value:
+    """What a loop variable holds."""
+    if isinstance(value, Sequence):
+        values = [slot.value for slot in value.slots if not slot.starred]
+        if values and value.exact:
+            result = values[0]
+            for other in values[1:]:
+                result = join(result, other)
+            return result
+    if isinstance(value, Scalar) and value.sort in ("shape", "object"):
+        return Scalar("int", node) if value.sort == "shape" else Opaque(node)
+    return Item(value, node)
+
+
+def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
+    """``tuple(value)`` or ``list(value)``."""
+    if isinstance(value, Sequence):
+        return Sequence(kind, value.slots, node)
+    if isinstance(value, Choice):
+        converted = [as_sequence(option, kind, node) for option in value.alternatives]
+        result = converted[0]
+        for other in converted[1:]:
+            result = join(result, other)
+        return result
+    return Sequence(kind, (Slot(value, starred=True),), node)
+
+
+def _sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> Value:
+    if number is not None:
+        before_star = [slot for slot in value.slots]
+        if value.exact and -len(before_star) <= number < len(before_star):
+            return before_star[number].value
+        for position, slot in enumerate(value.slots):
+            if slot.starred:
+                break
+            if position == number:
+                return slot.value
+        return Opaque(node)
+    part = node.slice[0].slice if len(node.slice) == 1 else None
+    if isinstance(part, cst.Slice) and value.exact and part.step is None:
+        lower, upper = _bound(part.lower), _bound(part.upper)
+        if lower is not False and upper is not False:
+            return Sequence(value.kind, value.slots[lower:upper], node)
+    if isinstance(part, cst.Slice):
+        return Sequence(value.kind, (Slot(UNKNOWN, starred=True),), node)
+    return Opaque(node)
+
+
+def _bound(node: cst.BaseExpression | None) -> int | None | bool:
+    """A slice bound: its number, None where it is left out, False where it is no literal."""
+    if node is None:
+        return None
+    sign = 1
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        node, sign = node.expression, -1
+    return sign * node.evaluated_value if isinstance(node, cst.Integer) else False
+
+
+def _single_index(node: cst.Subscript) -> cst.BaseExpression | None:
+    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        index = node.slice[0].slice
+        return None if index.star else index.value
+    return None
+
+
+def _basic_index(node: cst.Subscript) -> bool:
+    """Whether a subscript is made of slices, whole numbers, None and ``...`` only, so that it gives a view."""
+    for element in node.slice:
+        part = element.slice
+        if isinstance(part, cst.Slice):
+            continue
+        value = part.value if isinstance(part, cst.Index) else None
+        if isinstance(value, cst.UnaryOperation):
+            value = value.expression
+        if isinstance(value, (cst.Integer, cst.Ellipsis)):
+            continue
+        if isinstance(value, cst.Name) and value.value == "None":
+            continue
+        return False
+    return True
+
+
+def _integer(value: Value) -> int | None:
+    if isinstance(value, Constant) and type(value.value) is int:
+        return value.value
+    return None
+
+
+def _is_number(value: Value) -> bool:
+    if isinstance(value, Constant):
+        return isinstance(value.value, (int, float, complex))
+    return isinstance(value, Scalar) and value.sort in ("int", "float", "number", "bool")
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value, (Constant, Scalar, NeedsInputGrad))
+
+
+def _is_flag(value: Value) -> bool:
+    if isinstance(value, Choice):
+        return all(_is_flag(option) for option in value.alternatives)
+    if isinstance(value, Constant):
+        return isinstance(value.value, bool)
+    if isinstance(value, NeedsInputGrad):
+        return value.index is not None
+    return isinstance(value, Scalar) and value.sort == "bool"
+
+
+_SEQUENCE_LIKE = (Sequence, TensorTuple, Variadic, SavedTensors, InputsTuple)
+
+
+def _concatenation(left: Value, right: Value, node: cst.CSTNode) -> Value | None:
+    """``left + right`` where one of them is certainly a tuple or list."""
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        merged: Value | None = None
+        for first in left.options():
+            for second in right.options():
+                both = _concatenation(first, second, node)
+                if both is None:
+                    return None
+                merged = both if merged is None else join(merged, both)
+        return merged
+    if not isinstance(left, _SEQUENCE_LIKE) and not isinstance(right, _SEQUENCE_LIKE):
+        return None
+    if Tri.YES in (is_tensor(left), is_tensor(right)):
+        return None
+    known = left if isinstance(left, Sequence) else right
+    kind = known.kind if isinstance(known, Sequence) else "tuple"
+    return Sequence(kind, (*_part(left), *_part(right)), node)
+
+
+def _part(value: Value) -> tuple[Slot, ...]:
+    return value.slots if isinstance(value, Sequence) else (Slot(value, starred=True),)
+
+
+def _repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None:
+    """``(None,) * 3``."""
+    if not isinstance(sequence, Sequence):
+        return None
+    count = _integer(times)
+    if count is None or count * len(sequence.slots) > 10_000:
+        return Sequence(sequence.kind, (Slot(UNKNOWN, starred=True),), node)
+    return Sequence(sequence.kind, sequence.slots * max(count, 0), node)
+
+
+def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
+    """Whether an operator certainly gives no tuple or list: ``+`` joins them and ``*`` repeats them, no other does."""
+    if isinstance(operator, (cst.Add, cst.AddAssign)):
+        return Tri.NO in (is_container(left), is_container(right))
+    if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+        if any(isinstance(side, Constant) and isinstance(side.value, float) for side in (left, right)):
+            return True
+        return is_container(left) is Tri.NO and is_container(right) is Tri.NO
+    return True
+
+
+def _fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
+    first, second = _integer(left), _integer(right)
+    if first is None or second is None:
+        return None
+    if isinstance(operator, cst.Add):
+        return constant(first + second)
+    if isinstance(operator, cst.Subtract):
+        return constant(first - second)
+    if isinstance(operator, cst.Multiply):
+        return constant(first * second)
+    return None
+
+
+def _literal(node: object) -> Value | None:
+    """The value of a module constant: numbers, strings, None, and tuples and lists of them, repeated or added."""
+    kind = type(node).__name__
+    if kind == "Constant":
+        return constant(node.value)  # type: ignore[attr-defined]
+    if kind in ("Tuple", "List"):
+        slots = [_literal(each) for each in node.elts]  # type: ignore[attr-defined]
+        if any(slot is None for slot in slots):
+            return None
+        return Sequence(kind.lower(), tuple(Slot(slot) for slot in slots if slot is not None))
+    if kind == "BinOp":
+        left, right = _literal(node.left), _literal(node.right)  # type: ignore[attr-defined]
+        operator = type(node.op).__name__  # type: ignore[attr-defined]
+        if left is None or right is None:
+            return None
+        if operator == "Mult":
+            repeated = _repetition(left, right, _CODE) or _repetition(right, left, _CODE)
+            return repeated or _fold(left, right, cst.Multiply())
+        if operator == "Add":
+            return _concatenation(left, right, _CODE) or _fold(left, right, cst.Add())
+    return None
+
+
+def _certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
+    """The parts of a test that certainly hold (or certainly do not) on the arm where it came out as ``holds``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _certain_parts(test.expression, not holds)
+    if isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) is holds:
+            return [*_certain_parts(test.left, holds), *_certain_parts(test.right, holds)]
+        return []
+    return [(test, holds)]
+
+
+def _collect_names(node: cst.CSTNode, found: list[cst.Name]) -> None:
+    for child in node.children:
+        if isinstance(child, cst.Name):
+            found.append(child)
+        elif isinstance(child, cst.Attribute):
+            _collect_names_of_attribute(child, found)
+        else:
+            _collect_names(child, found)
+
+
+def _collect_names_of_attribute(node: cst.Attribute, found: list[cst.Name]) -> None:
+    value: cst.CSTNode = node
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    if isinstance(value, cst.Name):
+        found.append(value)
+    else:
+        _collect_names(value, found)
+
+
+def _constant_name(self: Expressions, node: cst.Name) -> Value:
+    if node.value == "None":
+        return NONE
+    if node.value in ("True", "False"):
+        return constant(node.value == "True")
+    return self.name(node)
+
+
+_HANDLERS: dict[type, Callable[..., Value]] = {
+    cst.Name: _constant_name,
+    cst.Attribute: Expressions.attribute,
+    cst.Subscript: Expressions.subscript,
+    cst.Call: lambda self, node: self.call(node),
+    cst.Tuple: Expressions.display,
+    cst.List: Expressions.display,
+    cst.Set: Expressions.display,
+    cst.Dict: Expressions.dictionary,
+    cst.BinaryOperation: Expressions.binary,
+    cst.UnaryOperation: Expressions.unary,
+    cst.Comparison: Expressions.comparison,
+    cst.BooleanOperation: Expressions.boolean,
+    cst.IfExp: Expressions.conditional,
+    cst.NamedExpr: Expressions.walrus,
+    cst.Lambda: Expressions.lambda_,
+    cst.ListComp: Expressions.comprehension,
+    cst.SetComp: Expressions.comprehension,
+    cst.GeneratorExp: Expressions.comprehension,
+    cst.DictComp: Expressions.dict_comprehension,
+    cst.SimpleString: Expressions.string,
+    cst.ConcatenatedString: Expressions.string,
+    cst.FormattedString: Expressions.string,
+    cst.Integer: Expressions.integer,
+    cst.Float: Expressions.float_,
+    cst.Ellipsis: lambda self, node: constant(...),
+}
+
+__all__ = [
+    "CONTEXT",
+    "LOCAL",
+    "Expressions",
+    "as_sequence",
+    "code_of",
+    "dotted",
+    "iterated_item",
+    "spread",
+]

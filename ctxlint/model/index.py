@@ -1,0 +1,299 @@
+"""One ``ast`` pass over a file: scopes, classes, calls on classes, attribute names.
+
+``ast`` only says where to look and what the rest of the file does; what a Function is and what it does wrong is
+decided on LibCST nodes.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from ctxlint.model.scopes import LOCAL, Bound, Scope, dotted_name, resolutions
+from ctxlint.model.tables import HARMLESS_BASES, TORCH_FUNCTION_BASES
+
+
+@dataclass
+class ClassRecord:
+    """A class statement: where it stands, and what its bases resolve to.
+
+    ``statement`` is the index of its top-level statement and ``ordinal`` counts the class statements in that, from 0,
+    in source order, so that it can be found again among LibCST's nodes.
+    """
+
+    qualname: str
+    node: ast.ClassDef
+    scope: Scope
+    body: Scope
+    statement: int
+    ordinal: int
+    bases: tuple[tuple[str | None, ...], ...] = ()
+
+
+@dataclass
+class CallRecord:
+    """A call and the scope it is written in."""
+
+    node: ast.Call
+    scope: Scope
+
+
+@dataclass
+class FileIndex:
+    """What one pass over the file found."""
+
+    module: Scope
+    statements: list[ast.stmt]
+    classes: dict[str, ClassRecord] = field(default_factory=dict)
+    functions: dict[str, tuple[int, ast.AST]] = field(default_factory=dict)
+    """Qualified name → index of the top-level statement and the node, for every function outside classes, and in them."""
+    calls: list[CallRecord] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
+    """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
+    patches: set[tuple[str, str]] = field(default_factory=set)
+    """(class, attribute) for ``Class.attribute = …`` outside the class."""
+
+    # Questions
+
+    def is_function(self, qualname: str) -> bool:
+        """Whether this class certainly descends from torch's Function."""
+        return self._leads_to_torch(qualname, frozenset())
+
+    def _leads_to_torch(self, qualname: str, seen: frozenset[str]) -> bool:
+        record = self.classes.get(qualname)
+        if record is None or qualname in seen:
+            return False
+        for alternatives in record.bases:
+            for base in alternatives:
+                if base in TORCH_FUNCTION_BASES:
+                    return True
+                if base is not None and base.startswith(LOCAL) and self._leads_to_torch(base[len(LOCAL) :], seen | {qualname}):
+                    return True
+        return False
+
+    def bases_known(self, qualname: str, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether every base of the class, at any height, is torch's, harmless, or a class of this file."""
+        record = self.classes.get(qualname)
+        if record is None or qualname in seen or record.node.keywords:
+            return False
+        for alternatives in record.bases:
+            known = [base for base in alternatives if base is not None]
+            if not known:
+                return False
+            for base in known:
+                if base in TORCH_FUNCTION_BASES or base in HARMLESS_BASES:
+                    continue
+                if not base.startswith(LOCAL) or not self.bases_known(base[len(LOCAL) :], seen | {qualname}):
+                    return False
+        return True
+
+    def ancestry(self, qualname: str) -> list[str]:
+        """The class and its bases in this file, nearest first, as attribute look-up goes (depth first, left to right)."""
+        found: list[str] = []
+        self._ascend(qualname, found)
+        return found
+
+    def _ascend(self, qualname: str, found: list[str]) -> None:
+        record = self.classes.get(qualname)
+        if record is None or qualname in found:
+            return
+        found.append(qualname)
+        for alternatives in record.bases:
+            for base in alternatives:
+                if base is not None and base.startswith(LOCAL):
+                    self._ascend(base[len(LOCAL) :], found)
+
+    def class_of(self, dotted: str, scope: Scope, line: int | None = None) -> str | None:
+        """The qualified name of the class of this file that ``dotted`` certainly means; None for anything else.
+
+        The last binding wins: a name that is rebound to something else is not the class any more.
+        """
+        found = resolutions(dotted, scope, line)
+        last = found[-1] if found else None
+        if last is None or not last.startswith(LOCAL):
+            return None
+        name = last[len(LOCAL) :]
+        return name if name in self.classes else None
+
+
+def index_module(module: ast.Module) -> FileIndex:
+    """Index a parsed file."""
+    root = Scope("module", "")
+    index = FileIndex(root, module.body)
+    for number, statement in enumerate(module.body):
+        _Indexer(index, number).statement(statement, root, conditional=False)
+    for record in index.classes.values():
+        record.bases = tuple(_base(base, record) for base in record.node.bases)
+    return index
+
+
+def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
+    if isinstance(node, ast.Subscript):  # a generic base: Base[T]
+        node = node.value
+    dotted = dotted_name(node)
+    if dotted is None:
+        return (None,)
+    return tuple(resolutions(dotted, record.scope, record.node.lineno))
+
+
+_STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
+
+
+class _Indexer:
+    """Walks one top-level statement."""
+
+    def __init__(self, index: FileIndex, number: int) -> None:
+        self.index = index
+        self.number = number
+        self.ordinal = 0
+
+    def body(self, statements: list[ast.stmt], scope: Scope, conditional: bool) -> None:
+        for statement in statements:
+            self.statement(statement, scope, conditional)
+
+    def statement(self, node: ast.stmt, scope: Scope, conditional: bool) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self.function(node, scope, conditional)
+        elif isinstance(node, ast.ClassDef):
+            self.class_(node, scope, conditional)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.imports(node, scope, conditional)
+        else:
+            self.other(node, scope, conditional)
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, conditional: bool) -> None:
+        qualname = _join(scope, node.name)
+        scope.bind(node.name, Bound("def", node.lineno, conditional, qualname))
+        self.index.functions[qualname] = (self.number, node)
+        inner = Scope("function", qualname, scope)
+        arguments = node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            inner.bind(argument.arg, Bound("other", node.lineno, False))
+        for extra in (arguments.vararg, arguments.kwarg):
+            if extra is not None:
+                inner.bind(extra.arg, Bound("other", node.lineno, False))
+        for expression in (*node.decorator_list, *arguments.defaults, *arguments.kw_defaults):
+            if expression is not None:
+                self.expression(expression, scope)
+        self.body(node.body, inner, conditional=False)
+
+    def class_(self, node: ast.ClassDef, scope: Scope, conditional: bool) -> None:
+        qualname = _join(scope, node.name)
+        if qualname in self.index.classes:  # a second class of this name, in another branch: both count
+            qualname = f"{qualname}@{node.lineno}"
+        scope.bind(node.name, Bound("class", node.lineno, conditional, qualname))
+        inner = Scope("class", qualname, scope)
+        record = ClassRecord(qualname, node, scope, inner, self.number, self.ordinal)
+        self.index.classes[qualname] = record
+        self.ordinal += 1
+        for expression in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
+            self.expression(expression, scope)
+        self.body(node.body, inner, conditional=False)
+
+    def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope, conditional: bool) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                target = alias.name if alias.asname else name
+                scope.bind(name, Bound("import", node.lineno, conditional, target))
+            return
+        origin = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                scope.stars.append(origin)
+            else:
+                target = f"{origin}.{alias.name}" if node.module else f"{origin}{alias.name}"
+                scope.bind(alias.asname or alias.name, Bound("import", node.lineno, conditional, target))
+
+    def other(self, node: ast.stmt, scope: Scope, conditional: bool) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.target(target, node.value, scope, conditional)
+        elif isinstance(node, ast.AnnAssign):
+            self.target(node.target, node.value, scope, conditional)
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            for name in node.names:
+                scope.bind(name, Bound("other", node.lineno, True))
+        compound = False
+        for field_name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                if value and isinstance(value[0], ast.stmt):
+                    compound = True
+                    straight = isinstance(node, (ast.With, ast.AsyncWith)) or field_name == "finalbody"
+                    self.body(value, scope, conditional or not straight)
+                elif value and type(value[0]).__name__ in ("ExceptHandler", "match_case"):
+                    for part in value:
+                        self.part(part, scope)
+                else:
+                    for each in value:
+                        if isinstance(each, ast.AST):
+                            self.expression(each, scope)
+            elif isinstance(value, ast.AST):
+                self.expression(value, scope)
+        if compound and isinstance(node, (ast.For, ast.AsyncFor)):
+            self.target(node.target, None, scope, True)
+
+    def part(self, part: ast.AST, scope: Scope) -> None:
+        """An ``except`` handler or a ``case``."""
+        name = getattr(part, "name", None)
+        if isinstance(name, str):
+            scope.bind(name, Bound("other", getattr(part, "lineno", 0), True))
+        for _field, value in ast.iter_fields(part):
+            if isinstance(value, list):
+                for each in value:
+                    if isinstance(each, ast.stmt):
+                        self.statement(each, scope, conditional=True)
+            elif isinstance(value, ast.AST):
+                self.expression(value, scope)
+
+    def target(self, target: ast.expr, value: ast.expr | None, scope: Scope, conditional: bool) -> None:
+        if isinstance(target, ast.Name):
+            kind = "assign" if value is not None else "other"
+            scope.bind(target.id, Bound(kind, target.lineno, conditional, value=value))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else ()
+            paired = len(values) == len(target.elts) and not any(isinstance(each, ast.Starred) for each in values)
+            for position, each in enumerate(target.elts):
+                self.target(each, values[position] if paired else None, scope, conditional)
+        elif isinstance(target, ast.Starred):
+            self.target(target.value, None, scope, conditional)
+        elif isinstance(target, ast.Attribute):
+            owner = dotted_name(target.value)
+            if owner is not None:
+                self.index.patches.add((owner, target.attr))
+
+    def expression(self, root: ast.AST, scope: Scope) -> None:
+        """Everything inside an expression (or a ``with`` item, a pattern, …) that the index keeps."""
+        index = self.index
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            kind = type(node)
+            if kind is ast.Call:
+                index.calls.append(CallRecord(node, scope))  # type: ignore[arg-type]
+                self.string_access(node)  # type: ignore[arg-type]
+            elif kind is ast.Attribute:
+                if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
+                    index.attributes.add(node.attr)  # type: ignore[attr-defined]
+            elif kind is ast.NamedExpr:
+                scope.bind(node.target.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
+            elif kind is ast.Name:
+                if type(node.ctx) is ast.Store and node.id not in scope.names:  # type: ignore[attr-defined]
+                    scope.bind(node.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
+                continue
+            elif kind is ast.Constant:
+                continue
+            pending.extend(ast.iter_child_nodes(node))
+
+    def string_access(self, node: ast.Call) -> None:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _STRING_ACCESS and len(node.args) > 1:
+            attribute = node.args[1]
+            if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
+                self.index.attributes.add(attribute.value)
+
+
+def _join(scope: Scope, name: str) -> str:
+    return f"{scope.qualname}.{name}" if scope.qualname else name
+
+

@@ -1,0 +1,148 @@
+"""Which name means what: the bindings of a file, scope by scope, from one ``ast`` pass.
+
+A dotted name resolves to the name it was imported as (``torch.autograd.Function``), to ``local:Qualified.Name`` for a
+class or function of the file, to ``builtins.len``, or to None where nothing certain can be said.
+"""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+
+LOCAL = "local:"
+"""Prefix of the names of classes and functions that the file itself defines."""
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
+
+    ``target`` is the imported dotted name, or the qualified name of the class or function. ``value`` is the assigned
+    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like.
+    """
+
+    kind: str
+    line: int
+    conditional: bool
+    target: str = ""
+    value: ast.expr | None = None
+
+
+@dataclass
+class Scope:
+    """A module, function or class body. ``names`` maps each name bound there to its bindings in order."""
+
+    kind: str
+    qualname: str
+    parent: Scope | None = None
+    names: dict[str, list[Bound]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    """Modules that are star-imported here."""
+
+    def bind(self, name: str, bound: Bound) -> None:
+        """Add a binding."""
+        self.names.setdefault(name, []).append(bound)
+
+    def live(self, name: str, before: int | None = None) -> list[Bound]:
+        """The bindings of ``name`` that may be the one in force, the last last.
+
+        Those before the last unconditional one are dead. With ``before``, bindings after that line do not count, where
+        there are earlier ones (a class body runs where it stands).
+        """
+        found = self.names.get(name, [])
+        if before is not None:
+            found = [bound for bound in found if bound.line < before] or found
+        for at in range(len(found) - 1, -1, -1):
+            if not found[at].conditional:
+                return found[at:]
+        return found
+
+    def owner(self, name: str) -> Scope | None:
+        """The scope whose binding of ``name`` is seen from here, by Python's rules; None for a builtin or unknown."""
+        scope: Scope | None = self
+        first = True
+        while scope is not None:
+            if (first or scope.kind != "class") and name in scope.names:
+                return scope
+            first = False
+            scope = scope.parent
+        return None
+
+    def function_locals(self) -> frozenset[str]:
+        """Every name bound in this or an enclosing function."""
+        found: set[str] = set()
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.kind == "function":
+                found.update(scope.names)
+            scope = scope.parent
+        return frozenset(found)
+
+
+def resolutions(dotted: str, scope: Scope, line: int | None = None, depth: int = 0) -> list[str | None]:
+    """Everything that ``dotted`` may mean in ``scope``: several where bindings are conditional, the last last."""
+    head, _, rest = dotted.partition(".")
+    owner = scope.owner(head)
+    if owner is None:
+        return [_unbound(head, rest, scope)]
+    before = line if owner is scope or owner.kind == "module" else None
+    return [_follow(bound, rest, owner, depth) for bound in owner.live(head, before)]
+
+
+def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
+    """What ``dotted`` certainly means; None where that is unknown or hangs on a condition.
+
+    Where the same name is imported from two places (``try: from a import f / except ImportError: from b import f``)
+    the first one that could be followed counts: it is what the author wants it to be.
+    """
+    found = [each for each in resolutions(dotted, scope, line) if each is not None]
+    return found[0] if found else None
+
+
+def _unbound(head: str, rest: str, scope: Scope) -> str | None:
+    module: Scope | None = scope
+    while module is not None:
+        for star in module.stars:
+            if star in ("torch.autograd", "torch.autograd.function") and head in ("Function", "InplaceFunction"):
+                return f"torch.autograd.{head}"
+        if module.stars:
+            return None
+        module = module.parent
+    if head in _BUILTINS:
+        return f"builtins.{head}" + (f".{rest}" if rest else "")
+    return None
+
+
+def _follow(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:
+    suffix = f".{rest}" if rest else ""
+    if bound.kind == "import":
+        return bound.target + suffix
+    if bound.kind in ("class", "def"):
+        return LOCAL + bound.target + suffix
+    if bound.kind == "assign" and bound.value is not None and depth < 8:
+        dotted = dotted_name(bound.value)
+        if dotted is not None:
+            found = resolutions(dotted + suffix, owner, bound.line, depth + 1)
+            return next((each for each in found if each is not None), None)
+    return None
+
+
+def dotted_name(node: ast.AST) -> str | None:
+    """``a.b.c`` of an attribute chain, None for any other expression."""
+    parts: list[str] = []
+    while True:
+        kind = type(node).__name__
+        if kind == "Attribute":
+            parts.append(node.attr)  # type: ignore[attr-defined]
+            node = node.value  # type: ignore[attr-defined]
+        elif kind == "Name":
+            parts.append(node.id)  # type: ignore[attr-defined]
+            return ".".join(reversed(parts))
+        else:
+            return None

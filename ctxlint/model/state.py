@@ -1,0 +1,117 @@
+"""The state that the interpreter carries along a path, and the events it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+from ctxlint.model.functions import Event, Guard
+from ctxlint.model.values import UNBOUND, UNKNOWN, Sequence, Slot, Value, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
+EventType = TypeVar("EventType", bound=Event)
+
+
+@dataclass
+class State:
+    """Where one path stands: what each name is bound to, the tests passed so far, the events that happened.
+
+    ``attributes`` are the ctx attributes that this method itself certainly wrote. A state that is not ``live`` has left
+    the method (or the loop) already.
+    """
+
+    names: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
+    guards: tuple[Guard, ...] = ()
+    done: frozenset[int] = frozenset()
+    maybe: frozenset[int] = frozenset()
+    live: bool = True
+
+    def fork(self, *guards: Guard) -> State:
+        """A copy to walk another arm with."""
+        return State(
+            dict(self.names), dict(self.attributes), (*self.guards, *guards), self.done, self.maybe, self.live
+        )
+
+
+def merge(before: State, arms: list[State]) -> State:
+    """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method runs under them."""
+    alive = [arm for arm in arms if arm.live]
+    maybe = before.maybe.union(*(arm.maybe for arm in alive))
+    if not alive:
+        dead = before.fork()
+        dead.live = False
+        dead.maybe = maybe
+        return dead
+    if len(alive) == 1:
+        alive[0].maybe = maybe
+        return alive[0]
+    first = alive[0]
+    names = dict(first.names)
+    for other in alive[1:]:
+        for name in sorted(set(names) | set(other.names)):
+            mine, its = names.get(name, UNBOUND), other.names.get(name, UNBOUND)
+            if mine is not its:
+                names[name] = join(mine, its)
+    attributes = {
+        name: value
+        for name, value in first.attributes.items()
+        if all(other.attributes.get(name) == value for other in alive[1:])
+    }
+    done = first.done.intersection(*(arm.done for arm in alive[1:]))
+    return State(names, attributes, before.guards, done, maybe)
+
+
+def widen(before: Value, after: Value) -> Value:
+    """The value of a name that a loop body changes: sequences that grow have an unknown length."""
+    if before == after:
+        return before
+    if isinstance(before, Sequence) and isinstance(after, Sequence) and before.kind == after.kind:
+        if len(before.slots) == len(after.slots):
+            slots = tuple(
+                mine if mine == its else Slot(join(mine.value, its.value), starred=mine.starred or its.starred)
+                for mine, its in zip(before.slots, after.slots)
+            )
+            return Sequence(before.kind, slots, before.node)
+        return Sequence(before.kind, (*before.slots, Slot(UNKNOWN, starred=True)), before.node)
+    return join(before, after)
+
+
+class Recorder:
+    """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop)."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.names_read: set[str] = set()
+        self.state = State()
+        self.muted = 0
+        self.loops = 0
+        self._order = 0
+
+    def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
+        """Note that ``node`` does something, on the path that the walk is on."""
+        if self.muted:
+            return
+        state = self.state
+        self.events.append(
+            make(
+                node=node,
+                order=self._order,
+                guards=state.guards,
+                before=state.done,
+                maybe_before=state.maybe,
+                in_loop=self.loops > 0,
+                **facts,
+            )
+        )
+        state.done |= {self._order}
+        state.maybe |= {self._order}
+        self._order += 1
+
+    def happened(self, since: int) -> Iterator[Event]:
+        """The events recorded from index ``since`` on."""
+        return iter(self.events[since:])

@@ -1,0 +1,383 @@
+"""The abstract values that the interpreter computes with, and the questions one may ask of them.
+
+A value says what is *certain*. Every question answers yes, no or unknown, and whoever reports something reports it
+only on yes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import libcst as cst
+
+
+class Tri(Enum):
+    """Yes, no, or cannot know."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a Tri has three values: compare it with `is Tri.YES`")
+
+    @staticmethod
+    def all(answers: Iterable[Tri]) -> Tri:
+        """Yes when every answer is yes, no when every answer is no, unknown otherwise (also for none at all)."""
+        distinct = set(answers)
+        return distinct.pop() if len(distinct) == 1 else Tri.UNKNOWN
+
+
+class Kind(Enum):
+    """What a tensor's elements are, as far as autograd cares."""
+
+    FLOAT = "float"
+    INTEGRAL = "integral"
+    """Integers, bools, and the state of a random generator."""
+    UNKNOWN = "unknown"
+
+
+class Value:
+    """What an expression may evaluate to. Two equal values are the same object at run time, unless said otherwise."""
+
+    def options(self) -> tuple[Value, ...]:
+        """The alternatives; a value that is not a Choice is its own only alternative."""
+        return (self,)
+
+
+@dataclass(frozen=True)
+class Opaque(Value):
+    """The result of an expression that nothing is known about, told apart from others by the node that made it."""
+
+    node: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class Item(Value):
+    """The element ``key`` of an opaque value, as in ``a, b = f()``. Nothing else is known about it."""
+
+    of: Value
+    key: object = None
+
+
+@dataclass(frozen=True)
+class Constant(Value):
+    """A literal: ``None``, a number, a bool, a string, ``...``."""
+
+    value: object
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Scalar(Value):
+    """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
+
+    ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``generator`` or ``object``.
+    ``node`` made it.
+    """
+
+    sort: str
+    node: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class Parameter(Value):
+    """The object passed for one parameter, unchanged. ``role`` is ``input`` in forward, ``gradient`` in backward,
+    ``tangent`` in jvp, ``plain`` in a helper; ``index`` counts from 0 without ctx and without a second receiver."""
+
+    role: str
+    index: int
+    name: str
+    tensor: Tri = Tri.UNKNOWN
+    kind: Kind = Kind.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Variadic(Value):
+    """The tuple of a ``*args`` parameter, or the mapping of a ``**kwargs`` one; its length is unknown."""
+
+    role: str
+    name: str
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Context(Value):
+    """The ctx itself."""
+
+
+@dataclass(frozen=True)
+class ContextAttribute(Value):
+    """``ctx.name`` as it was when the method began."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NeedsInputGrad(Value):
+    """``ctx.needs_input_grad``, or the flag of one input where ``index`` is not None."""
+
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class SavedTensors(Value):
+    """The tuple ``ctx.saved_tensors`` (``via`` names the attribute)."""
+
+    via: str = "saved_tensors"
+
+
+@dataclass(frozen=True)
+class SavedTensor(Value):
+    """The tensor at ``index`` of the saved tuple; None at run time where None was saved."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class InputsTuple(Value):
+    """The ``inputs`` parameter of ``setup_context``: all inputs of forward; ``exact`` unless forward takes ``*args``."""
+
+    inputs: tuple[Value, ...] = ()
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Fresh(Value):
+    """A tensor that ``node`` computed: certainly a tensor, with storage of its own.
+
+    ``part`` tells the elements apart where one call gives several.
+    """
+
+    node: cst.CSTNode
+    kind: Kind = field(default=Kind.UNKNOWN, compare=False)
+    part: int | None = None
+
+
+@dataclass(frozen=True)
+class Single(Value):
+    """One object that is certainly not None and no container, but a tensor or a number alike: ``a / b``."""
+
+    node: cst.CSTNode
+    part: int | None = None
+
+
+@dataclass(frozen=True)
+class TensorTuple(Value):
+    """A tuple of tensors (or None) whose length is unknown: ``torch.autograd.grad(...)``, ``x.split(n)``."""
+
+    node: cst.CSTNode
+
+
+@dataclass(frozen=True)
+class Imported(Value):
+    """A module, function or class that a dotted name stands for (see ``scopes``)."""
+
+    name: str
+
+
+class Alias(Enum):
+    """When a view shares memory with what it was taken from."""
+
+    ALWAYS = "always"
+    USUALLY = "usually"
+    """Unless that is laid out in an unusual way: ``contiguous``, ``reshape``."""
+    POSSIBLY = "possibly"
+    """When there is nothing to convert: ``float``, ``to``."""
+
+
+@dataclass(frozen=True)
+class View(Value):
+    """A tensor that may share the storage of ``of``."""
+
+    of: Value
+    node: cst.CSTNode
+    alias: Alias = Alias.ALWAYS
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One element of a display: its value and the expression that wrote it. A starred one stands for unknown many."""
+
+    value: Value
+    node: cst.BaseExpression | None = field(default=None, compare=False)
+    starred: bool = False
+
+
+@dataclass(frozen=True)
+class Sequence(Value):
+    """A tuple, list or set whose elements are known; ``kind`` is ``tuple``, ``list`` or ``set``.
+
+    Where a slot is starred, only a lower bound of the length is known. ``node`` is the expression that made it.
+    """
+
+    kind: str
+    slots: tuple[Slot, ...]
+    node: cst.CSTNode | None = field(default=None, compare=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the length is known."""
+        return not any(slot.starred for slot in self.slots)
+
+    @property
+    def minimum(self) -> int:
+        """The least length it can have."""
+        return sum(not slot.starred for slot in self.slots)
+
+
+@dataclass(frozen=True)
+class Mapping(Value):
+    """A dict; ``slots`` are its values where it is a display."""
+
+    slots: tuple[Slot, ...] = ()
+    node: cst.CSTNode | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Choice(Value):
+    """One of several values, by the path that was taken; in the order in which they were met."""
+
+    alternatives: tuple[Value, ...]
+
+    def options(self) -> tuple[Value, ...]:
+        """The alternatives."""
+        return self.alternatives
+
+
+@dataclass(frozen=True)
+class Unbound(Value):
+    """No value at all: the name is not bound on this path. ``guarded`` tells nothing more than that it may be."""
+
+
+NONE = Constant(None, "NoneType")
+UNKNOWN = Opaque()
+CONTEXT = Context()
+UNBOUND = Unbound()
+
+
+def constant(value: object) -> Constant:
+    """The value of a Python literal."""
+    return Constant(value, type(value).__name__)
+
+
+_MAX_ALTERNATIVES = 8
+
+
+def join(first: Value, second: Value) -> Value:
+    """The value of a name where two paths meet."""
+    if first == second:
+        return first
+    merged: list[Value] = []
+    for value in (*first.options(), *second.options()):
+        if value not in merged:
+            merged.append(value)
+    if len(merged) > _MAX_ALTERNATIVES:
+        return UNKNOWN
+    return Choice(tuple(merged))
+
+
+_CONTAINERS = (Sequence, Mapping, SavedTensors, InputsTuple, Variadic, TensorTuple)
+_NEVER_TENSOR = (*_CONTAINERS, Constant, Scalar, Context, NeedsInputGrad, Imported)
+_NEVER_NONE = (*_CONTAINERS, Scalar, Context, NeedsInputGrad, Imported, Fresh, View, Single)
+_NEVER_CONTAINER = (Constant, Fresh, View, Context, SavedTensor, Single, Imported)
+
+
+def is_none(value: Value) -> Tri:
+    """Is it None?"""
+    if isinstance(value, Choice):
+        return Tri.all(is_none(option) for option in value.alternatives)
+    if isinstance(value, Constant):
+        return Tri.YES if value.value is None else Tri.NO
+    if isinstance(value, _NEVER_NONE):
+        return Tri.NO
+    if isinstance(value, Parameter) and value.tensor is Tri.YES:
+        return Tri.NO
+    return Tri.UNKNOWN
+
+
+def is_tensor(value: Value) -> Tri:
+    """Is it one tensor?"""
+    if isinstance(value, Choice):
+        return Tri.all(is_tensor(option) for option in value.alternatives)
+    if isinstance(value, (Fresh, View)):
+        return Tri.YES
+    if isinstance(value, Parameter):
+        return value.tensor
+    if isinstance(value, _NEVER_TENSOR):
+        return Tri.NO
+    return Tri.UNKNOWN
+
+
+def is_container(value: Value) -> Tri:
+    """Is it a tuple, list, set or dict?"""
+    if isinstance(value, Choice):
+        return Tri.all(is_container(option) for option in value.alternatives)
+    if isinstance(value, _CONTAINERS):
+        return Tri.YES
+    if isinstance(value, NeedsInputGrad):
+        return Tri.YES if value.index is None else Tri.NO
+    if isinstance(value, Scalar):
+        return Tri.UNKNOWN if value.sort in ("shape", "object") else Tri.NO
+    if isinstance(value, _NEVER_CONTAINER):
+        return Tri.NO
+    if isinstance(value, Parameter):
+        return Tri.NO if value.tensor is Tri.YES or value.role in ("gradient", "tangent") else Tri.UNKNOWN
+    return Tri.UNKNOWN
+
+
+def storage(value: Value) -> Value | None:
+    """The value whose memory a write into ``value`` certainly changes: what a chain of views starts from.
+
+    None where it cannot be told (a choice, a view that may be a copy).
+    """
+    return _origin(value, (Alias.ALWAYS,))
+
+
+def usual_storage(value: Value) -> Value | None:
+    """As ``storage``, but following views that are a copy only in the unusual case (``contiguous``, ``reshape``)."""
+    return _origin(value, (Alias.ALWAYS, Alias.USUALLY))
+
+
+def _origin(value: Value, followed: tuple[Alias, ...]) -> Value | None:
+    while isinstance(value, View):
+        if value.alias not in followed:
+            return None
+        value = value.of
+    return None if isinstance(value, Choice) else value
+
+
+def kind_of(value: Value) -> Kind:
+    """Whether a tensor holds floats or integers, as far as the code shows."""
+    if isinstance(value, (Fresh, Parameter)):
+        return value.kind
+    if isinstance(value, View) and value.alias is not Alias.POSSIBLY:
+        return kind_of(value.of)
+    return Kind.UNKNOWN
+
+
+def leaves(value: Value) -> Iterator[Value]:
+    """The value itself, or what a container or a choice holds, at any depth."""
+    if isinstance(value, Choice):
+        for option in value.alternatives:
+            yield from leaves(option)
+    elif isinstance(value, (Sequence, Mapping)):
+        for slot in value.slots:
+            yield from leaves(slot.value)
+    else:
+        yield value
+
+
+def without(value: Value, unwanted: Value) -> Value:
+    """``value`` less one alternative, as a test narrows it; unchanged where nothing would be left."""
+    if not isinstance(value, Choice):
+        return value
+    left = tuple(option for option in value.alternatives if option != unwanted)
+    if not left:
+        return value
+    return left[0] if len(left) == 1 else Choice(left)

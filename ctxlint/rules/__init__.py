@@ -1,0 +1,51 @@
+"""The rules: one file each, found by listing this folder.
+
+A module named ``ctxNNN_some_name.py`` holds exactly one subclass of ``Rule``. Nothing else has to be told about it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from ctxlint.rules.base import Rule
+
+
+@lru_cache(maxsize=None)
+def rule_names() -> dict[str, str]:
+    """The name of every rule by its code, in order of code.
+
+    Read off the file names: no rule is imported, so that a run without Functions can check ``--select`` at no cost.
+    """
+    modules = sorted(entry.name for entry in iter_modules(__path__) if entry.name.startswith("ctx"))
+    return {code.upper(): words.replace("_", "-") for code, _, words in (name.partition("_") for name in modules)}
+
+
+@lru_cache(maxsize=None)
+def all_rules() -> tuple[Rule[Any], ...]:
+    """Every rule, sorted by code. Raises ValueError when two rules share a code or a name."""
+    found = [_rule_in(entry.name) for entry in iter_modules(__path__) if entry.name.startswith("ctx")]
+    rules = tuple(sorted(found, key=lambda rule: rule.code))
+    for label in ("code", "name"):
+        labels = [getattr(rule, label) for rule in rules]
+        repeated = sorted({each for each in labels if labels.count(each) > 1})
+        if repeated:
+            raise ValueError(f"two rules share the {label} {', '.join(repeated)}")
+    return rules
+
+
+def _rule_in(module_name: str) -> Rule[Any]:
+    module = import_module(f"{__name__}.{module_name}")
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise ValueError(f"{module.__name__} must hold exactly one Rule, not {len(classes)}")
+    rule: Rule[Any] = classes[0]()
+    if f"{rule.code}-{rule.name}".lower().replace("-", "_") != module_name:
+        raise ValueError(f"{module.__name__} must be named after its rule, {rule.code} {rule.name}")
+    return rule

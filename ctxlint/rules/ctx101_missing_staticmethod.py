@@ -1,0 +1,82 @@
+"""CTX101: a protocol method without ``@staticmethod``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import Binding, FunctionClass
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class MissingStaticmethod(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `forward`, `backward`, `vjp`, `setup_context`, `jvp` and `vmap` of a `torch.autograd.Function` that have
+    neither `@staticmethod` nor `@classmethod`.
+
+    ## Why is this bad?
+    Autograd fetches these methods from the class and calls them as plain functions, so the code works through
+    `.apply` on every torch from 1.13 to 2.15. It still is not the documented form: calling an instance, `F()(x)`,
+    raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`, and editors, type
+    checkers and readers take `ctx` for `self`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`.
+
+    ## Known limits
+    Silent where a decorator is there that may bind the function itself.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX101"
+    name = "missing-staticmethod"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    fix = FixAvailability.ALWAYS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable:
+            return
+        for method in fn.own_protocol_methods:
+            if method.binding is Binding.INSTANCE and method.signature_known:
+                yield Finding(
+                    fn.span(method.node.name),
+                    f"`{method.name}` of `{fn.name}` is not a static method; it works through `.apply`, but calling an "
+                    f"instance raises RuntimeError. Add `@staticmethod`.",
+                )
