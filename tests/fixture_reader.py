@@ -1,8 +1,7 @@
 """What a rule's fixture says: Markdown in, cases to check out.
 
-A fixture is ``fixtures/rules/CTXNNN-name.md``. Its fenced blocks are cases; CONTRIBUTING.md describes them for those
-who write one. Expectations are comments in the code and are taken out before it is linted, so that they can never change
-what ctxlint does.
+A fixture is ``fixtures/rules/CTXNNN-name.md``. Its fenced blocks are cases, which CONTRIBUTING.md describes.
+Expectations are comments in the code; they are taken out before it is linted, and so never change what ctxlint does.
 """
 
 from __future__ import annotations

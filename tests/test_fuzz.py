@@ -7,8 +7,6 @@ fails. `HYPOTHESIS_PROFILE=long pytest tests/test_fuzz.py` tries a hundred times
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
-
 import hypothesmith
 import pytest
 from hypothesis import example, given
@@ -17,9 +15,6 @@ from hypothesis import strategies as st
 from tests.fixture_reader import programs, rule_fixtures
 from tests.linting import lint_everything
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 PROGRAMS = [program.marked.text for folder in ("clean", "broken") for program in programs(folder)]
 CASES = [case.marked.text for fixture in rule_fixtures() for case in fixture.cases]
 TEXTS = PROGRAMS + CASES
@@ -27,7 +22,8 @@ TEXTS = PROGRAMS + CASES
 # What a Function is made of, and what trips a reader of text.
 TOKENS = st.sampled_from([
     "(", ")", "[", "]", "{", "}", ":", ",", "=", "*", "**", "->", ":=", "@", ".", ";", "\\", "#", '"', "'", '"""',
-    "f'{", "\n", "\r", "\r\n", "\t", "\f", "\v", " ", "    ", "\x00", "\x1c", "\u2028", "\ufeff", "é", "\U0001f600", "\ud800",
+    "f'{", "\n", "\r", "\r\n", "\t", "\f", "\v", " ", "    ", "\x00", "\x1c", "\u2028", "\ufeff", "é",
+    "\U0001f600", "\ud800",
     "0", "1", "None", "ctx", "self", "cls", "args", "grad_output", "lambda", "return", "yield", "await", "async ",
     "def f():", "class A:", "if x:", "else:", "for x in y:", "while x:", "try:", "except:", "finally:", "with x:",
     "match x:", "case _:", "del x", "global x", "nonlocal x", "raise", "import torch", "from x import *",
@@ -38,7 +34,7 @@ TOKENS = st.sampled_from([
 
 
 @st.composite
-def torn(draw: Callable[..., str]) -> str:
+def torn(draw: st.DrawFn) -> str:
     """A fixture, changed at some random places: a stretch left out, doubled, moved or replaced by a token."""
     text = draw(st.sampled_from(TEXTS))
     for _ in range(draw(st.integers(1, 6))):
@@ -62,7 +58,7 @@ def torn(draw: Callable[..., str]) -> str:
 
 
 @st.composite
-def stirred(draw: Callable[..., str]) -> str:
+def stirred(draw: st.DrawFn) -> str:
     """The lines of two fixtures, shuffled together; indentation stays, sense does not."""
     first, second = (draw(st.sampled_from(TEXTS)).split("\n") for _ in range(2))
     start, end = sorted(draw(st.tuples(st.integers(0, len(first)), st.integers(0, len(first)))))
