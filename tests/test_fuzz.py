@@ -7,6 +7,7 @@ fails. `HYPOTHESIS_PROFILE=long pytest tests/test_fuzz.py` tries a hundred times
 from __future__ import annotations
 
 import warnings
+
 import hypothesmith
 import pytest
 from hypothesis import example, given
