@@ -5,7 +5,7 @@ A module named ``ctxNNN_some_name.py`` holds exactly one subclass of ``Rule``. N
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from ctxlint.rules.base import Rule
 
 
-@lru_cache(maxsize=None)
+@cache
 def rule_names() -> dict[str, str]:
     """The name of every rule by its code, in order of code.
 
@@ -23,7 +23,7 @@ def rule_names() -> dict[str, str]:
     return {code.upper(): words.replace("_", "-") for code, _, words in (name.partition("_") for name in modules)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def all_rules() -> tuple[Rule[Any], ...]:
     """Every rule, sorted by code. Raises ValueError when two rules share a code or a name."""
     found = [_rule_in(entry.name) for entry in iter_modules(__path__) if entry.name.startswith("ctx")]

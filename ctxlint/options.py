@@ -1,0 +1,244 @@
+"""Every option of ``[tool.ctxlint]``: its key, type, default, what it does, and how its value is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable
+
+from ctxlint.settings import ALL, FORMATS, is_prefix, parse_torch_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Option:
+    """One key. ``read`` turns a TOML value into the setting; it raises ValueError with what is wrong."""
+
+    key: str
+    type: str
+    default: str
+    example: str
+    text: str
+    read: Callable[[Any], Any]
+
+    @property
+    def field(self) -> str:
+        """The name of the attribute of Settings."""
+        return self.key.replace("-", "_")
+
+    @property
+    def adds(self) -> bool:
+        """Whether the value of an extending file comes on top of the one it extends, rather than in its place."""
+        return self.key in ("extend-select", "extend-exclude")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``; did you mean `X`?`` with the known word that is most like ``word``, or nothing."""
+    from difflib import get_close_matches
+
+    by_lower = {each.lower(): each for each in known}
+    close = get_close_matches(word.lower().replace("_", "-"), by_lower, n=1)
+    return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
+
+
+def check_selectors(selectors: Iterable[str]) -> None:
+    """Raise ValueError for a selector that is neither ``ALL`` nor a code, a prefix or a name of any rule."""
+    from ctxlint.rules import rule_names
+
+    names = rule_names()
+    for each in selectors:
+        if each == ALL or each in names.values():
+            continue
+        if not (is_prefix(each) and any(code.startswith(each) for code in names)):
+            raise ValueError(f"unknown rule selector `{each}`{nearest(each, [ALL, *names, *names.values()])}")
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"expected a list of strings, found {_kind(value)}")
+    return tuple(value)
+
+
+def _selectors(value: object) -> tuple[str, ...]:
+    selectors = _strings(value)
+    check_selectors(selectors)
+    return selectors
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, found {_kind(value)}")
+    return value
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a string, found {_kind(value)}")
+    return value
+
+
+def _output_format(value: object) -> str:
+    return check_format(_string(value))
+
+
+def check_format(value: str) -> str:
+    """``value`` if it is an output format; raises ValueError if not."""
+    if value not in FORMATS:
+        raise ValueError(f"unknown output format `{value}`{nearest(value, FORMATS)}")
+    return value
+
+
+def _torch(value: object) -> str:
+    version = _string(value)
+    if parse_torch_version(version) is None:
+        raise ValueError(f'expected a version such as "2.4", found "{version}"')
+    return version
+
+
+def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table of globs and lists of rules, found {_kind(value)}")
+    return {glob: _selectors(selectors) for glob, selectors in value.items()}
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, list):
+        strange = next((each for each in value if not isinstance(each, str)), None)
+        return "a list" if strange is None else f"a list with {_kind(strange)} in it"
+    words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", dict: "a table"}
+    return words.get(type(value), f"a {type(value).__name__}")
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "select",
+        "list[selector]",
+        "the rules that are on by default",
+        'select = ["CTX2", "tensor-stashed-on-ctx"]',
+        "The rules to run. A selector is a code, the beginning of one, a rule's name, or `ALL`. The most specific\n"
+        "selector decides; `ignore` wins a tie.",
+        _selectors,
+    ),
+    Option(
+        "extend-select",
+        "list[selector]",
+        "[]",
+        'extend-select = ["CTX206"]',
+        "Rules to run on top of those that are on anyway.",
+        _selectors,
+    ),
+    Option("ignore", "list[selector]", "[]", 'ignore = ["CTX102"]', "Rules not to run.", _selectors),
+    Option(
+        "per-file-ignores",
+        "dict[glob, list[selector]]",
+        "{}",
+        'per-file-ignores = { "tests/*" = ["CTX2"] }',
+        "Rules not to run in the files that a glob matches. A glob that starts with `!` means all other files.",
+        _per_file_ignores,
+    ),
+    Option(
+        "fixable",
+        "list[selector]",
+        '["ALL"]',
+        'fixable = ["CTX1"]',
+        "The rules whose fixes may be applied.",
+        _selectors,
+    ),
+    Option(
+        "unfixable",
+        "list[selector]",
+        "[]",
+        'unfixable = ["CTX301"]',
+        "Rules whose fixes are never applied.",
+        _selectors,
+    ),
+    Option(
+        "extend-safe-fixes",
+        "list[selector]",
+        "[]",
+        'extend-safe-fixes = ["CTX401"]',
+        "Rules whose unsafe fixes count as safe.",
+        _selectors,
+    ),
+    Option(
+        "extend-unsafe-fixes",
+        "list[selector]",
+        "[]",
+        'extend-unsafe-fixes = ["CTX301"]',
+        "Rules whose safe fixes count as unsafe.",
+        _selectors,
+    ),
+    Option("fix", "bool", "false", "fix = true", "Apply fixes, as `--fix` does.", _boolean),
+    Option("unsafe-fixes", "bool", "false", "unsafe-fixes = true", "Let `--fix` apply unsafe fixes too.", _boolean),
+    Option(
+        "show-fixes", "bool", "false", "show-fixes = true", "List what was fixed, as `--show-fixes` does.", _boolean
+    ),
+    Option(
+        "exclude",
+        "list[glob]",
+        ".git, .venv, build, dist, node_modules and the like",
+        'exclude = ["third_party"]',
+        "Files and folders to pass over, in place of the default list. A glob without a slash matches a name\n"
+        "anywhere; one with a slash is relative to the folder of the configuration file.",
+        _strings,
+    ),
+    Option(
+        "extend-exclude",
+        "list[glob]",
+        "[]",
+        'extend-exclude = ["third_party"]',
+        "Files and folders to pass over, on top of `exclude`.",
+        _strings,
+    ),
+    Option(
+        "force-exclude",
+        "bool",
+        "false",
+        "force-exclude = true",
+        "Pass over excluded files even when they are named on the command line.",
+        _boolean,
+    ),
+    Option(
+        "respect-gitignore",
+        "bool",
+        "true",
+        "respect-gitignore = false",
+        "Pass over what `.gitignore` files, `.git/info/exclude` and the like name.",
+        _boolean,
+    ),
+    Option(
+        "target-torch",
+        "str",
+        "not set: any torch",
+        'target-torch = "2.4"',
+        "The oldest torch that the code has to run on. Some rules and fixes depend on it.",
+        _torch,
+    ),
+    Option(
+        "output-format",
+        "str",
+        '"full"',
+        'output-format = "concise"',
+        f"How findings are written: {', '.join(FORMATS)}.",
+        _output_format,
+    ),
+    Option(
+        "required-version",
+        "str",
+        "not set",
+        'required-version = ">=0.1"',
+        "The versions of ctxlint that may be used; any other one stops with an error.",
+        _string,
+    ),
+    Option(
+        "extend",
+        "str",
+        "not set",
+        'extend = "../pyproject.toml"',
+        "A configuration file to start from; what this file says comes on top.",
+        _string,
+    ),
+)
+
+BY_KEY = {option.key: option for option in OPTIONS}
