@@ -1,0 +1,1 @@
+"""Comments that say: not here."""

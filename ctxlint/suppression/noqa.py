@@ -1,0 +1,177 @@
+"""``# noqa`` and its relatives.
+
+====================================  ================================================================================
+``# noqa``                            every finding that starts on the line (a line that a string or a backslash
+                                      continues counts up to its end)
+``# noqa: CTX301, CTX2 reason``       those rules only; a prefix means all rules that start with it
+``# ctxlint: ignore[CTX301] reason``  the same for codes and names, over the whole statement that it ends or that
+                                      stands below it
+``# ctxlint: noqa``                   every finding of the file; on a line of its own
+``# ctxlint: noqa: CTX101``           those rules in the whole file
+``# flake8: noqa``                    as ``# ctxlint: noqa``, with or without codes
+====================================  ================================================================================
+
+Case does not matter, nor do spaces. A comment that tries to be one of these and is not hides nothing, and is warned
+about.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.settings import specificity
+from ctxlint.suppression.layout import Comment, Layout, Lines, read_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Source
+
+_WORTH_A_LOOK = re.compile(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
+_LINE = re.compile(r"#\s*noqa", re.IGNORECASE)
+_FILE = re.compile(r"#\s*(?P<tool>ctxlint|flake8)\s*[:=]\s*noqa", re.IGNORECASE)
+_OWN = re.compile(r"#\s*ctxlint\s*:\s*ignore(?!\w)\s*(?:\[(?P<rules>[^\]#]*)\])?", re.IGNORECASE)
+_OWN_TOOL = re.compile(r"#\s*ctxlint\s*:\s*(?P<word>[\w-]*)", re.IGNORECASE)
+_CODE = r"(?:CTX(?!\w)|[A-Z]+[0-9]+)"
+_CODES = re.compile(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Directive:
+    """A comment that hides findings which start on ``lines`` (None: in the whole file).
+
+    ``selectors`` are the codes, prefixes and names that it names; None means every rule.
+    """
+
+    comment: Comment
+    lines: Lines | None
+    selectors: tuple[str, ...] | None
+
+    def hides(self, diagnostic: Diagnostic) -> bool:
+        """Whether the comment speaks about this finding."""
+        return self.covers(diagnostic.span.start.line) and (
+            self.selectors is None or specificity(self.selectors, diagnostic.code, diagnostic.name) is not None
+        )
+
+    def covers(self, line: int) -> bool:
+        """Whether findings that start on ``line`` are in its reach."""
+        return self.lines is None or self.lines.first <= line <= self.lines.last
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A comment that looks like a directive and is none. ``lines`` is what it would have covered; None for the file."""
+
+    comment: Comment
+    lines: Lines | None
+    message: str
+
+    def matters(self, diagnostics: Iterable[Diagnostic]) -> bool:
+        """Whether it stands where a finding would have been hidden; else it may belong to another tool."""
+        return any(
+            self.lines is None or self.lines.first <= each.span.start.line <= self.lines.last for each in diagnostics
+        )
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """What is left of the findings of a file, which were hidden, and what to warn about, as (line, message)."""
+
+    kept: tuple[Diagnostic, ...]
+    hidden: tuple[Diagnostic, ...] = ()
+    warnings: tuple[tuple[int, str], ...] = ()
+
+
+def suppress(source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str]) -> Suppression:
+    """Drop the findings that a comment in ``source`` hides. ``names`` holds the name of every rule by its code."""
+    found = tuple(diagnostics)
+    if not found or _WORTH_A_LOOK.search(source.text) is None:
+        return Suppression(found)
+    comments = list(read_directives(read_layout(source), names))
+    directives = [each for each in comments if isinstance(each, Directive)]
+    mistakes = [each for each in comments if isinstance(each, Mistake)]
+    hidden = {id(each) for each in found if any(directive.hides(each) for directive in directives)}
+    return Suppression(
+        tuple(each for each in found if id(each) not in hidden),
+        tuple(each for each in found if id(each) in hidden),
+        tuple((each.comment.line, each.message) for each in mistakes if each.matters(found)),
+    )
+
+
+def read_directives(layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
+    """Every directive in the comments of a file, in order, and every comment that fails to be one."""
+    for comment in layout.comments:
+        yield from _file_level(comment)
+        yield from _own(comment, layout, names)
+        for found in _LINE.finditer(comment.text):
+            yield from _noqa(comment, found, Lines(_first_joined(layout, comment.line), comment.line))
+
+
+def _noqa(comment: Comment, found: re.Match[str], lines: Lines | None) -> Iterator[Directive | Mistake]:
+    """What follows the word ``noqa``: nothing or a reason (everything is hidden), or a colon and codes."""
+    rest = comment.text[found.end() :]
+    codes = _CODES.match(rest)
+    if codes:
+        listed = tuple(code.upper() for code in re.findall(_CODE, codes["codes"], re.IGNORECASE))
+        yield Directive(comment, lines, listed)
+    elif re.match(r"\s*:", rest):
+        yield Mistake(comment, lines, f"`{_shown(found)}:` needs codes after the colon, such as `# noqa: CTX301`")
+    elif not rest or rest[0].isspace() or rest[0] == "#":
+        yield Directive(comment, lines, None)
+    elif not rest[0].isalnum():
+        yield Mistake(comment, lines, f"`{_shown(found)}` needs a colon before codes, such as `# noqa: CTX301`")
+
+
+def _file_level(comment: Comment) -> Iterator[Directive | Mistake]:
+    found = _FILE.match(comment.text)
+    if found and comment.alone:
+        yield from _noqa(comment, found, None)
+    elif found and found["tool"].lower() == "ctxlint":
+        yield Mistake(comment, Lines(comment.line, comment.line), f"`{_shown(found)}` must stand on a line of its own")
+
+
+def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
+    for tool in _OWN_TOOL.finditer(comment.text):
+        lines = layout.statement_below(comment.line) if comment.alone else layout.statement_at(comment.line)
+        if lines is None:
+            continue
+        word = tool["word"].lower()
+        found = _OWN.match(comment.text, tool.start())
+        if found is None and word != "noqa":
+            yield Mistake(comment, lines, f"`ctxlint: {word}` is no directive; write `# ctxlint: ignore[CTX301]`")
+        if found is None:
+            continue
+        rules = [each for each in re.split(r"[\s,]+", found["rules"] or "") if each]
+        known = tuple(each for each in (_selector(rule, names) for rule in rules) if each is not None)
+        unknown = [rule for rule in rules if _selector(rule, names) is None]
+        if known:
+            yield Directive(comment, lines, known)
+        if unknown:
+            yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`")
+        elif not known:
+            yield Mistake(
+                comment, lines, "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`"
+            )
+
+
+def _selector(word: str, names: Mapping[str, str]) -> str | None:
+    """``word`` as a selector: a code, a prefix of one, or a name; None for what is neither."""
+    if word.lower() in names.values():
+        return word.lower()
+    code = word.upper()
+    return code if re.fullmatch(_CODE, code) and any(each.startswith(code) for each in names) else None
+
+
+def _first_joined(layout: Layout, line: int) -> int:
+    """The first of the lines whose ``noqa`` stands on ``line``."""
+    first = line
+    while first > 1 and layout.noqa_row(first - 1) == line:
+        first -= 1
+    return first
+
+
+def _shown(found: re.Match[str]) -> str:
+    return re.sub(r"\s+", " ", found[0])
