@@ -1,0 +1,238 @@
+"""The line of work: find, scan, read, understand, judge, suppress. What comes after is to report or to mend.
+
+LibCST, and with it the model and the rules, is imported in ``check_source`` only, once a file holds a candidate.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable
+
+from ctxlint.diagnostic import Diagnostic, Severity
+from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
+from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
+from ctxlint.files.scan import holds_candidate
+from ctxlint.result import WHOLE_FILE, FileResult, describe, internal_error, io_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ctxlint.configuration import Configuration
+    from ctxlint.files.source import Source
+    from ctxlint.model.functions import SourceFile
+    from ctxlint.rules.base import Finding, Rule
+    from ctxlint.settings import Settings
+
+# Many files
+
+
+def lint_paths(
+    paths: Sequence[str],
+    configuration: Configuration,
+    *,
+    jobs: int = 1,
+    finish: Callable[[FileResult], FileResult] | None = None,
+) -> Iterator[FileResult]:
+    """Lint every file under ``paths``, each with the settings of the nearest configuration file.
+
+    One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
+    use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made. Raises
+    ConfigurationError.
+    """
+    candidates = []
+    for found, settings in _find(paths, configuration):
+        if isinstance(found, Skipped):
+            yield FileResult(found.path, skipped=found.reason, settings=settings)
+        elif isinstance(found, Missing):
+            yield _unreadable(found.path, "No such file or directory", settings)
+        else:
+            scanned = _scan(found, configuration, settings)
+            if scanned.candidate:
+                candidates.append((scanned.path, scanned.settings))
+            else:
+                yield scanned
+    if candidates:
+        from ctxlint.workers import map_files
+
+        yield from map_files(partial(_lint_file, finish=finish), candidates, jobs)
+
+
+def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:
+    """The files that ``lint_paths`` would read. Raises ConfigurationError."""
+    for found, settings in _find(paths, configuration):
+        if isinstance(found, Found) and not _left_out_by_nearer(found, configuration, settings):
+            yield found.path
+
+
+def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[Found | Skipped | Missing, Settings]]:
+    """What is under ``paths``, with the settings for the folder that each path names."""
+    groups: dict[Settings, list[str]] = {}
+    for path in paths:
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        groups.setdefault(configuration.settings_for(folder), []).append(path)
+    seen: set[str] = set()
+    for settings, members in groups.items():
+        for found in find_files(
+            members,
+            exclude=settings.exclude_globs,
+            extend_exclude=settings.extend_exclude,
+            root=settings.root,
+            force_exclude=settings.force_exclude,
+            respect_gitignore=settings.respect_gitignore,
+        ):
+            if len(groups) > 1:
+                absolute = os.path.abspath(found.path)
+                if absolute in seen:
+                    continue
+                seen.add(absolute)
+            yield found, settings
+
+
+def _scan(found: Found, configuration: Configuration, settings: Settings) -> FileResult:
+    """What the bytes of a file say: nothing more to do, or a candidate, with the settings that apply to it."""
+    try:
+        if not holds_candidate(read_bytes(found.path)):
+            return FileResult(found.path, settings=settings)
+    except Unreadable as error:
+        return _unreadable(found.path, str(error), settings)
+    if _left_out_by_nearer(found, configuration, settings):
+        return FileResult(found.path, skipped="excluded", settings=settings)
+    nearest = configuration.settings_for(os.path.dirname(found.path))
+    return FileResult(found.path, candidate=True, settings=nearest)
+
+
+def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Settings) -> bool:
+    """Whether a configuration file below the one that the walk went by excludes what it found."""
+    nearest = configuration.settings_for(os.path.dirname(found.path))
+    return nearest is not settings and not found.explicit and is_left_out(found.path, nearest)
+
+
+def is_left_out(path: str, settings: Settings) -> bool:
+    """Whether ``exclude`` or ``extend-exclude`` names the file or a folder that it is in."""
+    return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
+
+
+def _lint_file(candidate: tuple[str, Settings], finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
+    path, settings = candidate
+    try:
+        result = lint_bytes(path, read_bytes(path), settings)
+    except Unreadable as error:
+        return _unreadable(path, str(error), settings)
+    return result if finish is None else finish(result)
+
+
+# One file
+
+
+def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
+    """The result for a file with this content."""
+    if not holds_candidate(data):
+        return FileResult(path, settings=settings)
+    try:
+        return check_source(decode(path, data), settings)
+    except Undecodable as error:
+        return _unreadable(path, str(error), settings)
+
+
+def lint_source(source: Source, settings: Settings) -> list[Diagnostic]:
+    """The findings in one file that is already in memory, sorted; none where nothing in it could be a Function."""
+    if not holds_candidate(source.text.encode("utf-8", "surrogatepass")):
+        return []
+    return list(check_source(source, settings).diagnostics)
+
+
+def check_source(source: Source, settings: Settings) -> FileResult:
+    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900."""
+    from ctxlint.model.reader import understand
+
+    try:
+        file = understand(source)
+    except RecursionError:
+        found = _selected([_too_deep(source.path)], settings)
+        return FileResult(source.path, source, found, broken=1, settings=settings)
+    except Exception as error:  # noqa: BLE001  (one file must not end the run)
+        failure = internal_error(source.path, describe("The model", error))
+        return FileResult(source.path, source, (failure,), settings=settings)
+    diagnostics = _in_order(judge(file, settings))
+    result = FileResult(source.path, source, diagnostics, broken=len(file.broken), settings=settings)
+    if settings.ignore_noqa or not diagnostics:
+        return result
+    from ctxlint.rules import rule_names
+    from ctxlint.suppression.noqa import suppress
+
+    judged = suppress(source, diagnostics, rule_names())
+    return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
+
+
+def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
+    """What the rules that are on say about a file, in no particular order."""
+    from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile
+
+    path = file.source.path
+    subjects: dict[type, Sequence[Any]] = {
+        FunctionClass: file.functions,
+        ApplyCall: file.calls,
+        SourceFile: (file,),
+    }
+    for rule in _rules_that_are_on(settings):
+        if settings.is_ignored_in(path, rule.code, rule.name):
+            continue
+        for subject in subjects[rule.subject]:
+            try:
+                for finding in rule.check(subject, settings):
+                    yield _diagnostic(file.source, rule, finding, settings)
+            except RecursionError:
+                yield _too_deep(path)
+            except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
+                yield internal_error(path, describe(f"{rule.code} ({rule.name})", error))
+
+
+def _rules_that_are_on(settings: Settings) -> tuple[Rule[Any], ...]:
+    from ctxlint.rules import all_rules
+
+    return tuple(each for each in all_rules() if settings.is_selected(each.code, each.name, default=each.default))
+
+
+def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings) -> Diagnostic:
+    from ctxlint.fixes.edit import with_line_endings_of
+    from ctxlint.rules.base import Category
+
+    fix = finding.fix
+    if fix is not None:
+        fix = replace(
+            with_line_endings_of(source, fix),
+            applicability=settings.applicability(rule.code, rule.name, fix.applicability),
+        )
+    severity = Severity.ERROR if rule.category is Category.CORRECTNESS else Severity.WARNING
+    return Diagnostic(
+        source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, tuple(finding.related)
+    )
+
+
+def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted by place and code; what is said twice in the same words at the same place is said once."""
+    return tuple(sorted({each.sort_key: each for each in diagnostics}.values(), key=lambda each: each.sort_key))
+
+
+# What is said about whole files
+
+
+def _unreadable(path: str, reason: str, settings: Settings) -> FileResult:
+    return FileResult(path, diagnostics=_selected([io_error(path, reason)], settings), settings=settings)
+
+
+def _too_deep(path: str) -> Diagnostic:
+    message = "The code is nested too deeply to be read; this file was not checked in full"
+    return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)
+
+
+def _selected(diagnostics: Iterable[Diagnostic], settings: Settings) -> tuple[Diagnostic, ...]:
+    """Those of ``diagnostics`` whose rule is on, for rules that are on by default and that nothing checks."""
+    return tuple(
+        each
+        for each in diagnostics
+        if settings.is_selected(each.code, each.name, default=True)
+        and not settings.is_ignored_in(each.path, each.code, each.name)
+    )

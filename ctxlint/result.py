@@ -1,0 +1,87 @@
+"""What a run has to say about one file: the record between the pipeline and everything that shows or mends."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxlint.diagnostic import Diagnostic
+from ctxlint.files.source import Position, Span
+from ctxlint.settings import Settings
+
+if TYPE_CHECKING:
+    from ctxlint.files.source import Source
+
+INTERNAL_ERROR = "CTX900"
+"""The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
+
+WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
+"""Where a finding stands that is about a file as a whole."""
+
+
+_DEFAULT = Settings()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """How many findings of one rule were mended in a file."""
+
+    code: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """One file after it went through the pipeline.
+
+    ``source`` is None where the file was not decoded: it holds no candidate, cannot be read, or was ``skipped`` (the
+    reason). ``candidate`` marks one that was scanned only and has to be read. ``diagnostics`` are sorted; ``hidden``
+    are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments. ``broken``
+    counts the statements that cannot be parsed. After ``--fix``, ``source`` and ``diagnostics`` are what is left,
+    ``fixed`` is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
+    """
+
+    path: str
+    source: Source | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    hidden: tuple[Diagnostic, ...] = ()
+    warnings: tuple[tuple[int, str], ...] = ()
+    broken: int = 0
+    skipped: str = ""
+    candidate: bool = False
+    fixed: tuple[Fixed, ...] = ()
+    before: Source | None = None
+    settings: Settings = _DEFAULT
+
+    @property
+    def failed(self) -> bool:
+        """Whether ctxlint itself failed on the file."""
+        return any(each.code == INTERNAL_ERROR for each in self.diagnostics)
+
+
+def internal_error(path: str, message: str) -> Diagnostic:
+    """The finding that says that ctxlint itself failed on a file."""
+    message = f"{message}. This is a bug in ctxlint, please report it"
+    return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
+
+
+def io_error(path: str, reason: str) -> Diagnostic:
+    """The finding that says that a file could not be read or written."""
+    return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", reason)
+
+
+def with_finding(result: FileResult, diagnostic: Diagnostic) -> FileResult:
+    """``result`` with one more finding, in its place."""
+    diagnostics = sorted((*result.diagnostics, diagnostic), key=lambda each: each.sort_key)
+    return replace(result, diagnostics=tuple(diagnostics))
+
+
+def describe(who: str, error: BaseException) -> str:
+    """Who failed, with which exception, in which line: enough to report it."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = "" if last is None else f" in {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
+    return f"{who} failed with {type(error).__name__}{place}: {error}".rstrip(": ")

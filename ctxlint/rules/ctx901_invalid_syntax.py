@@ -1,0 +1,71 @@
+"""CTX901: a statement that cannot be parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.files.source import Span
+from ctxlint.model.functions import SourceFile
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class InvalidSyntax(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a top-level statement that cannot be parsed, in a file that may hold a `torch.autograd.Function`.
+
+    ## Why is this bad?
+    What cannot be parsed is not checked, so silence about it means nothing. The other statements of the file are
+    checked as always. The finding is there whatever `--select` says; `--ignore CTX901` turns it off.
+
+    ## Example
+    ```python
+    from torch.autograd import Function
+
+
+    class Negate(Function):
+        @staticmethod
+        def forward(ctx, x)
+            return -x
+    ```
+
+    ## Use instead
+    ```python
+    from torch.autograd import Function
+
+
+    class Negate(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return -x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return -grad_output
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Files without a candidate for a Function are never parsed, and so never reported. The words of the message are those
+    of the Python that ctxlint runs on, and syntax that is newer than that Python is reported too.
+
+    ## References
+    - [The Python language reference](https://docs.python.org/3/reference/grammar.html)
+    """
+
+    code = "CTX901"
+    name = "invalid-syntax"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:  # noqa: ARG002  (the shape of all rules)
+        """One finding for each statement."""
+        for broken in file.broken:
+            message = f"This statement cannot be parsed, so it is not checked: {broken.message}."
+            yield Finding(Span(broken.position, broken.position), message)

@@ -1,0 +1,56 @@
+"""CTX902: a file that cannot be read or written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import SourceFile
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class IoError(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a file that is missing, that may not be read, or that is not the text it says it is; and, with `--fix`, one
+    that cannot be written.
+
+    ## Why is this bad?
+    What cannot be read is not checked, so silence about it means nothing. The other files are checked as always. The
+    finding is there whatever `--select` says; `--ignore CTX902` turns it off.
+
+    ## Example
+    A misspelt name on the command line, or a file in Latin-1 that does not say so:
+
+    ```console
+    $ ctxlint modle.py
+    ```
+
+    ## Use instead
+    The right name; UTF-8, or a first line such as `# -*- coding: latin-1 -*-`.
+
+    ```console
+    $ ctxlint model.py
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    A file that does not hold the words `autograd` and `Function` is never decoded, so its encoding is not checked.
+
+    ## References
+    - [PEP 263: Defining Python Source Code Encodings](https://peps.python.org/pep-0263/)
+    """
+
+    code = "CTX902"
+    name = "io-error"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:  # noqa: ARG002  (the shape of all rules)
+        """Nothing: whoever has a SourceFile could read the file. The pipeline reports those that it could not."""
+        return iter(())

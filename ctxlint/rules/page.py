@@ -1,0 +1,38 @@
+"""A rule's documentation page: its docstring, as Markdown."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.rules.base import FixAvailability
+
+if TYPE_CHECKING:
+    from ctxlint.rules.base import Rule
+
+_FIX = {
+    FixAvailability.ALWAYS: "A fix is always available.",
+    FixAvailability.SOMETIMES: "A fix is sometimes available.",
+    FixAvailability.NEVER: "",
+}
+
+
+def explanation_of(rule: Rule[Any]) -> str:
+    """The docstring without its indentation; it starts with ``## What it does``."""
+    return cleandoc(type(rule).__doc__ or "")
+
+
+def page_of(rule: Rule[Any]) -> str:
+    """The whole page: title, what kind of rule it is, whether it is on, whether it mends, and the explanation."""
+    state = "on by default" if rule.default else "off by default"
+    facts = f"Category: {rule.category.value}, {state}. Since {rule.since}."
+    parts = [f"# {rule.name} ({rule.code})", facts, _FIX[rule.fix], explanation_of(rule)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def summary_of(rule: Rule[Any]) -> str:
+    """The first sentence of ``What it does``, in one line."""
+    found = re.search(r"## What it does\n+(.+?)(?=\n\n|\n##|\Z)", explanation_of(rule), re.DOTALL)
+    text = " ".join(found[1].split()) if found else rule.name
+    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]

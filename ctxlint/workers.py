@@ -1,0 +1,65 @@
+"""Sharing files among processes, where there are enough of them to pay for it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from typing import TYPE_CHECKING, Callable, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WORTH_SHARING = 200
+"""So many files at least; a process takes as long to start as some dozens of files to read."""
+
+_CHUNK = 8
+
+
+def map_files(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
+    """``function`` of each item, in order. ``jobs`` is how many processes to use at most, 0 for one per processor.
+
+    A worker that dies takes nothing with it: what it did not finish is done in this process.
+    """
+    processes = min(jobs or _processors(), len(items) // _CHUNK)
+    if processes < 2 or len(items) < WORTH_SHARING:
+        yield from map(function, items)
+        return
+    done = 0
+    for result in _shared(function, items, processes):
+        done += 1
+        yield result
+    yield from map(function, items[done:])
+
+
+def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes: int) -> Iterator[Result]:
+    """The results as far as the worker processes bring them."""
+    try:
+        from concurrent.futures import ProcessPoolExecutor
+        from concurrent.futures.process import BrokenProcessPool
+
+        executor = ProcessPoolExecutor(processes, initializer=_start_worker)
+    except (ImportError, OSError):  # a system without semaphores
+        return
+    try:
+        yield from executor.map(function, items, chunksize=_CHUNK)
+    except BrokenProcessPool:
+        return
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the process that people see, and do not collect garbage in a short life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
