@@ -1,0 +1,70 @@
+"""Writing findings down: one file per output format, each with one function ``render(report)`` that yields text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.fixes.edit import Applicability
+    from ctxlint.result import FileResult
+
+FOR_PEOPLE = ("concise", "full", "grouped")
+"""The formats that end in a summary; the others are read by programs."""
+
+_MODULES = {"json": "json_list"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What there is to write: the files in order of path, whether unsafe fixes would be applied, and how to show it.
+
+    ``quiet`` leaves out the summary.
+    """
+
+    results: tuple[FileResult, ...]
+    unsafe_fixes: bool = False
+    show_fixes: bool = False
+    quiet: bool = False
+    color: bool = False
+
+    @property
+    def findings(self) -> Iterator[tuple[FileResult, Diagnostic]]:
+        """Every finding with its file, in order."""
+        for result in self.results:
+            for diagnostic in result.diagnostics:
+                yield result, diagnostic
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Every finding, in order."""
+        return tuple(diagnostic for _, diagnostic in self.findings)
+
+    def is_fixable(self, diagnostic: Diagnostic) -> bool:
+        """Whether ``--fix``, with the options as they are, would mend it: what ``[*]`` marks."""
+        applicability = applicability_of(diagnostic)
+        if applicability is None:
+            return False
+        return applicability.value == "safe" or (self.unsafe_fixes and applicability.value == "unsafe")
+
+
+def applicability_of(diagnostic: Diagnostic) -> Applicability | None:
+    """How far the fix of a finding can be trusted; None where it has none."""
+    return None if diagnostic.fix is None or not diagnostic.fix.edits else diagnostic.fix.applicability
+
+
+def render(report: Report, output_format: str) -> Iterator[str]:
+    """The text of ``report`` in one of the formats of ``ctxlint.settings.FORMATS``, in pieces."""
+    name = _MODULES.get(output_format, output_format.replace("-", "_"))
+    text: Iterator[str] = import_module(f"{__name__}.{name}").render(report)
+    return text
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 error``, ``2 errors``, ``2 fixes``."""
+    plural = "es" if noun.endswith("x") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"

@@ -1,0 +1,30 @@
+"""One line for each finding: ``path:line:column: CODE message``. Editors and flake8's pattern read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.report.style import Style
+from ctxlint.report.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.report import Report
+
+
+def render(report: Report) -> Iterator[str]:
+    """The lines and the summary."""
+    style = Style(on=report.color)
+    colon = style.paint(":", "36")
+    for _, diagnostic in report.findings:
+        line, column = diagnostic.span.start
+        place = f"{style.bold(diagnostic.path)}{colon}{line}{colon}{column}{colon}"
+        mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
+        yield f"{place} {style.code(diagnostic.code)} {mark}{one_line(diagnostic.message)}\n"
+    yield from summary(report)
+
+
+def one_line(message: str) -> str:
+    """``message`` without line breaks, for formats that give a finding one line."""
+    return " ".join(message.split("\n"))

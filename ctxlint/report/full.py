@@ -1,0 +1,102 @@
+"""The default: each finding with the code that it is about, what else belongs to it, and its fix as a diff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.report import applicability_of
+from ctxlint.report.frame import Frame, visible
+from ctxlint.report.style import Style
+from ctxlint.report.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic, Related
+    from ctxlint.files.source import Source
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.report import Report
+
+_NOTES = {
+    "unsafe": "This is an unsafe fix and may change behavior",
+    "display": "This is advice; ctxlint does not apply it",
+}
+
+
+def render(report: Report) -> Iterator[str]:
+    """A paragraph for each finding, then the summary."""
+    style = Style(on=report.color)
+    for result, diagnostic in report.findings:
+        mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
+        yield f"{style.code(diagnostic.code)} {mark}{style.bold(diagnostic.message)}\n"
+        for line in _details(diagnostic, result.source, style):
+            yield f"{line}\n"
+        yield "\n"
+    yield from summary(report)
+
+
+def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Iterator[str]:
+    if source is None:
+        yield f"{style.frame(' -->')} {diagnostic.path}:1:1"
+        return
+    yield from _place(Frame(source, diagnostic.span, style), diagnostic.path)
+    for related in diagnostic.related:
+        yield from _note(related, source, diagnostic.path, style)
+    if diagnostic.fix is not None:
+        yield f"{style.mark('help')}{style.bold(f': {diagnostic.fix.message}')}"
+        yield from fix_diff(source, diagnostic.fix, style)
+        applicability = applicability_of(diagnostic)
+        if applicability is not None and applicability.value in _NOTES:
+            yield f"{style.bold('note')}: {_NOTES[applicability.value]}"
+
+
+def _note(related: Related, source: Source, path: str, style: Style) -> Iterator[str]:
+    yield f"{style.bold('note')}: {related.message}"
+    yield from _place(Frame(source, related.span, style, mark="-"), path)
+
+
+def _place(frame: Frame, path: str) -> Iterator[str]:
+    line, column = frame.span.start
+    yield f"{' ' * frame.width}{frame.style.frame('-->')} {path}:{line}:{column}"
+    yield from frame.lines()
+
+
+def fix_diff(source: Source, fix: Fix, style: Style) -> Iterator[str]:
+    """What ``fix`` changes: old lines with ``-``, new ones with ``+`` and their numbers, one line around."""
+    from dataclasses import replace
+    from difflib import SequenceMatcher
+
+    from ctxlint.fixes.apply import apply_edits
+
+    after = replace(source, text=apply_edits(source.text, sorted(fix.edits)))
+    first, last = _touched(source, fix)
+    grown = after.line_count - source.line_count
+    old = [source.line(number) for number in range(first, last + 1)]
+    new = [after.line(number) for number in range(first, last + grown + 1)]
+    width = len(str(last + grown))
+    bar = style.frame(f"{' ' * width} |")
+    if not fix.edits:
+        return
+    yield bar
+    groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(1))
+    for index, group in enumerate(groups):
+        if index:
+            yield style.frame(f"{'.' * max(width, 3)}")
+        for tag, old_start, old_end, new_start, new_end in group:
+            if tag == "equal":
+                for number in range(new_start, new_end):
+                    yield f"{style.frame(f'{first + number:>{width}} |')} {visible(new[number])}".rstrip()
+                continue
+            for text in old[old_start:old_end]:
+                yield f"{' ' * width} {style.removed(f'- {visible(text)}'.rstrip())}"
+            for number in range(new_start, new_end):
+                line = style.added(f"+ {visible(new[number])}".rstrip())
+                yield f"{style.frame(f'{first + number:>{width}}')} {line}"
+    yield bar
+
+
+def _touched(source: Source, fix: Fix) -> tuple[int, int]:
+    """The lines that the edits are in, with two around."""
+    first = min((source.position(edit.start).line for edit in fix.edits), default=1)
+    last = max((source.position(edit.end).line for edit in fix.edits), default=1)
+    return max(first - 2, 1), min(last + 2, source.line_count)

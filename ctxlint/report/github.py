@@ -1,0 +1,44 @@
+"""Workflow commands that GitHub Actions shows beside the code of a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.report.paths import absolute, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.report import Report
+
+
+def render(report: Report) -> Iterator[str]:
+    """One command for each finding."""
+    for diagnostic in report.diagnostics:
+        properties = ",".join(f"{key}={_property(str(value))}" for key, value in _properties(diagnostic).items())
+        line, column = diagnostic.span.start
+        text = f"{relative(diagnostic.path)}:{line}:{column}: {diagnostic.code} {diagnostic.message}"
+        if diagnostic.fix is not None:
+            text += f"\n  help: {diagnostic.fix.message}"
+        yield f"::{diagnostic.severity.value} {properties}::{_data(text)}\n"
+
+
+def _properties(diagnostic: Diagnostic) -> dict[str, object]:
+    start, end = diagnostic.span
+    properties: dict[str, object] = {
+        "title": f"ctxlint ({diagnostic.code})",
+        "file": absolute(diagnostic.path),
+        "line": start.line,
+    }
+    if start.line != end.line:  # GitHub drops columns, and the whole place with them, on more than one line
+        return {**properties, "endLine": end.line}
+    return {**properties, "col": start.column, "endLine": end.line, "endColumn": end.column}
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

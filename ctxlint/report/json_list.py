@@ -1,0 +1,89 @@
+"""A JSON list with one record for each finding, with the keys that ruff gives it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.report import applicability_of
+from ctxlint.report.paths import absolute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Position, Source
+    from ctxlint.report import Report
+    from ctxlint.result import FileResult
+
+
+def render(report: Report) -> Iterator[str]:
+    """The list. With ``--show-fixes`` it is an object: ``diagnostics`` is the list, ``fixed`` tells what was mended."""
+    records = list(all_records(report))
+    document: Any = {"diagnostics": records, "fixed": list(_fixed(report))} if report.show_fixes else records
+    yield json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def all_records(report: Report) -> Iterator[dict[str, Any]]:
+    """One record for each finding, in order."""
+    for result in report.results:
+        yield from _records(result)
+
+
+def _records(result: FileResult) -> Iterator[dict[str, Any]]:
+    layout = None
+    for diagnostic in result.diagnostics:
+        row = diagnostic.span.start.line
+        if result.source is not None:
+            if layout is None:
+                from ctxlint.suppression.layout import read_layout
+
+                layout = read_layout(result.source)
+            row = layout.noqa_row(row)
+        yield {
+            "cell": None,
+            "code": diagnostic.code,
+            "end_location": location(diagnostic.span.end),
+            "filename": absolute(diagnostic.path),
+            "fix": fix_record(diagnostic, result.source),
+            "location": location(diagnostic.span.start),
+            "message": diagnostic.message,
+            "name": diagnostic.name,
+            "noqa_row": row,
+            "severity": diagnostic.severity.value,
+            "url": diagnostic.url,
+        }
+
+
+def location(position: Position) -> dict[str, int]:
+    """A place: 1-based, columns in characters."""
+    return {"column": position.column, "row": position.line}
+
+
+def fix_record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any] | None:
+    """The fix with its edits in order; None where there is none."""
+    if diagnostic.fix is None or source is None or applicability_of(diagnostic) is None:
+        return None
+    return {
+        "applicability": diagnostic.fix.applicability.value,
+        "edits": [
+            {
+                "content": edit.content,
+                "end_location": location(source.position(edit.end)),
+                "location": location(source.position(edit.start)),
+            }
+            for edit in sorted(diagnostic.fix.edits)
+        ],
+        "message": diagnostic.fix.message,
+    }
+
+
+def _fixed(report: Report) -> Iterator[dict[str, Any]]:
+    for result in report.results:
+        for fixed in result.fixed:
+            yield {
+                "code": fixed.code,
+                "count": fixed.count,
+                "filename": absolute(result.path),
+                "name": fixed.name,
+            }

@@ -1,0 +1,48 @@
+"""The format of reviewdog."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.report import applicability_of
+from ctxlint.report.paths import absolute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Position, Source
+    from ctxlint.report import Report
+
+
+def render(report: Report) -> Iterator[str]:
+    """One JSON document."""
+    document = {
+        "diagnostics": [_record(diagnostic, result.source) for result, diagnostic in report.findings],
+        "severity": "WARNING",
+        "source": {"name": "ctxlint", "url": "https://github.com/ctxlint/ctxlint"},
+    }
+    yield json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "code": {"url": diagnostic.url, "value": diagnostic.code},
+        "location": {"path": absolute(diagnostic.path), "range": _range(*diagnostic.span)},
+        "message": diagnostic.message,
+        "severity": diagnostic.severity.value.upper(),
+    }
+    if source is not None and diagnostic.fix is not None and applicability_of(diagnostic) is not None:
+        record["suggestions"] = [
+            {"range": _range(source.position(edit.start), source.position(edit.end)), "text": edit.content}
+            for edit in sorted(diagnostic.fix.edits)
+        ]
+    return record
+
+
+def _range(start: Position, end: Position) -> dict[str, dict[str, int]]:
+    return {
+        "end": {"column": end.column, "line": end.line},
+        "start": {"column": start.column, "line": start.line},
+    }

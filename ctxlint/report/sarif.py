@@ -1,0 +1,143 @@
+"""SARIF 2.1.0, which code scanning services read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ctxlint import __version__
+from ctxlint.report import applicability_of
+from ctxlint.report.fingerprints import with_fingerprints
+from ctxlint.report.paths import relative
+from ctxlint.rules.page import summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Position, Source, Span
+    from ctxlint.report import Report
+    from ctxlint.rules.base import Rule
+
+_HOME = "https://github.com/ctxlint/ctxlint"
+_ROOT = "%SRCROOT%"
+
+
+def render(report: Report) -> Iterator[str]:
+    """One document with one run. File names are relative to ``%SRCROOT%``, the folder that ctxlint was started in."""
+    codes = sorted({(each.code, each.name, each.url) for each in report.diagnostics})
+    numbers = {code: number for number, (code, _, _) in enumerate(codes)}
+    failed = any(result.failed for result in report.results)
+    document = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "ctxlint",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "informationUri": _HOME,
+                        "rules": list(_rules(codes)),
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder that ctxlint was started in."}}},
+                "invocations": [{"executionSuccessful": not failed}],
+                "results": [
+                    _result(diagnostic, result.source, fingerprint, numbers[diagnostic.code])
+                    for result, diagnostic, fingerprint in with_fingerprints(report)
+                ],
+            }
+        ],
+    }
+    yield json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rules(codes: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+    from ctxlint.rules import all_rules
+
+    known = {rule.code: rule for rule in all_rules()} if codes else {}
+    for code, name, url in codes:
+        record: dict[str, Any] = {"id": code, "name": _pascal(name), "helpUri": url}
+        if code in known:
+            record.update(_described(known[code]))
+        yield record
+
+
+def _described(rule: Rule[Any]) -> dict[str, Any]:
+    from inspect import getdoc
+
+    from ctxlint.rules.base import Category
+
+    page = getdoc(type(rule)) or rule.name
+    summary = summary_of(rule)
+    return {
+        "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
+        "fullDescription": {"text": summary},
+        "help": {"text": page, "markdown": page},
+        "defaultConfiguration": {
+            "level": "error" if rule.category is Category.CORRECTNESS else "warning",
+            "enabled": rule.default,
+        },
+        "properties": {"category": rule.category.value, "tags": ["pytorch", "autograd", rule.category.value]},
+    }
+
+
+def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, number: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": diagnostic.code,
+        "ruleIndex": number,
+        "level": diagnostic.severity.value,
+        "message": {"text": diagnostic.message},
+        "locations": [_location(diagnostic.path, diagnostic.span, source)],
+        "partialFingerprints": {"ctxlint/v1": fingerprint},
+    }
+    if diagnostic.related:
+        result["relatedLocations"] = [
+            {**_location(diagnostic.path, each.span, source), "id": index, "message": {"text": each.message}}
+            for index, each in enumerate(diagnostic.related, start=1)
+        ]
+    if source is not None and diagnostic.fix is not None and applicability_of(diagnostic) is not None:
+        replacements = [
+            {
+                "deletedRegion": _region(source.position(edit.start), source.position(edit.end)),
+                "insertedContent": {"text": edit.content},
+            }
+            for edit in sorted(diagnostic.fix.edits)
+        ]
+        change = {"artifactLocation": _artifact(diagnostic.path), "replacements": replacements}
+        result["fixes"] = [{"description": {"text": diagnostic.fix.message}, "artifactChanges": [change]}]
+    return result
+
+
+def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:
+    region = _region(*span)
+    if source is not None:
+        lines = source.lines(span.start.line, min(span.end.line, source.line_count))
+        region["snippet"] = {"text": lines}
+    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
+
+
+def _region(start: Position, end: Position) -> dict[str, Any]:
+    return {
+        "startLine": start.line,
+        "startColumn": start.column,
+        "endLine": end.line,
+        "endColumn": end.column,
+    }
+
+
+def _artifact(path: str) -> dict[str, str]:
+    shown = relative(path)
+    uri = quote(shown.encode("utf-8", "surrogateescape"))
+    if shown.startswith("/"):
+        return {"uri": f"file://{uri}"}
+    return {"uri": uri, "uriBaseId": _ROOT}
+
+
+def _pascal(name: str) -> str:
+    """``MissingNone`` for ``missing-none``, as SARIF wants names of rules."""
+    return "".join(word.capitalize() for word in name.split("-"))

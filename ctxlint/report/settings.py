@@ -1,0 +1,45 @@
+"""The settings of a run, for people who wonder where they come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+def describe(path: str, settings: Settings) -> Iterator[str]:
+    """The lines of ``--show-settings``: every option as it came out, and the rules that are on."""
+    from ctxlint.options import OPTIONS
+    from ctxlint.rules import all_rules
+
+    yield f"Resolved settings for: {path}\n"
+    yield f"Configuration file: {settings.config_file or 'none'}\n\n"
+    shown = {option.key: getattr(settings, option.field) for option in OPTIONS if hasattr(settings, option.field)}
+    shown["exclude"] = settings.exclude_globs
+    shown["per-file-ignores"] = {
+        ("!" if each.negated else "") + each.pattern: list(each.selectors) for each in settings.per_file_ignores
+    }
+    for key in ("select", "extend-select", "ignore"):
+        del shown[key]
+    for key, value in shown.items():
+        yield f"{key} = {_toml(value)}\n"
+    yield "\nRules that are on:\n"
+    for rule in all_rules():
+        if settings.is_selected(rule.code, rule.name, default=rule.default):
+            yield f"  {rule.code} {rule.name}\n"
+
+
+def _toml(value: object) -> str:
+    """``value`` roughly as TOML writes it."""
+    if value is None:
+        return "(not set)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{key}" = {_toml(each)}' for key, each in value.items()) + "}"
+    return f'"{value}"'

@@ -1,0 +1,40 @@
+"""Colours, for terminals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Style:
+    """Paints words when ``on``, and leaves them alone when not."""
+
+    on: bool
+
+    def paint(self, text: str, codes: str) -> str:
+        """``text`` between the escape sequences for ``codes`` (such as ``1;31``), where colours are on."""
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.on and text else text
+
+    def bold(self, text: str) -> str:
+        """What the eye should find first."""
+        return self.paint(text, "1")
+
+    def code(self, text: str) -> str:
+        """A rule's code."""
+        return self.paint(text, "1;31")
+
+    def mark(self, text: str) -> str:
+        """The star of ``[*]``, the word ``help``."""
+        return self.paint(text, "1;36")
+
+    def frame(self, text: str) -> str:
+        """Line numbers and the lines of the frame."""
+        return self.paint(text, "1;34")
+
+    def removed(self, text: str) -> str:
+        """A line that a fix takes away."""
+        return self.paint(text, "31")
+
+    def added(self, text: str) -> str:
+        """A line that a fix puts in."""
+        return self.paint(text, "32")
