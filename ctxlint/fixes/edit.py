@@ -24,7 +24,7 @@ class Applicability(Enum):
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """Replace the characters ``start`` to ``end`` (0-based offsets into the source text, end exclusive) by ``content``."""
+    """Replace the characters ``start`` to ``end`` (0-based offsets into the text, end exclusive) by ``content``."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Fix:
 
 
 def with_line_endings_of(source: Source, fix: Fix) -> Fix:
-    """``fix`` with every bare ``\n`` that it inserts written as the line that it starts on ends."""
+    r"""``fix`` with every bare ``\n`` that it inserts written as the line that it starts on ends."""
     if "\r" not in source.text:
         return fix
     return replace(fix, edits=tuple(_with_line_ending(source, edit) for edit in fix.edits))

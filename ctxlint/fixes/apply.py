@@ -1,0 +1,152 @@
+"""The fix engine: edits on the original text, round after round, until there is nothing left to mend.
+
+Each round takes the findings in order of position and applies every fix that does not run into one taken before it;
+the others wait for the next round, which looks at the new text afresh. A text that no longer parses, or fixes that undo
+each other, are faults of ctxlint: the file is given back as it was, with a finding that says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable
+
+from ctxlint.files.decode import encode
+from ctxlint.files.nesting import too_deep
+from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.result import FileResult, Fixed, internal_error, io_error, with_finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Source
+    from ctxlint.settings import Settings
+
+MAX_IDLE_ROUNDS = 10
+"""So many rounds in a row may pass without fewer findings to mend than ever before."""
+
+
+class _Fault(Exception):
+    """Fixes that do harm: a bug of ctxlint."""
+
+
+class _Unwritable(Exception):
+    """Fixes whose text the encoding of the file cannot hold."""
+
+
+def is_applicable(diagnostic: Diagnostic, settings: Settings) -> bool:
+    """Whether ``--fix`` with these settings applies the fix of ``diagnostic``."""
+    return can_be_applied(diagnostic, settings, unsafe=settings.unsafe_fixes)
+
+
+def can_be_applied(diagnostic: Diagnostic, settings: Settings, *, unsafe: bool) -> bool:
+    """Whether ``--fix`` applies the fix of ``diagnostic``; ``unsafe`` says whether it comes with ``--unsafe-fixes``."""
+    fix = diagnostic.fix
+    if fix is None or not fix.edits or not settings.is_fixable(diagnostic.code, diagnostic.name):
+        return False
+    return fix.applicability is Applicability.SAFE or (unsafe and fix.applicability is Applicability.UNSAFE)
+
+
+def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileResult]) -> FileResult:
+    """Apply the fixes that ``settings`` allow to a file that was checked, and check it again until none is left.
+
+    ``check`` is the pipeline from a text on. Gives the result for the mended text, or ``result`` with one more finding
+    when a fix did harm. Nothing is written.
+    """
+    original = result.source
+    if original is None or result.failed:
+        return result
+    parses = _parses(original.text)
+    counts: Counter[tuple[str, str]] = Counter()
+    current, seen = result, {original.text}
+    fewest, idle = len(result.diagnostics) + 1, 0
+    try:
+        while True:
+            todo = [each for each in current.diagnostics if is_applicable(each, settings)]
+            if not todo or current.source is None:
+                break
+            fewest, idle = (len(todo), 0) if len(todo) < fewest else (fewest, idle + 1)
+            taken, edits = plan(todo)
+            source = replace(current.source, text=apply_edits(current.source.text, edits))
+            names = ", ".join(sorted({f"{each.code} ({each.name})" for each in taken}))
+            if source.text in seen or idle > MAX_IDLE_ROUNDS:
+                raise _Fault(f"The fixes of {names} do not come to an end")
+            current = _check_round(source, current, check, names, parses=parses)
+            seen.add(source.text)
+            counts.update((each.code, each.name) for each in taken)
+    except _Fault as fault:
+        return with_finding(result, internal_error(original.path, f"{fault}; nothing was changed"))
+    except _Unwritable as error:
+        return with_finding(result, io_error(original.path, str(error)))
+    if current is result:
+        return result
+    fixed = tuple(Fixed(code, name, count) for (code, name), count in sorted(counts.items()))
+    return replace(current, fixed=fixed, before=original)
+
+
+def _check_round(
+    source: Source, before: FileResult, check: Callable[[Source], FileResult], names: str, *, parses: bool
+) -> FileResult:
+    """The result for the text after a round. Raises _Fault and _Unwritable when it must not be kept."""
+    try:
+        encode(source, source.text)
+    except UnicodeEncodeError as error:
+        missing = source.text[error.start : error.end]
+        raise _Unwritable(f"Cannot fix {names}: {source.encoding} has no {missing!r}; nothing was changed") from None
+    if parses and not _parses(source.text):
+        raise _Fault(f"The fixes of {names} break the syntax of this file")
+    after = check(source)
+    if after.broken > before.broken or after.failed:
+        raise _Fault(f"The fixes of {names} give a text that ctxlint cannot read")
+    return after
+
+
+def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit]]:
+    """The findings to mend in one round, and the edits that do it, in order and apart from each other.
+
+    A fix takes the whole stretch from its first edit to its last one: a fix that begins inside or right at the end of
+    that waits, since it was made for a text that is about to change. Edits that an earlier fix makes as well count as
+    made.
+    """
+    taken: list[Diagnostic] = []
+    edits: list[Edit] = []
+    end = -1
+    for diagnostic in sorted(diagnostics, key=lambda each: (_edits(each)[0], each.sort_key)):
+        every = _edits(diagnostic)
+        if any(first.end > second.start for first, second in zip(every, every[1:])):
+            raise _Fault(f"The fix of {diagnostic.code} ({diagnostic.name}) overlaps with itself")
+        mine = [edit for edit in every if edit not in edits]
+        if mine and mine[0].start <= end:
+            continue
+        taken.append(diagnostic)
+        edits += mine
+        end = max([end, *(edit.end for edit in mine)])
+    return taken, sorted(edits)
+
+
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """``text`` with ``edits``, which are sorted and do not overlap, applied to it."""
+    pieces, done = [], 0
+    for edit in edits:
+        pieces += [text[done : edit.start], edit.content]
+        done = edit.end
+    return "".join([*pieces, text[done:]])
+
+
+def _edits(diagnostic: Diagnostic) -> list[Edit]:
+    return [] if diagnostic.fix is None else sorted(diagnostic.fix.edits)
+
+
+def _parses(text: str) -> bool:
+    if too_deep(text) is not None:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in the user's string is not ours to report
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
