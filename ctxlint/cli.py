@@ -1,0 +1,72 @@
+"""The command line: which command, with which arguments, and how it ends.
+
+Nothing heavy is imported here, and each command imports what it needs: ``--version`` and a run over files without
+Functions stay close to the cost of starting Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = ("check", "rule", "config")
+_GLOBAL_WITH_VALUE = ("--config", "--color")
+
+INTERRUPTED = 130
+FAILED = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ctxlint with ``arguments`` (``sys.argv`` when None) and return the exit code.
+
+    0: nothing found; 1: findings, or a file that cannot be read; 2: a wrong option or configuration, or a bug;
+    130: interrupted. A wrong option raises SystemExit, as argparse does.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given in (["--version"], ["-V"]):
+        from ctxlint import __version__
+
+        print(f"ctxlint {__version__}")
+        return 0
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `ctxlint | head`. Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _run(given: list[str]) -> int:
+    from ctxlint.configuration import ConfigurationError
+
+    command, rest = split_command(given)
+    module = import_module(f"ctxlint.commands.{command}")
+    try:
+        code: int = module.run(rest)
+    except ConfigurationError as error:
+        print(f"ctxlint: error: {error}", file=sys.stderr)
+        return FAILED
+    return code
+
+
+def split_command(given: list[str]) -> tuple[str, list[str]]:
+    """The command, and the arguments without its name.
+
+    The command is the first word that is no option, if it is one of ``COMMANDS``; else it is ``check``, so that
+    ``ctxlint file.py`` works. A file that is called like a command is written ``./rule``.
+    """
+    at = 0
+    while at < len(given) and given[at].startswith("-") and given[at] not in ("-", "--"):
+        at += 2 if given[at] in _GLOBAL_WITH_VALUE else 1
+    if at < len(given) and given[at] in COMMANDS:
+        return given[at], [*given[:at], *given[at + 1 :]]
+    return "check", given

@@ -1,0 +1,1 @@
+"""The commands: one file each, each with ``run(arguments)`` that returns the exit code."""

@@ -1,0 +1,277 @@
+"""The options of ``ctxlint check``: the parser, and what its answers mean for the configuration."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from ctxlint import __version__
+from ctxlint.configuration import Configuration, anchored, per_file_ignores
+from ctxlint.settings import FORMATS, Selection, parse_torch_version
+
+_DESCRIPTION = """\
+Find where custom torch.autograd.Function classes break the contract that autograd expects of them, and mend them.
+The code is read, never imported.
+"""
+
+_EPILOG = """\
+exit codes:
+  0    nothing found (or nothing left, after --fix)
+  1    something found, or a file could not be read
+  2    a wrong option, a wrong configuration, or a bug in ctxlint
+  130  interrupted
+
+other commands:
+  ctxlint rule CODE      explain a rule; --all explains every one
+  ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
+
+environment:
+  CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   as --output-format and --output-file
+  NO_COLOR, FORCE_COLOR                        never or always use colours
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint check``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint",
+        usage="ctxlint [check] [OPTION ...] [PATH ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        fromfile_prefix_chars="@",
+        allow_abbrev=False,
+    )
+    made.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="files and folders, - for standard input, @FILE for arguments from a file (default: .)",
+    )
+    made.add_argument("-V", "--version", action="version", version=f"ctxlint {__version__}")
+    _add_rules(made.add_argument_group("rules"))
+    _add_fixes(made.add_argument_group("fixes"))
+    _add_files(made.add_argument_group("files"))
+    _add_output(made.add_argument_group("output"))
+    _add_configuration(made.add_argument_group("configuration"))
+    return made
+
+
+def _add_rules(group: Any) -> None:
+    def add(name: str, text: str) -> None:
+        group.add_argument(name, type=_words, action="extend", metavar="RULES", help=text)
+
+    add("--select", "the rules to run: codes, beginnings of codes, names, or ALL; comma-separated")
+    add("--ignore", "rules not to run; the most specific of --select and --ignore decides")
+    add("--extend-select", "rules to run on top of those that are on anyway")
+    group.add_argument(
+        "--per-file-ignores",
+        type=_words,
+        action="extend",
+        metavar="GLOB:RULE",
+        help="rules not to run in some files, such as tests/*:CTX2; comma-separated",
+    )
+    group.add_argument(
+        "--ignore-noqa",
+        "--disable-noqa",
+        action="store_true",
+        default=None,
+        help="report what # noqa comments hide, too",
+    )
+    group.add_argument(
+        "--target-torch",
+        type=_torch,
+        metavar="VERSION",
+        help="the oldest torch that the code has to run on, such as 2.4",
+    )
+
+
+def _add_fixes(group: Any) -> None:
+    switch = argparse.BooleanOptionalAction
+    group.add_argument("--fix", action=switch, help="apply safe fixes")
+    group.add_argument(
+        "--unsafe-fixes", action=switch, help="apply unsafe fixes too; they may change what the code does"
+    )
+    group.add_argument("--fix-only", action=switch, help="apply fixes and do not report what is left; implies --fix")
+    group.add_argument(
+        "--diff", action="store_true", help="print what --fix would change as a diff, and change nothing"
+    )
+    group.add_argument("--show-fixes", action=switch, help="list what was fixed")
+    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 when something was fixed")
+    for name, text in (
+        ("--fixable", "the only rules whose fixes may be applied"),
+        ("--unfixable", "rules whose fixes may not be applied"),
+    ):
+        group.add_argument(name, type=_words, action="extend", metavar="RULES", help=text)
+
+
+def _add_files(group: Any) -> None:
+    switch = argparse.BooleanOptionalAction
+    group.add_argument(
+        "--exclude",
+        type=_words,
+        action="extend",
+        metavar="GLOBS",
+        help="files and folders to pass over, in place of the default list",
+    )
+    group.add_argument(
+        "--extend-exclude",
+        type=_words,
+        action="extend",
+        metavar="GLOBS",
+        help="files and folders to pass over, on top of --exclude",
+    )
+    group.add_argument("--force-exclude", action=switch, help="pass over excluded files even when they are named here")
+    group.add_argument("--respect-gitignore", action=switch, help="pass over what .gitignore names (default: yes)")
+    group.add_argument(
+        "--stdin-filename", "--stdin-display-name", metavar="PATH", help="the name of what comes from standard input"
+    )
+    group.add_argument("--show-files", action="store_true", help="list the files that would be read, and stop")
+    group.add_argument(
+        "-j", "--jobs", type=_jobs, default=0, metavar="N", help="processes to use at most (default: auto)"
+    )
+    group.add_argument("-n", "--no-cache", action="store_true", help="accepted; there is no cache")
+    group.add_argument("--cache-dir", metavar="PATH", help="accepted; there is no cache")
+
+
+def _add_output(group: Any) -> None:
+    group.add_argument(
+        "--output-format", choices=FORMATS, metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)"
+    )
+    group.add_argument(
+        "-o", "--output-file", metavar="PATH", help="write the findings there instead of to standard output"
+    )
+    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
+    group.add_argument("--count", action="store_true", help="print the number of findings at the end")
+    group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even when something was found")
+    volume = group.add_mutually_exclusive_group()
+    volume.add_argument("-v", "--verbose", action="store_true", help="say what is skipped, and why")
+    volume.add_argument("-q", "--quiet", action="store_true", help="print findings and nothing else")
+    volume.add_argument("-s", "--silent", action="store_true", help="print nothing")
+    group.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on a terminal"
+    )
+
+
+def _add_configuration(group: Any) -> None:
+    group.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE|KEY=VALUE",
+        help="use this configuration file, or set one option, such as 'target-torch = \"2.4\"'",
+    )
+    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+    group.add_argument("--show-settings", action="store_true", help="print the settings for the first path, and stop")
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in (part.strip() for part in text.split(",")) if word]
+
+
+def _torch(text: str) -> str:
+    if parse_torch_version(text) is None:
+        raise argparse.ArgumentTypeError(f"expected a version such as 2.4, found {text}")
+    return text
+
+
+def _jobs(text: str) -> int:
+    """A number of processes; 0 stands for ``auto``."""
+    if text == "auto":
+        return 0
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number or auto, found {text}")
+    return int(text)
+
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, Configuration]:
+    """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
+    asked = parser()
+    options = asked.parse_args(arguments)
+    try:
+        overrides = _overrides(options)
+    except ValueError as error:
+        asked.error(str(error))
+    files = [each for each in options.config if os.path.isfile(each)]
+    inline = [each for each in options.config if each not in files]
+    if len(files) > 1:
+        asked.error("--config: there can be one configuration file only")
+    if files and options.isolated:
+        asked.error("--config FILE and --isolated exclude each other")
+    for each in inline:
+        if "=" not in each:
+            asked.error(f"--config: no such file: {each}")
+    file = Path(files[0]) if files else None
+    return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
+
+
+_PLAIN = (
+    "fix",
+    "unsafe_fixes",
+    "show_fixes",
+    "force_exclude",
+    "respect_gitignore",
+    "ignore_noqa",
+    "target_torch",
+)
+
+
+def _overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """The attributes of Settings that the command line and the environment set. Raises ValueError."""
+    here = Path.cwd()
+    values: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
+    values["command_line"] = Selection(
+        _checked(options, "select"), _checked(options, "extend_select") or (), _checked(options, "ignore") or ()
+    )
+    for name in ("fixable", "unfixable"):
+        if getattr(options, name) is not None:
+            values[name] = _checked(options, name)
+    for name in ("exclude", "extend_exclude"):
+        if getattr(options, name) is not None:
+            values[name] = tuple(anchored(glob, here) for glob in getattr(options, name))
+    if options.per_file_ignores is not None:
+        values["per_file_ignores"] = per_file_ignores(_pairs(options.per_file_ignores), here)
+    if options.fix_only or options.diff:
+        values["fix"] = True
+    output_format = options.output_format or os.environ.get("CTXLINT_OUTPUT_FORMAT")
+    if output_format:
+        values["output_format"] = _format(output_format)
+    return values
+
+
+def _checked(options: argparse.Namespace, name: str) -> tuple[str, ...] | None:
+    """The selectors of one option, all of which are known."""
+    selectors = getattr(options, name)
+    if selectors is None:
+        return None
+    from ctxlint.options import check_selectors
+
+    try:
+        check_selectors(selectors)
+    except ValueError as error:
+        raise ValueError(f"--{name.replace('_', '-')}: {error}") from None
+    return tuple(selectors)
+
+
+def _pairs(words: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+    from ctxlint.options import check_selectors
+
+    pairs: list[tuple[str, tuple[str, ...]]] = []
+    for word in words:
+        glob, colon, selector = word.rpartition(":")
+        if not colon or not glob:
+            raise ValueError(f"--per-file-ignores: expected GLOB:RULE, found {word}")
+        check_selectors([selector.strip()])
+        pairs.append((glob.strip(), (selector.strip(),)))
+    return pairs
+
+
+def _format(name: str) -> str:
+    from ctxlint.options import check_format
+
+    try:
+        return check_format(name)
+    except ValueError as error:
+        raise ValueError(f"CTXLINT_OUTPUT_FORMAT: {error}") from None

@@ -1,0 +1,245 @@
+"""``ctxlint check``: lint, and mend if asked to."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from ctxlint.commands import arguments
+from ctxlint.commands.output import say, wants_color, write, write_bytes
+from ctxlint.report.paths import STDIN
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.configuration import Configuration
+    from ctxlint.report import Report
+    from ctxlint.result import FileResult
+    from ctxlint.settings import Settings
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+
+
+def run(given: Sequence[str]) -> int:
+    """Run the command and return the exit code. Raises ConfigurationError, and SystemExit for a wrong option."""
+    options, configuration = arguments.parse(list(given))
+    gc.disable()  # a short run is over before anything needs collecting
+    settings = configuration.settings_for(".")
+    if options.show_settings:
+        return _show_settings(options, configuration)
+    if options.show_files:
+        return _show_files(options, configuration)
+    if _reads_stdin(options):
+        results = [_lint_stdin(options, configuration)]
+    else:
+        results = _lint_files(options, configuration)
+    _warn(results, options)
+    report = _report(results, options, settings)
+    if not options.silent:
+        _show(report, options, settings)
+    return _exit_code(report, options)
+
+
+# The work
+
+
+def _reads_stdin(options: Namespace) -> bool:
+    return options.paths == [STDIN] or (not options.paths and options.stdin_filename is not None)
+
+
+def _lint_files(options: Namespace, configuration: Configuration) -> list[FileResult]:
+    """The results for all files in order of path; mended files are written, unless a diff is wanted."""
+    from ctxlint.pipeline import lint_paths
+
+    results = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=mended)
+    return sorted((each if options.diff else _written(each) for each in results), key=lambda each: each.path)
+
+
+def mended(result: FileResult) -> FileResult:
+    """``result`` after its fixes were applied, if the settings of the file ask for that; nothing is written."""
+    settings = result.settings
+    if not settings.fix or not result.diagnostics:
+        return result
+    from ctxlint.fixes.apply import mend
+    from ctxlint.pipeline import check_source
+
+    return mend(result, settings, lambda source: check_source(source, settings))
+
+
+def _written(result: FileResult) -> FileResult:
+    """``result`` after its mended text was written; where that fails, the result for the file as it still is."""
+    if result.before is None or result.source is None:
+        return result
+    from ctxlint.files.decode import encode
+    from ctxlint.fixes.write import Unwritable, write_atomically
+    from ctxlint.pipeline import check_source
+    from ctxlint.result import io_error, with_finding
+
+    try:
+        write_atomically(result.path, encode(result.source, result.source.text))
+    except Unwritable as error:
+        return with_finding(check_source(result.before, result.settings), io_error(result.path, str(error)))
+    return result
+
+
+def _lint_stdin(options: Namespace, configuration: Configuration) -> FileResult:
+    """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
+    from ctxlint.files.decode import encode
+    from ctxlint.pipeline import is_left_out, lint_bytes
+    from ctxlint.result import FileResult
+
+    path = options.stdin_filename or STDIN
+    settings = configuration.settings_for(os.path.dirname(path))
+    data = sys.stdin.buffer.read()
+    if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
+        result = FileResult(path, skipped="excluded")
+    else:
+        result = mended(lint_bytes(path, data, settings))
+    if _prints_code(options, settings):
+        if result.before is not None and result.source is not None:
+            data = encode(result.source, result.source.text)
+        write_bytes(data, sys.stdout)
+    return result
+
+
+def _prints_code(options: Namespace, settings: Settings) -> bool:
+    """Whether standard output carries the mended text."""
+    return _reads_stdin(options) and settings.fix and not options.diff
+
+
+# What is said
+
+
+def _warn(results: list[FileResult], options: Namespace) -> None:
+    """Say on standard error what does not belong into the report."""
+    if options.quiet or options.silent:
+        return
+    for result in results:
+        if result.skipped and options.verbose:
+            say(f"{result.path}: skipped: {result.skipped}")
+        for line, message in result.warnings:
+            say(f"warning: {result.path}:{line}: {message}")
+    if options.verbose:
+        linted = [each for each in results if not each.skipped]
+        candidates = sum(each.source is not None for each in linted)
+        say(f"Read {len(linted)} files, {candidates} of which may hold Functions")
+
+
+def _report(results: list[FileResult], options: Namespace, settings: Settings) -> Report:
+    from ctxlint.report import Report
+
+    stream = sys.stderr if _prints_code(options, settings) else sys.stdout
+    return Report(
+        tuple(each for each in results if each.diagnostics or each.fixed),
+        unsafe_fixes=settings.unsafe_fixes,
+        show_fixes=settings.show_fixes,
+        quiet=options.quiet,
+        color=_output_file(options) is None and wants_color(options.color, stream),
+    )
+
+
+def _show(report: Report, options: Namespace, settings: Settings) -> None:
+    if options.diff or options.fix_only:
+        for diagnostic in report.diagnostics:
+            if diagnostic.code in _ABOUT_FILES:
+                say(f"{diagnostic.path}: {diagnostic.code} {diagnostic.message}")
+    if options.diff:
+        write(_diff(report, named=not _reads_stdin(options)), sys.stdout)
+        if not options.quiet:
+            write(_fix_lines(report, would=True), sys.stderr)
+        return
+    stream = sys.stderr if _prints_code(options, settings) else sys.stdout
+    if options.fix_only:
+        if not options.quiet:
+            write(_fix_lines(report, would=False), stream)
+        return
+    _write_report(report, options, settings, stream)
+
+
+_ABOUT_FILES = ("CTX900", "CTX902")
+"""What is said even when no findings are asked for: ctxlint failed, or a file could not be read or written."""
+
+
+def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO) -> None:
+    from ctxlint.report import FOR_PEOPLE, render
+
+    if options.statistics:
+        from ctxlint.report.statistics import render_statistics
+
+        pieces = render_statistics(report, settings.output_format)
+    else:
+        pieces = render(report, settings.output_format)
+    if options.count:
+        pieces = _with_count(pieces, len(report.diagnostics))
+    for_programs = settings.output_format not in FOR_PEOPLE
+    name = _output_file(options)
+    if name is None:
+        write(pieces, stream, encoding="utf-8" if for_programs else "")
+        return
+    from ctxlint.configuration import ConfigurationError
+
+    try:
+        with open(name, "wb") as file:
+            write_bytes("".join(pieces).encode("utf-8", "backslashreplace"), file)
+    except OSError as error:
+        raise ConfigurationError(f"--output-file: cannot write {name}: {error.strerror}") from None
+
+
+def _output_file(options: Namespace) -> str | None:
+    return options.output_file or os.environ.get("CTXLINT_OUTPUT_FILE") or None
+
+
+def _with_count(pieces: Iterator[str], count: int) -> Iterator[str]:
+    yield from pieces
+    yield f"{count}\n"
+
+
+def _diff(report: Report, *, named: bool) -> Iterator[str]:
+    from ctxlint.fixes.diff import unified_diff
+
+    for result in report.results:
+        if result.before is not None and result.source is not None:
+            yield from unified_diff(result.before, result.source, named=named)
+
+
+def _fix_lines(report: Report, *, would: bool) -> Iterator[str]:
+    from ctxlint.report.summary import fix_summary, list_of_fixes
+
+    if report.show_fixes:
+        yield from list_of_fixes(report)
+    yield fix_summary(report, would=would)
+
+
+def _exit_code(report: Report, options: Namespace) -> int:
+    if any(result.failed for result in report.results):
+        return FAILED
+    if options.exit_zero:
+        return CLEAN
+    fixed = any(result.fixed for result in report.results)
+    if options.diff or options.fix_only:
+        unreadable = any(each.code in _ABOUT_FILES for each in report.diagnostics)
+        return FOUND if unreadable or (fixed and (options.diff or options.exit_non_zero_on_fix)) else CLEAN
+    return FOUND if report.diagnostics or (fixed and options.exit_non_zero_on_fix) else CLEAN
+
+
+# What can be asked for instead of a run
+
+
+def _show_files(options: Namespace, configuration: Configuration) -> int:
+    from ctxlint.pipeline import files_under
+
+    names = sorted(os.path.abspath(path) for path in files_under(options.paths or ["."], configuration))
+    write((f"{name}\n" for name in names), sys.stdout)
+    return CLEAN
+
+
+def _show_settings(options: Namespace, configuration: Configuration) -> int:
+    from ctxlint.report.settings import describe
+
+    path = options.stdin_filename or (options.paths or ["."])[0]
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    write(describe(os.path.abspath(path), configuration.settings_for(folder)), sys.stdout)
+    return CLEAN

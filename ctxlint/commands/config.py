@@ -1,0 +1,49 @@
+"""``ctxlint config``: the options of ``[tool.ctxlint]``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxlint.options import Option
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the names of all options, or what one of them means."""
+    parser = argparse.ArgumentParser(
+        prog="ctxlint config",
+        description="List the options of the configuration file, or describe one.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    options = parser.parse_args(arguments)
+
+    from ctxlint.options import BY_KEY, OPTIONS, nearest
+
+    if options.option is not None and options.option not in BY_KEY:
+        parser.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")
+    chosen = OPTIONS if options.option is None else (BY_KEY[options.option],)
+    if options.output_format == "json":
+        import json
+
+        print(json.dumps({option.key: _record(option) for option in chosen}, indent=2, ensure_ascii=False))
+    elif options.option is None:
+        print("\n".join(option.key for option in chosen))
+    else:
+        print(_description(chosen[0]))
+    return 0
+
+
+def _description(option: Option) -> str:
+    return (
+        f"{option.text}\n\nDefault value: {option.default}\nType: {option.type}\n"
+        f"Example usage:\n```toml\n[tool.ctxlint]\n{option.example}\n```"
+    )
+
+
+def _record(option: Option) -> dict[str, str]:
+    return {"doc": option.text, "default": option.default, "value_type": option.type, "example": option.example}

@@ -1,0 +1,54 @@
+"""Getting text out, whatever the terminal can show: where it goes, in which encoding, with or without colours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def write(pieces: Iterable[str], stream: TextIO, *, encoding: str = "") -> None:
+    """Write ``pieces`` to ``stream``; characters that it cannot show are escaped, file names keep their bytes."""
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None:
+        stream.writelines(pieces)
+        return
+    stream.flush()
+    for piece in pieces:
+        buffer.write(encoded(piece, encoding or stream.encoding or "utf-8"))
+    buffer.flush()
+
+
+def write_bytes(data: bytes, stream: Any) -> None:
+    """Write ``data`` as it is to a binary file, or to a text stream that has one under it."""
+    stream.flush()
+    buffer = getattr(stream, "buffer", stream)
+    buffer.write(data)
+    buffer.flush()
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """``text`` as bytes, with nothing raised."""
+    try:
+        return text.encode(encoding, "surrogateescape" if encoding.lower() != "utf-8" else "strict")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "backslashreplace")
+
+
+def wants_color(when: str, stream: TextIO) -> bool:
+    """Whether to use colours on ``stream``: as ``--color`` says, then as the environment does, else on a terminal."""
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def say(message: str) -> None:
+    """Tell people something that is not part of the report."""
+    write([f"{message}\n"], sys.stderr)

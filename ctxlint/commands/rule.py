@@ -1,0 +1,67 @@
+"""``ctxlint rule``: what a rule finds, what torch does about it, and what to write instead."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxlint.rules.base import Rule
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the page of one rule or of all."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if (options.rule is None) is not options.all:
+        parser.error("give a rule, or --all")
+
+    from ctxlint.rules import all_rules
+
+    rules = all_rules()
+    if not options.all:
+        rules = tuple(rule for rule in rules if options.rule.lower() in (rule.code.lower(), rule.name))
+    if not rules and not options.all:
+        from ctxlint.options import nearest
+
+        known = [label for rule in all_rules() for label in (rule.code, rule.name)]
+        parser.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
+    if options.output_format == "json":
+        import json
+
+        records = [_record(rule) for rule in rules]
+        print(json.dumps(records if options.all else records[0], indent=2, ensure_ascii=False))
+        return 0
+    from ctxlint.rules.page import page_of
+
+    print("\n\n".join(page_of(rule) for rule in rules), end="")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ctxlint rule",
+        description="Explain a rule: what it finds, what torch does about it, what to write instead.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("rule", nargs="?", metavar="CODE", help="the code or the name of a rule")
+    parser.add_argument("--all", action="store_true", help="explain all rules")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    return parser
+
+
+def _record(rule: Rule[Any]) -> dict[str, object]:
+    from ctxlint.rules.page import explanation_of, summary_of
+
+    return {
+        "name": rule.name,
+        "code": rule.code,
+        "category": rule.category.value,
+        "default": rule.default,
+        "since": rule.since,
+        "summary": summary_of(rule),
+        "fix_availability": rule.fix.value,
+        "explanation": explanation_of(rule),
+    }
