@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -26,9 +26,11 @@ from ctxlint.model.functions import (
 from ctxlint.model.inputs import Uses, describe, from_calls, gradient_of
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.methods import binding_of, decorators_of, params_of, passes_arguments_on, split_params
+from ctxlint.model.project import Definition
 from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.values import (
     CONTEXT,
+    NEVER,
     NONE,
     UNKNOWN,
     InputsTuple,
@@ -50,39 +52,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ctxlint.files.slices import Slice
-    from ctxlint.files.source import Source
-    from ctxlint.model.index import ClassRecord, FileIndex
-
-FindClass = Callable[[str], "tuple[cst.ClassDef, Slice] | None"]
-FindFunction = Callable[[str], "cst.FunctionDef | None"]
-
+    from ctxlint.model.index import ClassRecord
+    from ctxlint.model.project import Project
+    from ctxlint.model.unit import Unit
 
 class Builder:
-    """Builds the Functions of one file. ``find_class`` and ``find_function`` parse on demand; None where they cannot."""
+    """Builds the Functions of one file; bases and decorators are looked up in the project."""
 
     def __init__(
         self,
-        source: Source,
-        index: FileIndex,
-        find_class: FindClass,
-        find_function: FindFunction,
+        unit: Unit,
+        project: Project,
         calls: Iterable[ApplyCall],
         by_hand: Mapping[str, set[str]],
         patched: set[str],
     ) -> None:
-        self.source = source
-        self.index = index
-        self.find_class = find_class
-        self.find_function = find_function
+        self.unit = unit
+        self.project = project
+        self.index = unit.index
         self.calls: dict[str, list[ApplyCall]] = {}
         for call in calls:
             self.calls.setdefault(call.function, []).append(call)
         self.by_hand = by_hand
         self.patched = patched
-        self.stored_attributes = frozenset(index.attributes)
         self.subclassed = frozenset(
             base[len(LOCAL) :]
-            for record in index.classes.values()
+            for record in unit.index.classes.values()
             for alternatives in record.bases
             for base in alternatives
             if base is not None and base.startswith(LOCAL)
@@ -93,18 +88,21 @@ class Builder:
 
     def build(self, record: ClassRecord) -> FunctionClass | None:
         """The Function of one class record; None where its statement cannot be parsed by LibCST."""
-        found = self.find_class(record.qualname)
+        found = self.unit.slices.find_class(record.qualname)
         if found is None:
             return None
         node, slice_ = found
-        drafts, class_attributes = self.collect(record)
-        style = self.style(record, drafts)
-        methods = self.walk_methods(record, drafts, style)
+        definition = Definition(self.unit, record.qualname)
+        ancestry = self.project.ancestry(definition)
+        drafts, class_attributes = self.collect(ancestry)
+        bases_known = self.project.bases_known(definition)
+        style = _style(drafts, bases_known)
+        methods = self.walk_methods(drafts, style)
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
         calls = tuple(self.calls.get(record.qualname, ()))
-        inputs = self.inputs(record, forward, gradients, calls)
-        methods.update(self.walk_forward(record, methods, inputs))
+        inputs = self.inputs(forward, gradients, calls)
+        methods.update(self.walk_forward(methods, inputs))
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         return FunctionClass(
@@ -112,7 +110,7 @@ class Builder:
             qualname=record.qualname,
             node=node,
             slice=slice_,
-            source=self.source,
+            source=self.unit.source,
             style=style,
             methods=methods,
             inputs=inputs,
@@ -120,42 +118,41 @@ class Builder:
             outputs=tuple(returned_by(forward)) if forward is not None else (),
             gradients=gradients,
             calls=calls,
-            bases_known=self.index.bases_known(record.qualname),
+            bases_known=bases_known,
             class_decorators=names,
             class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
             overrides_apply="apply" in methods or "apply" in class_attributes,
             patched=record.qualname in self.patched or any(name in class_attributes for name in PROTOCOL),
             has_subclass=record.qualname in self.subclassed,
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
-            stored_attributes=self.stored_attributes,
+            stored_attributes=frozenset().union(*(each.unit.index.attributes for each in ancestry)),
             class_attributes=class_attributes,
             enclosing_names=record.scope.function_locals(),
         )
 
-    def collect(self, record: ClassRecord) -> tuple[dict[str, Method], dict[str, Value]]:
-        """Methods not walked yet, and class attributes, of the class and its bases in this file."""
+    def collect(self, ancestry: list[Definition]) -> tuple[dict[str, Method], dict[str, Value]]:
+        """Methods not walked yet, and class attributes, of a class and its bases, nearest first."""
         methods: dict[str, Method] = {}
         attributes: dict[str, Value] = {}
-        for qualname in self.index.ancestry(record.qualname):
-            found = self.find_class(qualname)
+        for distance, definition in enumerate(ancestry):
+            found = definition.unit.slices.find_class(definition.qualname)
             if found is None:
                 continue
             node, slice_ = found
-            scope = self.index.classes[qualname].body
-            inherited = qualname != record.qualname
             functions, assignments = members(node)
             own: dict[str, Method] = {}
             for function in functions:
-                own[function.name.value] = self.draft(function, slice_, scope, inherited)
+                own[function.name.value] = self.draft(function, slice_, definition, inherited=distance > 0)
             for name, method in own.items():
                 methods.setdefault(name, method)
             for name, value in assignments:
                 attributes.setdefault(name, _literal(value))
         return methods, attributes
 
-    def draft(self, node: cst.FunctionDef, slice_: Slice, scope: Scope, inherited: bool) -> Method:
+    def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
         """A method with its signature; which parameter is ctx is decided when the style of the class is known."""
-        decorators = decorators_of(node, scope, self.keeps_signature)
+        scope = _class_scope(home)
+        decorators = decorators_of(node, scope, lambda name: self.keeps_signature(home.unit, name))
         return Method(
             name=node.name.value,
             node=node,
@@ -167,45 +164,35 @@ class Builder:
             ctx=None,
             facts=MethodFacts(),
             inherited=inherited,
+            home=home,
         )
 
-    def keeps_signature(self, name: str) -> Tri:
-        """Whether a decorator of this file passes arguments and result on."""
-        if not name.startswith(LOCAL):
-            return Tri.UNKNOWN
-        node = self.find_function(name[len(LOCAL) :])
+    def keeps_signature(self, unit: Unit, name: str) -> Tri:
+        """Whether a decorator of the project passes arguments and result on."""
+        meaning = self.project.meaning(unit, name)
+        if isinstance(meaning, str):
+            return Tri.YES if meaning in tables.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
+        node = meaning.unit.slices.find_function(meaning.qualname) if meaning is not None else None
         return Tri.YES if node is not None and passes_arguments_on(node) else Tri.UNKNOWN
-
-    def style(self, record: ClassRecord, methods: Mapping[str, Method]) -> Style:
-        if "setup_context" in methods:
-            return Style.SETUP_CONTEXT
-        if self.index.bases_known(record.qualname):
-            return Style.CTX_IN_FORWARD
-        forward = methods.get("forward")
-        positional = [param for param in forward.params if param.kind is ParameterKind.POSITIONAL] if forward else []
-        named = any(param.name == "ctx" for param in positional[:2])
-        return Style.CTX_IN_FORWARD if named else Style.UNKNOWN
 
     # Walks
 
-    def walk_methods(self, record: ClassRecord, drafts: dict[str, Method], style: Style) -> dict[str, Method]:
+    def walk_methods(self, drafts: dict[str, Method], style: Style) -> dict[str, Method]:
         """Settle receiver and ctx of every method, and walk all but forward and setup_context."""
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(name, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
             method = _changed(draft, receiver=receiver, ctx=ctx)
             if name in ("backward", "vjp"):
-                method = self.walk(record, method, _bindings(method, "gradient", Tri.YES))
+                method = self.walk(method, _bindings(method, "gradient", Tri.YES))
             elif name == "jvp":
-                method = self.walk(record, method, _bindings(method, "tangent", Tri.UNKNOWN))
+                method = self.walk(method, _bindings(method, "tangent", Tri.UNKNOWN))
             elif name == "vmap":
-                method = self.walk(record, method, _bindings(method, "plain", Tri.UNKNOWN))
+                method = self.walk(method, _bindings(method, "plain", Tri.UNKNOWN))
             methods[name] = method
         return methods
 
-    def walk_forward(
-        self, record: ClassRecord, methods: Mapping[str, Method], inputs: tuple[Input, ...]
-    ) -> dict[str, Method]:
+    def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...]) -> dict[str, Method]:
         """Walk forward with what is known of its inputs, then setup_context with what forward returns."""
         walked: dict[str, Method] = {}
         forward = methods.get("forward")
@@ -217,7 +204,7 @@ class Builder:
                 kind = Kind.FLOAT if each.surely_differentiable else Kind.UNKNOWN
                 values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
             bindings.update(values)
-            walked["forward"] = self.walk(record, forward, bindings)
+            walked["forward"] = self.walk(forward, bindings)
             returned = _all_returned(walked["forward"])
         setup = methods.get("setup_context")
         if setup is not None:
@@ -228,12 +215,15 @@ class Builder:
                 bindings[positional[0].name] = InputsTuple(tuple(values.values()), exact)
             if len(positional) > 1:
                 bindings[positional[1].name] = returned
-            walked["setup_context"] = self.walk(record, setup, bindings)
+            walked["setup_context"] = self.walk(setup, bindings)
         return walked
 
-    def walk(self, record: ClassRecord, method: Method, bindings: dict[str, Value]) -> Method:
+    def walk(self, method: Method, bindings: dict[str, Value]) -> Method:
+        home = method.home
+        follow = self.follow if home is not None and home.unit is self.unit else None
+        scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
-            facts = interpret(method.node, bindings, Scope("function", "", record.body), self.follow)
+            facts = interpret(method.node, bindings, scope, follow)
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)
@@ -242,7 +232,7 @@ class Builder:
         """What a function of this file returns for these arguments, one level deep; None where that is unknown."""
         if self.following:
             return None
-        node = self.find_function(qualname)
+        node = self.unit.slices.find_function(qualname)
         if node is None or node.asynchronous is not None or _has_other_decorators(node):
             return None
         scope = Scope("function", "", self.scope_around(qualname))
@@ -259,6 +249,8 @@ class Builder:
             self.following.pop()
         if facts.is_generator or not facts.complete:
             return None
+        if facts.falls_through is Tri.NO and not facts.of(Return):
+            return NEVER
         return _joined(facts)
 
     def scope_around(self, qualname: str) -> Scope:
@@ -271,7 +263,6 @@ class Builder:
 
     def inputs(
         self,
-        record: ClassRecord,
         forward: Method | None,
         gradients: tuple[Returned, ...],
         calls: tuple[ApplyCall, ...],
@@ -279,7 +270,7 @@ class Builder:
         if forward is None:
             return ()
         params = forward.positional
-        scope = Scope("function", "", record.body)
+        scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
         uses.walk(forward.node.body)
         required = sum(param.required for param in params)
@@ -342,6 +333,21 @@ def _joined(facts: MethodFacts) -> Value:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces
+
+
+def _class_scope(definition: Definition) -> Scope:
+    record = definition.record
+    return record.body if record is not None else definition.unit.index.module
+
+
+def _style(methods: Mapping[str, Method], bases_known: bool) -> Style:
+    if "setup_context" in methods:
+        return Style.SETUP_CONTEXT
+    if bases_known:
+        return Style.CTX_IN_FORWARD
+    forward = methods.get("forward")
+    positional = [param for param in forward.params if param.kind is ParameterKind.POSITIONAL] if forward else []
+    return Style.CTX_IN_FORWARD if any(param.name == "ctx" for param in positional[:2]) else Style.UNKNOWN
 
 
 def _changed(method: Method, **changes: object) -> Method:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
@@ -11,16 +11,23 @@ from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
 from ctxlint.model.tables import TORCH_SINGLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ctxlint.model.index import CallRecord, FileIndex
 
 
 class CallSites:
     """Finds the calls on Functions; columns are worked out from the source, since ``ast`` counts bytes."""
 
-    def __init__(self, source: Source, index: FileIndex) -> None:
+    def __init__(
+        self, source: Source, index: FileIndex, functions: frozenset[str], bases: Callable[[str], Iterable[str]]
+    ) -> None:
         self.source = source
         self.index = index
-        self.functions = frozenset(name for name in index.classes if index.is_function(name))
+        self.functions = functions
+        """The qualified names of the Functions of the file."""
+        self.bases = bases
+        """Gives the classes of the same file that a class descends from."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called by hand; and the classes patched."""
@@ -60,7 +67,7 @@ class CallSites:
             return
         value = func.value
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
-            for ancestor in self.index.ancestry(enclosing)[1:]:
+            for ancestor in self.bases(enclosing):
                 found.setdefault(ancestor, set()).add(func.attr)
         elif isinstance(value, ast.Name) and value.id in ("cls", "self"):
             found.setdefault(enclosing, set()).add(func.attr)

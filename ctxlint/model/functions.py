@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.files.slices import Slice
+    from ctxlint.model.project import Definition
     from ctxlint.files.source import Position, Source, Span
 
 PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
@@ -299,7 +300,11 @@ class MethodFacts:
     falls_through: Tri = Tri.UNKNOWN
     """Does some path reach the end of the body without ``return`` and without ``raise``?"""
     fall_guards: tuple[Guard, ...] = ()
-    """The tests on the way to the end of the body."""
+    """The tests that every way to the end of the body has passed."""
+    fall_paths: tuple[tuple[Guard, ...], ...] = ()
+    """The ways to the end of the body, each with all its tests. A guard without test has an ``arm`` that says what
+    the way hangs on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
+    whose name says that it raises), ``no case``, ``unknown``."""
     end_done: frozenset[int] = frozenset()
     """The orders of the events that certainly happened when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
@@ -336,6 +341,8 @@ class Method:
     """The parameter that gets the ctx; None where the method takes none (forward beside setup_context, or by mistake)."""
     facts: MethodFacts
     inherited: bool = False
+    home: Definition | None = None
+    """The class whose body it is written in."""
 
     @property
     def own_params(self) -> tuple[Param, ...]:
@@ -556,12 +563,13 @@ class FunctionClass:
     # Where things are
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node of this class stands in the file."""
+        """Where a node of this class stands in the file. What is inherited from another file stands at the class's name."""
         for each in self._slices:
             try:
-                return each.span(node)
+                found = each.span(node)
             except KeyError:
                 continue
+            return found if each.source is self.source else self.slice.span(self.node.name)
         raise KeyError(node)
 
     @cached_property

@@ -10,7 +10,6 @@ import ast
 from dataclasses import dataclass, field
 
 from ctxlint.model.scopes import LOCAL, Bound, Scope, dotted_name, resolutions
-from ctxlint.model.tables import HARMLESS_BASES, TORCH_FUNCTION_BASES
 
 
 @dataclass
@@ -54,54 +53,6 @@ class FileIndex:
     """(class, attribute) for ``Class.attribute = …`` outside the class."""
 
     # Questions
-
-    def is_function(self, qualname: str) -> bool:
-        """Whether this class certainly descends from torch's Function."""
-        return self._leads_to_torch(qualname, frozenset())
-
-    def _leads_to_torch(self, qualname: str, seen: frozenset[str]) -> bool:
-        record = self.classes.get(qualname)
-        if record is None or qualname in seen:
-            return False
-        for alternatives in record.bases:
-            for base in alternatives:
-                if base in TORCH_FUNCTION_BASES:
-                    return True
-                if base is not None and base.startswith(LOCAL) and self._leads_to_torch(base[len(LOCAL) :], seen | {qualname}):
-                    return True
-        return False
-
-    def bases_known(self, qualname: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether every base of the class, at any height, is torch's, harmless, or a class of this file."""
-        record = self.classes.get(qualname)
-        if record is None or qualname in seen or record.node.keywords:
-            return False
-        for alternatives in record.bases:
-            known = [base for base in alternatives if base is not None]
-            if not known:
-                return False
-            for base in known:
-                if base in TORCH_FUNCTION_BASES or base in HARMLESS_BASES:
-                    continue
-                if not base.startswith(LOCAL) or not self.bases_known(base[len(LOCAL) :], seen | {qualname}):
-                    return False
-        return True
-
-    def ancestry(self, qualname: str) -> list[str]:
-        """The class and its bases in this file, nearest first, as attribute look-up goes (depth first, left to right)."""
-        found: list[str] = []
-        self._ascend(qualname, found)
-        return found
-
-    def _ascend(self, qualname: str, found: list[str]) -> None:
-        record = self.classes.get(qualname)
-        if record is None or qualname in found:
-            return
-        found.append(qualname)
-        for alternatives in record.bases:
-            for base in alternatives:
-                if base is not None and base.startswith(LOCAL):
-                    self._ascend(base[len(LOCAL) :], found)
 
     def class_of(self, dotted: str, scope: Scope, line: int | None = None) -> str | None:
         """The qualified name of the class of this file that ``dotted`` certainly means; None for anything else.

@@ -6,6 +6,7 @@ silently to see what it changes, then with those names widened. Nested functions
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
@@ -26,6 +27,7 @@ from ctxlint.model.functions import (
 )
 from ctxlint.model.state import State, merge, widen
 from ctxlint.model.values import (
+    NEVER,
     NONE,
     UNBOUND,
     UNKNOWN,
@@ -72,6 +74,7 @@ def interpret(
         events=tuple(walk.events),
         falls_through=falls,
         fall_guards=end.guards if end.live else (),
+        fall_paths=end.paths if end.live else (),
         names_read=frozenset(walk.names_read),
         is_generator=walk.is_generator,
         is_async=function.asynchronous is not None,
@@ -136,14 +139,21 @@ class Interpreter(Calls):
             self.is_generator |= isinstance(value, cst.Yield)
             self.walk_children(value)
             return
-        self.evaluate(value)
-        if isinstance(value, cst.Call) and self.canonical(value.func) in tables.NEVER_RETURNING:
+        result = self.evaluate(value)
+        if not isinstance(value, cst.Call):
+            return
+        if result is NEVER or self.canonical(value.func) in tables.NEVER_RETURNING:
             self.state.live = False
+        elif _sounds_final(value.func):
+            self.state.doubt(Guard(id(node), "returns"))
 
     def return_(self, node: cst.Return) -> None:
         value = self.evaluate(node.value) if node.value is not None else NONE
         if isinstance(value, Context):
             self.record(Escape, node, how="returned")
+        if value is NEVER:
+            self.state.live = False
+            return
         self.record(
             Return, node, value=value, bare=node.value is None, attributes=frozenset(self.state.attributes)
         )
@@ -433,6 +443,7 @@ class Interpreter(Calls):
         for handler in handlers:
             interrupted = merge(before, [before.fork(), _revived(after_body)])
             interrupted.guards = (*before.guards, Guard(id(handler), "except"))
+            interrupted.paths = tuple((*path, Guard(id(handler), "except")) for path in before.paths)
             interrupted.done = before.done
             self.state = interrupted
             if handler.name is not None and isinstance(handler.name.name, cst.Name):
@@ -507,6 +518,7 @@ class Interpreter(Calls):
             attributes = {}
         start = before.fork()
         start.names, start.attributes = names, attributes
+        first = len(self.events)
         loop = _Loop()
         self.loop_stack.append(loop)
         after = self.run_body(node, start, begin, body)
@@ -515,7 +527,9 @@ class Interpreter(Calls):
         skipped = [] if endless else [start.fork()]
         ends = [] if endless else [after, *loop.continues]
         self.state = merge(start, [*skipped, *ends, *loop.breaks])
-        self.state.guards = before.guards
+        self.state.guards, self.state.paths = before.guards, before.paths
+        if any(isinstance(event, Return) for event in self.events[first:]):
+            self.state.doubt(Guard(id(node), "exhausted"))
 
     def turn(self, node: cst.CSTNode, before: State, begin: Callable[[], None], body: cst.BaseSuite) -> State:
         """One silent turn of a loop: the state after it, joined over its ends."""
@@ -673,6 +687,17 @@ def _replaced(holder: Sequence, at: int | None, value: Value) -> Sequence:
         return Sequence(holder.kind, tuple(slots), holder.node)
     slots = [Slot(join(slot.value, value), starred=slot.starred) for slot in holder.slots]
     return Sequence(holder.kind, tuple(slots), holder.node)
+
+
+def _sounds_final(func: cst.BaseExpression) -> bool:
+    """Whether the name of a function says that it raises; its body may be in another file."""
+    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    return _FINAL.search(name) is not None
+
+
+_FINAL = re.compile(
+    r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert", re.IGNORECASE
+)
 
 
 def _operator_text(operator: cst.BaseAugOp) -> str:

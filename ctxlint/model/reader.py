@@ -4,105 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from ctxlint.files.nesting import too_deep
-from ctxlint.files.slices import Slice, parse_slice
-from ctxlint.files.source import Position
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
-from ctxlint.model.finder import ClassFinder
-from ctxlint.model.functions import BrokenStatement, SourceFile
-from ctxlint.model.index import FileIndex, index_module
-from ctxlint.model.parsing import parse
+from ctxlint.model.functions import SourceFile
+from ctxlint.model.project import Definition, Project
+from ctxlint.model.unit import read_unit
 
 if TYPE_CHECKING:
-    import ast
-
     from ctxlint.files.source import Source
 
 
-def understand(source: Source) -> SourceFile:
+def understand(source: Source, project: Project | None = None) -> SourceFile:
     """Read ``source`` and say everything that its Functions and the calls on them tell.
 
-    Statements that cannot be parsed become ``SourceFile.broken``; nothing is raised for bad code.
+    ``project`` reads the other files that names lead to; without one they are unknown. Statements that cannot be parsed
+    become ``SourceFile.broken``; nothing is raised for bad code.
     """
-    parsed = parse(source)
-    index = index_module(parsed.module)
-    slices = Slices(source, index)
-    sites = CallSites(source, index)
-    calls, by_hand, patched = sites.collect()
-    builder = Builder(source, index, slices.find_class, slices.find_function, calls, by_hand, patched)
-    functions = [
-        built
-        for record in index.classes.values()
-        if record.qualname in sites.functions
-        for built in (builder.build(record),)
-        if built is not None
-    ]
-    by_name = {function.qualname: function for function in functions}
+    project = project if project is not None else Project()
+    unit = read_unit(source)
+    index = unit.index
+    functions = frozenset(name for name in index.classes if project.is_function(Definition(unit, name)))
+
+    def bases(qualname: str) -> list[str]:
+        above = project.ancestry(Definition(unit, qualname))[1:]
+        return [each.qualname for each in above if each.unit is unit]
+
+    calls, by_hand, patched = CallSites(source, index, functions, bases).collect()
+    builder = Builder(unit, project, calls, by_hand, patched)
+    built = [builder.build(record) for record in index.classes.values() if record.qualname in functions]
+    by_name = {function.qualname: function for function in built if function is not None}
     return SourceFile(
         source=source,
-        functions=tuple(functions),
+        functions=tuple(by_name.values()),
         calls=tuple(call for call in calls if call.function in by_name),
         by_name=by_name,
-        broken=(*parsed.broken, *slices.broken),
+        broken=(*unit.broken, *unit.slices.broken),
     )
-
-
-class Slices:
-    """Parses top-level statements with LibCST when they are asked for, once each."""
-
-    def __init__(self, source: Source, index: FileIndex) -> None:
-        self.source = source
-        self.index = index
-        self.broken: list[BrokenStatement] = []
-        self._slices: dict[int, Slice | None] = {}
-        self._found: dict[int, ClassFinder] = {}
-
-    def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
-        """The LibCST node of a class, and the slice that it stands in."""
-        record = self.index.classes[qualname]
-        finder, part = self._look_up(record.statement)
-        if part is None or record.ordinal >= len(finder.classes):
-            return None
-        return finder.classes[record.ordinal], part
-
-    def find_function(self, qualname: str) -> cst.FunctionDef | None:
-        """The LibCST node of a function or method of this file; None where several share the name."""
-        entry = self.index.functions.get(qualname)
-        if entry is None:
-            return None
-        finder, part = self._look_up(entry[0])
-        if part is None:
-            return None
-        name = qualname.rpartition(".")[2]
-        line = getattr(entry[1], "lineno", 0)
-        named = [node for node in finder.functions if node.name.value == name]
-        if len(named) > 1:
-            named = [node for node in named if part.span(node.name).start.line == line]
-        return named[0] if len(named) == 1 else None
-
-    def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
-        if statement not in self._found:
-            finder = ClassFinder()
-            part = self._parse(self.index.statements[statement])
-            if part is not None:
-                part.module.visit(finder)
-            self._found[statement], self._slices[statement] = finder, part
-        return self._found[statement], self._slices[statement]
-
-    def _parse(self, statement: ast.stmt) -> Slice | None:
-        decorators = getattr(statement, "decorator_list", None) or [statement]
-        first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
-        last = statement.end_lineno or statement.lineno
-        reason = too_deep(self.source.lines(first, last))
-        if reason is None:
-            try:
-                return parse_slice(self.source, first, last)
-            except cst.ParserSyntaxError as error:
-                reason = error.message
-            except RecursionError:
-                reason = "nested too deeply"
-        self.broken.append(BrokenStatement(Position(first, 1), f"not read: {reason}"))
-        return None

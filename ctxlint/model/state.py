@@ -21,7 +21,8 @@ class State:
     """Where one path stands: what each name is bound to, the tests passed so far, the events that happened.
 
     ``attributes`` are the ctx attributes that this method itself certainly wrote. A state that is not ``live`` has left
-    the method (or the loop) already.
+    the method (or the loop) already. ``paths`` are the ways that lead here, each with all its tests; ways that meet
+    again before any of them has left count as one. ``thinned`` says that some way since the last fork has left.
     """
 
     names: dict[str, Value] = field(default_factory=dict)
@@ -30,12 +31,23 @@ class State:
     done: frozenset[int] = frozenset()
     maybe: frozenset[int] = frozenset()
     live: bool = True
+    paths: tuple[tuple[Guard, ...], ...] = ((),)
+    thinned: bool = False
 
     def fork(self, *guards: Guard) -> State:
         """A copy to walk another arm with."""
+        paths = tuple((*path, *guards) for path in self.paths) if guards else self.paths
         return State(
-            dict(self.names), dict(self.attributes), (*self.guards, *guards), self.done, self.maybe, self.live
+            dict(self.names), dict(self.attributes), (*self.guards, *guards), self.done, self.maybe, self.live, paths
         )
+
+    def doubt(self, guard: Guard) -> None:
+        """What follows happens only if ``guard`` lets it: a call that may never come back, a loop that may return."""
+        self.paths = tuple((*path, guard) for path in self.paths)
+
+
+_MAX_PATHS = 32
+"""Ways that are told apart; beyond, they count as one way about which nothing is known."""
 
 
 def merge(before: State, arms: list[State]) -> State:
@@ -47,8 +59,10 @@ def merge(before: State, arms: list[State]) -> State:
         dead.live = False
         dead.maybe = maybe
         return dead
+    thinned = len(alive) < len(arms) or any(arm.thinned for arm in alive)
     if len(alive) == 1:
         alive[0].maybe = maybe
+        alive[0].thinned = before.thinned or thinned
         return alive[0]
     first = alive[0]
     names = dict(first.names)
@@ -63,7 +77,12 @@ def merge(before: State, arms: list[State]) -> State:
         if all(other.attributes.get(name) == value for other in alive[1:])
     }
     done = first.done.intersection(*(arm.done for arm in alive[1:]))
-    return State(names, attributes, before.guards, done, maybe)
+    paths = before.paths
+    if thinned:
+        paths = tuple(path for arm in alive for path in arm.paths)[: _MAX_PATHS + 1]
+        if len(paths) > _MAX_PATHS:
+            paths = ((Guard(0, "unknown"),),)
+    return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=before.thinned or thinned)
 
 
 def widen(before: Value, after: Value) -> Value:

@@ -255,10 +255,16 @@ class Unbound(Value):
     """No value at all: the name is not bound on this path. ``guarded`` tells nothing more than that it may be."""
 
 
+@dataclass(frozen=True)
+class Never(Value):
+    """No value at all: the call raises, whatever it is given."""
+
+
 NONE = Constant(None, "NoneType")
 UNKNOWN = Opaque()
 CONTEXT = Context()
 UNBOUND = Unbound()
+NEVER = Never()
 
 
 def constant(value: object) -> Constant:

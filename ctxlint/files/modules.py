@@ -1,0 +1,92 @@
+"""Where the module that an import names lies on disk, seen from the importing file. Nothing is imported to find out."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import NamedTuple
+
+_MAX_ASCENT = 12
+
+
+class Place(NamedTuple):
+    """A file, and what is left of the dotted name inside it (empty for the module itself)."""
+
+    path: str
+    rest: str
+
+
+def locate(importer: str, target: str) -> Place | None:
+    """The file of the project that ``target`` leads to, as imported in the file ``importer``; None outside the project.
+
+    ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An absolute
+    name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the root of
+    the repository.
+    """
+    name = target.lstrip(".")
+    level = len(target) - len(name)
+    parts = name.split(".") if name else []
+    folder = os.path.dirname(os.path.abspath(importer))
+    if level:
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        return _descend(folder, parts)
+    for root in _roots(folder):
+        place = _descend(root, parts) if parts and _holds(root, parts[0]) else None
+        if place is not None:
+            return place
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _roots(folder: str) -> tuple[str, ...]:
+    """The folders that absolute imports may start from, nearest first."""
+    found: list[str] = []
+    for _ in range(_MAX_ASCENT):
+        found.append(folder)
+        source = os.path.join(folder, "src")
+        if os.path.isdir(source):
+            found.append(source)
+        if os.path.exists(os.path.join(folder, ".git")) or os.path.dirname(folder) == folder:
+            break
+        folder = os.path.dirname(folder)
+    return tuple(found)
+
+
+def _holds(root: str, name: str) -> bool:
+    """Whether a folder holds a module or package of this name."""
+    return _is_file(os.path.join(root, name + ".py")) or _is_folder(os.path.join(root, name))
+
+
+def _descend(folder: str, parts: list[str]) -> Place | None:
+    for at, part in enumerate(parts):
+        module = os.path.join(folder, part + ".py")
+        package = os.path.join(folder, part)
+        if _is_file(os.path.join(package, "__init__.py")) or (_is_folder(package) and not _is_file(module)):
+            folder = package
+        elif _is_file(module):
+            return Place(module, ".".join(parts[at + 1 :]))
+        else:
+            return _package(folder, parts[at:])
+    return _package(folder, [])
+
+
+def _package(folder: str, rest: list[str]) -> Place | None:
+    initial = os.path.join(folder, "__init__.py")
+    return Place(initial, ".".join(rest)) if _is_file(initial) else None
+
+
+@lru_cache(maxsize=65536)
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path)
+
+
+@lru_cache(maxsize=65536)
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path)
+
+
+def forget() -> None:
+    """Forget what was seen on disk; the language server calls this when files come and go."""
+    for cached in (_roots, _is_file, _is_folder):
+        cached.cache_clear()

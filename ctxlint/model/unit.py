@@ -1,0 +1,101 @@
+"""One file as the model reads it: its text, its index, and the statements that LibCST has parsed of it so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.files.nesting import too_deep
+from ctxlint.files.slices import Slice, parse_slice
+from ctxlint.files.source import Position
+from ctxlint.model.finder import ClassFinder
+from ctxlint.model.functions import BrokenStatement
+from ctxlint.model.index import FileIndex, index_module
+from ctxlint.model.parsing import parse
+
+if TYPE_CHECKING:
+    import ast
+
+    from ctxlint.files.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A file that was parsed and indexed. ``broken`` names the statements that ``ast`` cannot read."""
+
+    source: Source
+    index: FileIndex
+    slices: Slices
+    broken: tuple[BrokenStatement, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.source.path
+
+
+def read_unit(source: Source) -> Unit:
+    """Parse and index a file. Nothing is raised for bad code."""
+    parsed = parse(source)
+    index = index_module(parsed.module)
+    return Unit(source, index, Slices(source, index), parsed.broken)
+
+
+class Slices:
+    """Parses top-level statements with LibCST when they are asked for, once each."""
+
+    def __init__(self, source: Source, index: FileIndex) -> None:
+        self.source = source
+        self.index = index
+        self.broken: list[BrokenStatement] = []
+        self._slices: dict[int, Slice | None] = {}
+        self._found: dict[int, ClassFinder] = {}
+
+    def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
+        """The LibCST node of a class, and the slice that it stands in; None where LibCST cannot read it."""
+        record = self.index.classes[qualname]
+        finder, part = self._look_up(record.statement)
+        if part is None or record.ordinal >= len(finder.classes):
+            return None
+        return finder.classes[record.ordinal], part
+
+    def find_function(self, qualname: str) -> cst.FunctionDef | None:
+        """The LibCST node of a function or method of this file; None where several share the name."""
+        entry = self.index.functions.get(qualname)
+        if entry is None:
+            return None
+        finder, part = self._look_up(entry[0])
+        if part is None:
+            return None
+        name = qualname.rpartition(".")[2]
+        line = getattr(entry[1], "lineno", 0)
+        named = [node for node in finder.functions if node.name.value == name]
+        if len(named) > 1:
+            named = [node for node in named if part.span(node.name).start.line == line]
+        return named[0] if len(named) == 1 else None
+
+    def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
+        if statement not in self._found:
+            finder = ClassFinder()
+            part = self._parse(self.index.statements[statement])
+            if part is not None:
+                part.module.visit(finder)
+            self._found[statement], self._slices[statement] = finder, part
+        return self._found[statement], self._slices[statement]
+
+    def _parse(self, statement: ast.stmt) -> Slice | None:
+        decorators = getattr(statement, "decorator_list", None) or [statement]
+        first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
+        last = statement.end_lineno or statement.lineno
+        reason = too_deep(self.source.lines(first, last))
+        if reason is None:
+            try:
+                return parse_slice(self.source, first, last)
+            except cst.ParserSyntaxError as error:
+                reason = error.message
+            except RecursionError:
+                reason = "nested too deeply"
+        self.broken.append(BrokenStatement(Position(first, 1), f"not read: {reason}"))
+        return None
