@@ -55,6 +55,13 @@ def _run(given: list[str]) -> int:
     except ConfigurationError as error:
         print(f"ctxlint: error: {error}", file=sys.stderr)
         return FAILED
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
+        from ctxlint.result import describe
+
+        print(f"{describe('ctxlint', error)}\nThis is a bug in ctxlint, please report it", file=sys.stderr)
+        return FAILED
     return code
 
 

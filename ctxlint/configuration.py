@@ -26,13 +26,14 @@ class Configuration:
 
     ``overrides`` are attributes of Settings that the command line sets; they come on top of every file. With
     ``isolated`` no file is read. ``file`` is the one file to use instead of the nearest, ``inline`` are further
-    ``key = value`` lines of TOML on top of it.
+    ``key = value`` lines of TOML on top of it. ``fixed`` are settings to use everywhere, whatever the rest says.
     """
 
     overrides: dict[str, Any] = field(default_factory=dict)
     isolated: bool = False
     file: Path | None = None
     inline: tuple[str, ...] = ()
+    fixed: Settings | None = None
     _by_folder: dict[str, Settings] = field(default_factory=dict)
 
     def settings_for(self, folder: str) -> Settings:
@@ -40,6 +41,8 @@ class Configuration:
 
         Raises ConfigurationError.
         """
+        if self.fixed is not None:
+            return self.fixed
         if self.isolated or self.file is not None:
             folder = ""
         else:
@@ -176,9 +179,10 @@ def anchored(pattern: str, root: Path) -> str:
     """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
     from glob import escape
 
-    if "/" not in pattern.rstrip("/") or os.path.isabs(pattern):
+    pattern = pattern.rstrip("/") or pattern
+    if "/" not in pattern or os.path.isabs(pattern):
         return pattern
-    return escape(os.path.abspath(root).rstrip("/")) + "/" + (pattern.removeprefix("./"))
+    return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"
 
 
 def _apply_inline(settings: Settings, line: str) -> Settings:

@@ -26,12 +26,21 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 def run(given: Sequence[str]) -> int:
     """Run the command and return the exit code. Raises ConfigurationError, and SystemExit for a wrong option."""
     options, configuration = arguments.parse(list(given))
+    collects = gc.isenabled()
     gc.disable()  # a short run is over before anything needs collecting
+    try:
+        if options.show_settings:
+            return _show_settings(options, configuration)
+        if options.show_files:
+            return _show_files(options, configuration)
+        return _check(options, configuration)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _check(options: Namespace, configuration: Configuration) -> int:
     settings = configuration.settings_for(".")
-    if options.show_settings:
-        return _show_settings(options, configuration)
-    if options.show_files:
-        return _show_files(options, configuration)
     if _reads_stdin(options):
         results = [_lint_stdin(options, configuration)]
     else:

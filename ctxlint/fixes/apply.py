@@ -114,7 +114,7 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
     taken: list[Diagnostic] = []
     edits: list[Edit] = []
     end = -1
-    for diagnostic in sorted(diagnostics, key=lambda each: (_edits(each)[0], each.sort_key)):
+    for diagnostic in sorted(diagnostics, key=lambda each: (_edits(each), each.sort_key)):
         every = _edits(diagnostic)
         if any(first.end > second.start for first, second in zip(every, every[1:])):
             raise _Fault(f"The fix of {diagnostic.code} ({diagnostic.name}) overlaps with itself")

@@ -1,0 +1,57 @@
+"""ctxlint reads custom ``torch.autograd.Function`` classes and says where they break autograd's contract.
+
+The Python API is ``lint_source``, ``lint_paths`` and ``fix_source``, with the records that they take and give. They are
+imported when they are first asked for, so that ``import ctxlint`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctxlint.api import FixedSource, fix_source, lint_paths, lint_source
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.fixes.edit import Applicability, Edit, Fix
+    from ctxlint.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Applicability",
+    "Diagnostic",
+    "Edit",
+    "Fix",
+    "FixedSource",
+    "Settings",
+    "__version__",
+    "fix_source",
+    "lint_paths",
+    "lint_source",
+]
+
+_HOMES = {
+    "Applicability": "ctxlint.fixes.edit",
+    "Diagnostic": "ctxlint.diagnostic",
+    "Edit": "ctxlint.fixes.edit",
+    "Fix": "ctxlint.fixes.edit",
+    "FixedSource": "ctxlint.api",
+    "Settings": "ctxlint.settings",
+    "fix_source": "ctxlint.api",
+    "lint_paths": "ctxlint.api",
+    "lint_source": "ctxlint.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

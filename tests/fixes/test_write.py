@@ -1,0 +1,80 @@
+"""Mended files keep what they are; nobody sees half of one."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.files.source import Source
+from ctxlint.fixes.diff import unified_diff
+from ctxlint.fixes.write import Unwritable, write_atomically
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_mode_and_content(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    file.chmod(0o750)
+    write_atomically(str(file), b"new\r\n")
+    assert file.read_bytes() == b"new\r\n"
+    if sys.platform != "win32":
+        assert stat.S_IMODE(file.stat().st_mode) == 0o750
+    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target = tmp_path / "folder" / "target.py"
+    target.write_bytes(b"old")
+    link = tmp_path / "link.py"
+    link.symlink_to(os.path.join("folder", "target.py"))
+    write_atomically(str(link), b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    file.chmod(0o444)
+    with pytest.raises(Unwritable, match="The file is read-only; it was not fixed"):
+        write_atomically(str(file), b"new")
+    assert file.read_bytes() == b"old"
+
+
+def test_a_file_that_has_gone(tmp_path: Path) -> None:
+    with pytest.raises(Unwritable, match="No such file or directory"):
+        write_atomically(str(tmp_path / "a.py"), b"new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_half_way_leaves_the_old_content_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(Unwritable, match="Cannot be written: No space left on device"):
+        write_atomically(str(file), b"new")
+    assert file.read_bytes() == b"old"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_diff() -> None:
+    before, after = Source("a.py", "1\n2\n3\n\x0c4\u2028\n5\n"), Source("a.py", "1\ntwo\n3\n\x0c4\u2028\n5\n6")
+    lines = list(unified_diff(before, after))
+    assert "".join(lines) == (
+        "--- a.py\n+++ a.py\n@@ -1,5 +1,6 @@\n 1\n-2\n+two\n 3\n \x0c4\u2028\n 5\n+6\n\\ No newline at end of file\n"
+    )
+    assert list(unified_diff(before, after, named=False)) == lines[2:]
+    assert list(unified_diff(before, before)) == []
