@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.expressions import dotted
+from ctxlint.model.code import dotted
 from ctxlint.model.finder import members
 from ctxlint.model.functions import (
     PROTOCOL,
@@ -25,9 +25,9 @@ from ctxlint.model.functions import (
 )
 from ctxlint.model.inputs import Uses, describe, from_calls, gradient_of
 from ctxlint.model.interpreter import interpret
-from ctxlint.model.methods import binding_of, decorators_of, params_of, passes_arguments_on, split_params
 from ctxlint.model.project import Definition
 from ctxlint.model.scopes import LOCAL, Scope, resolve
+from ctxlint.model.signatures import binding_of, decorators_of, params_of, passes_arguments_on, split_params
 from ctxlint.model.values import (
     CONTEXT,
     NEVER,
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index import ClassRecord
     from ctxlint.model.project import Project
     from ctxlint.model.unit import Unit
+
 
 class Builder:
     """Builds the Functions of one file; bases and decorators are looked up in the project."""
@@ -420,4 +421,3 @@ def _literal(node: cst.BaseExpression) -> Value:
     if isinstance(node, cst.Integer):
         return constant(node.evaluated_value)
     return Opaque(node)
-

@@ -7,21 +7,29 @@ from typing import TYPE_CHECKING, Callable
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.functions import (
-    Asks,
+from ctxlint.model.code import dotted
+from ctxlint.model.conditions import Conditions
+from ctxlint.model.events import (
     ContextRead,
     Escape,
-    Guard,
     NeedsInputGradRead,
-    Question,
     SavedRead,
     TupleUsedAsTensor,
     UnboundContext,
 )
-from ctxlint.model.scopes import LOCAL, Scope, resolutions
-from ctxlint.model.state import Recorder, merge
+from ctxlint.model.scopes import Scope, resolutions
+from ctxlint.model.sequences import (
+    concatenation,
+    fold,
+    integer,
+    iterated_item,
+    literal,
+    repetition,
+    sequence_item,
+    spread,
+)
+from ctxlint.model.state import merge
 from ctxlint.model.values import (
-    CONTEXT,
     NONE,
     UNBOUND,
     UNKNOWN,
@@ -38,21 +46,18 @@ from ctxlint.model.values import (
     Mapping,
     NeedsInputGrad,
     Opaque,
-    Parameter,
     SavedTensor,
     SavedTensors,
     Scalar,
     Sequence,
     Single,
     Slot,
-    TensorTuple,
     Tri,
     Value,
     Variadic,
     View,
     constant,
     is_container,
-    is_none,
     is_tensor,
     join,
     kind_of,
@@ -62,29 +67,10 @@ from ctxlint.model.values import (
 if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
-_CODE = cst.Module([])
-
 SAVED_NAMES = ("saved_tensors", "saved_variables", "saved_for_forward")
 
 
-def code_of(node: cst.CSTNode) -> str:
-    """The source text of a node."""
-    return _CODE.code_for_node(node)
-
-
-def dotted(node: cst.BaseExpression) -> str | None:
-    """``a.b.c`` of an attribute chain; None for any other expression."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
-        return None
-    parts.append(node.value)
-    return ".".join(reversed(parts))
-
-
-class Expressions(Recorder):
+class Expressions(Conditions):
     """Evaluates expressions in the current state."""
 
     def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
@@ -143,9 +129,9 @@ class Expressions(Recorder):
             return Opaque(node)
         bounds = owner.live(name)
         if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
-            literal = _literal(bounds[0].value)
-            if literal is not None:
-                return literal
+            known = literal(bounds[0].value)
+            if known is not None:
+                return known
         target = next((each for each in resolutions(name, self.scope) if each is not None), None)
         return Imported(target) if target is not None else Opaque(node)
 
@@ -208,7 +194,7 @@ class Expressions(Recorder):
     def subscript(self, node: cst.Subscript) -> Value:
         base = node.value
         index = _single_index(node)
-        number = _integer(self.evaluate(index)) if index is not None else None
+        number = integer(self.evaluate(index)) if index is not None else None
         if isinstance(base, cst.Attribute) and base.attr.value == "needs_input_grad":
             if isinstance(self.peek(base.value), Context):
                 self.evaluate(base.value)
@@ -238,7 +224,7 @@ class Expressions(Recorder):
     def item(self, value: Value, node: cst.Subscript, index: cst.BaseExpression | None, number: int | None) -> Value:
         """``value[...]``."""
         if isinstance(value, Sequence):
-            return _sequence_item(value, node, number)
+            return sequence_item(value, node, number)
         if isinstance(value, SavedTensors):
             return SavedTensor(number) if number is not None and number >= 0 else Opaque(node)
         if isinstance(value, InputsTuple):
@@ -292,11 +278,11 @@ class Expressions(Recorder):
     def combine(self, left: Value, right: Value, operator: cst.CSTNode, node: cst.CSTNode) -> Value:
         """``left operator right``."""
         if isinstance(operator, (cst.Add, cst.AddAssign)):
-            both = _concatenation(left, right, node)
+            both = concatenation(left, right, node)
             if both is not None:
                 return both
         if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
-            repeated = _repetition(left, right, node) or _repetition(right, left, node)
+            repeated = repetition(left, right, node) or repetition(right, left, node)
             if repeated is not None:
                 return repeated
         for operand, expression in ((left, getattr(node, "left", None)), (right, getattr(node, "right", None))):
@@ -304,7 +290,7 @@ class Expressions(Recorder):
                 self.saved_tuple_used(node, expression, "in arithmetic")
         if Tri.YES in (is_tensor(left), is_tensor(right)):
             return Fresh(node, self.arithmetic_kind(left, right, operator))
-        folded = _fold(left, right, operator)
+        folded = fold(left, right, operator)
         if folded is not None:
             return folded
         if _is_number(left) and _is_number(right):
@@ -461,80 +447,6 @@ class Expressions(Recorder):
         except ValueError:
             return Scalar("float", node)
 
-    # Conditions
-
-    def guards_of(self, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
-        """The guards of an arm: the whole test, and each part of it that certainly holds there."""
-        guards = [self.guard(test, holds, id(block))]
-        for part, part_holds in _certain_parts(test, holds):
-            if part is not test:
-                guards.append(self.guard(part, part_holds, id(part)))
-        return tuple(guards)
-
-    def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
-        text = code_of(test).strip() if not self.muted else ""
-        return Guard(block, str(holds), test, holds, self.asks(test, holds), text)
-
-    def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
-        """What a condition asks, where it is one of the known questions."""
-        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            test, holds = test.expression, not holds
-        value = self.peek(test)
-        if isinstance(value, NeedsInputGrad) and value.index is not None:
-            return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
-        if isinstance(test, cst.Name) and isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression):
-            if value.node is not test:
-                return self.asks(value.node, holds)
-        if isinstance(test, cst.Attribute) and test.attr.value == "requires_grad":
-            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds)
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            part = test.comparisons[0]
-            if isinstance(part.operator, (cst.Is, cst.IsNot)) and self.peek(part.comparator) == NONE:
-                return Asks(Question.IS_NONE, self.peek(test.left), holds is isinstance(part.operator, cst.Is))
-        if isinstance(test, cst.Call) and self.canonical(test.func) == "torch.is_grad_enabled":
-            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
-        return None
-
-    def peek(self, node: cst.BaseExpression) -> Value:
-        """The value of an expression without recording anything."""
-        self.muted += 1
-        read = set(self.names_read)
-        names = dict(self.state.names)
-        try:
-            return self.evaluate(node)
-        finally:
-            self.muted -= 1
-            self.names_read = read
-            self.state.names = names
-
-    def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
-        """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
-        for part, part_holds in _certain_parts(test, holds):
-            self.narrow_one(part, part_holds)
-
-    def narrow_one(self, test: cst.BaseExpression, holds: bool) -> None:
-        if isinstance(test, cst.Name):
-            value = self.state.names.get(test.value)
-            if value is not None and holds:
-                self.state.names[test.value] = without(value, NONE)
-            return
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-            return
-        part = test.comparisons[0]
-        if not isinstance(part.operator, (cst.Is, cst.IsNot)) or not isinstance(test.left, cst.Name):
-            return
-        if not (isinstance(part.comparator, cst.Name) and part.comparator.value == "None"):
-            return
-        name = test.left.value
-        value = self.state.names.get(name)
-        if value is None:
-            return
-        if holds is isinstance(part.operator, cst.Is):
-            if is_none(value) is not Tri.NO and isinstance(value, Choice):
-                self.state.names[name] = NONE
-        else:
-            self.state.names[name] = without(value, NONE)
-
     def call(self, node: cst.Call) -> Value:
         """See ``calls``."""
         raise NotImplementedError
@@ -542,73 +454,6 @@ class Expressions(Recorder):
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces that need no state
-
-
-def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
-    """The slots of ``*value``: its elements where they are known, else one starred slot."""
-    if isinstance(value, InputsTuple) and value.exact:
-        return tuple(Slot(each, node) for each in value.inputs)
-    if isinstance(value, Sequence) and value.kind != "set":
-        return tuple(Slot(slot.value, slot.node or node, slot.starred) for slot in value.slots)
-    return (Slot(value, node, starred=True),)
-
-
-def iterated_item(value: Value, node: cst.CSTNode) -> Value:
-    """What a loop variable holds."""
-    if isinstance(value, Sequence):
-        values = [slot.value for slot in value.slots if not slot.starred]
-        if values and value.exact:
-            result = values[0]
-            for other in values[1:]:
-                result = join(result, other)
-            return result
-    if isinstance(value, Scalar) and value.sort in ("shape", "object"):
-        return Scalar("int", node) if value.sort == "shape" else Opaque(node)
-    return Item(value, node)
-
-
-def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
-    """``tuple(value)`` or ``list(value)``."""
-    if isinstance(value, Sequence):
-        return Sequence(kind, value.slots, node)
-    if isinstance(value, Choice):
-        converted = [as_sequence(option, kind, node) for option in value.alternatives]
-        result = converted[0]
-        for other in converted[1:]:
-            result = join(result, other)
-        return result
-    return Sequence(kind, (Slot(value, starred=True),), node)
-
-
-def _sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> Value:
-    if number is not None:
-        before_star = [slot for slot in value.slots]
-        if value.exact and -len(before_star) <= number < len(before_star):
-            return before_star[number].value
-        for position, slot in enumerate(value.slots):
-            if slot.starred:
-                break
-            if position == number:
-                return slot.value
-        return Opaque(node)
-    part = node.slice[0].slice if len(node.slice) == 1 else None
-    if isinstance(part, cst.Slice) and value.exact and part.step is None:
-        lower, upper = _bound(part.lower), _bound(part.upper)
-        if lower is not False and upper is not False:
-            return Sequence(value.kind, value.slots[lower:upper], node)
-    if isinstance(part, cst.Slice):
-        return Sequence(value.kind, (Slot(UNKNOWN, starred=True),), node)
-    return Opaque(node)
-
-
-def _bound(node: cst.BaseExpression | None) -> int | None | bool:
-    """A slice bound: its number, None where it is left out, False where it is no literal."""
-    if node is None:
-        return None
-    sign = 1
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        node, sign = node.expression, -1
-    return sign * node.evaluated_value if isinstance(node, cst.Integer) else False
 
 
 def _single_index(node: cst.Subscript) -> cst.BaseExpression | None:
@@ -635,12 +480,6 @@ def _basic_index(node: cst.Subscript) -> bool:
     return True
 
 
-def _integer(value: Value) -> int | None:
-    if isinstance(value, Constant) and type(value.value) is int:
-        return value.value
-    return None
-
-
 def _is_number(value: Value) -> bool:
     if isinstance(value, Constant):
         return isinstance(value.value, (int, float, complex))
@@ -661,43 +500,6 @@ def _is_flag(value: Value) -> bool:
     return isinstance(value, Scalar) and value.sort == "bool"
 
 
-_SEQUENCE_LIKE = (Sequence, TensorTuple, Variadic, SavedTensors, InputsTuple)
-
-
-def _concatenation(left: Value, right: Value, node: cst.CSTNode) -> Value | None:
-    """``left + right`` where one of them is certainly a tuple or list."""
-    if isinstance(left, Choice) or isinstance(right, Choice):
-        merged: Value | None = None
-        for first in left.options():
-            for second in right.options():
-                both = _concatenation(first, second, node)
-                if both is None:
-                    return None
-                merged = both if merged is None else join(merged, both)
-        return merged
-    if not isinstance(left, _SEQUENCE_LIKE) and not isinstance(right, _SEQUENCE_LIKE):
-        return None
-    if Tri.YES in (is_tensor(left), is_tensor(right)):
-        return None
-    known = left if isinstance(left, Sequence) else right
-    kind = known.kind if isinstance(known, Sequence) else "tuple"
-    return Sequence(kind, (*_part(left), *_part(right)), node)
-
-
-def _part(value: Value) -> tuple[Slot, ...]:
-    return value.slots if isinstance(value, Sequence) else (Slot(value, starred=True),)
-
-
-def _repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None:
-    """``(None,) * 3``."""
-    if not isinstance(sequence, Sequence):
-        return None
-    count = _integer(times)
-    if count is None or count * len(sequence.slots) > 10_000:
-        return Sequence(sequence.kind, (Slot(UNKNOWN, starred=True),), node)
-    return Sequence(sequence.kind, sequence.slots * max(count, 0), node)
-
-
 def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
     """Whether an operator certainly gives no tuple or list: ``+`` joins them and ``*`` repeats them, no other does."""
     if isinstance(operator, (cst.Add, cst.AddAssign)):
@@ -707,53 +509,6 @@ def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
             return True
         return is_container(left) is Tri.NO and is_container(right) is Tri.NO
     return True
-
-
-def _fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
-    first, second = _integer(left), _integer(right)
-    if first is None or second is None:
-        return None
-    if isinstance(operator, cst.Add):
-        return constant(first + second)
-    if isinstance(operator, cst.Subtract):
-        return constant(first - second)
-    if isinstance(operator, cst.Multiply):
-        return constant(first * second)
-    return None
-
-
-def _literal(node: object) -> Value | None:
-    """The value of a module constant: numbers, strings, None, and tuples and lists of them, repeated or added."""
-    kind = type(node).__name__
-    if kind == "Constant":
-        return constant(node.value)  # type: ignore[attr-defined]
-    if kind in ("Tuple", "List"):
-        slots = [_literal(each) for each in node.elts]  # type: ignore[attr-defined]
-        if any(slot is None for slot in slots):
-            return None
-        return Sequence(kind.lower(), tuple(Slot(slot) for slot in slots if slot is not None))
-    if kind == "BinOp":
-        left, right = _literal(node.left), _literal(node.right)  # type: ignore[attr-defined]
-        operator = type(node.op).__name__  # type: ignore[attr-defined]
-        if left is None or right is None:
-            return None
-        if operator == "Mult":
-            repeated = _repetition(left, right, _CODE) or _repetition(right, left, _CODE)
-            return repeated or _fold(left, right, cst.Multiply())
-        if operator == "Add":
-            return _concatenation(left, right, _CODE) or _fold(left, right, cst.Add())
-    return None
-
-
-def _certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
-    """The parts of a test that certainly hold (or certainly do not) on the arm where it came out as ``holds``."""
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _certain_parts(test.expression, not holds)
-    if isinstance(test, cst.BooleanOperation):
-        if isinstance(test.operator, cst.And) is holds:
-            return [*_certain_parts(test.left, holds), *_certain_parts(test.right, holds)]
-        return []
-    return [(test, holds)]
 
 
 def _collect_names(node: cst.CSTNode, found: list[cst.Name]) -> None:
@@ -811,14 +566,3 @@ _HANDLERS: dict[type, Callable[..., Value]] = {
     cst.Float: Expressions.float_,
     cst.Ellipsis: lambda self, node: constant(...),
 }
-
-__all__ = [
-    "CONTEXT",
-    "LOCAL",
-    "Expressions",
-    "as_sequence",
-    "code_of",
-    "dotted",
-    "iterated_item",
-    "spread",
-]

@@ -10,7 +10,27 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ctxlint.model.values import NONE, Sequence, Slot, Tri, Value
+from ctxlint.model.events import (
+    Asks,
+    Assigned,
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    Escape,
+    Event,
+    GenericCall,
+    Guard,
+    Mutation,
+    NeedsInputGradRead,
+    Question,
+    Return,
+    SavedRead,
+    TupleUsedAsTensor,
+    UnboundContext,
+    Unpacking,
+)
+from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
+from ctxlint.model.values import Sequence, Slot, Tri, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,362 +38,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.files.slices import Slice
-    from ctxlint.model.project import Definition
     from ctxlint.files.source import Position, Source, Span
-
-PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
-"""The static methods that autograd calls."""
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Paths
-
-
-@dataclass(frozen=True)
-class Guard:
-    """One test that had to come out as ``holds`` for an event to happen.
-
-    ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
-    ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``text`` is its code and
-    ``bindings`` the identities of the names in it, so that two guards with both equal test the same thing.
-    ``subject`` is what the condition asks about, where it is a known kind (see ``Asks``).
-    """
-
-    block: int
-    arm: str
-    test: cst.BaseExpression | None = field(default=None, compare=False)
-    holds: bool = True
-    asks: Asks | None = None
-    text: str = field(default="", compare=False)
-
-
-class Question(Enum):
-    """The kinds of condition that change what a path means to autograd."""
-
-    NEEDS_INPUT_GRAD = "needs_input_grad[i]"
-    REQUIRES_GRAD = "x.requires_grad"
-    IS_NONE = "x is None"
-    GRAD_MODE = "torch.is_grad_enabled()"
-
-
-@dataclass(frozen=True)
-class Asks:
-    """What a condition asks: the question, about which value, and the answer on this path."""
-
-    question: Question
-    value: Value
-    answer: bool
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that a method does. ``order`` counts events in the order in which they are met.
-
-    ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
-    ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
-    ``maybe_before`` of those that happened on some path to it. ``in_loop`` says that it may happen many times.
-    """
-
-    node: cst.CSTNode
-    order: int
-    guards: tuple[Guard, ...] = ()
-    before: frozenset[int] = frozenset()
-    maybe_before: frozenset[int] = frozenset()
-    in_loop: bool = False
-
-    def excludes(self, other: Event) -> bool:
-        """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
-        return any(
-            (mine.block == its.block and mine.arm != its.arm)
-            or (mine.text != "" and mine.text == its.text and mine.holds != its.holds)
-            for mine in self.guards
-            for its in other.guards
-        )
-
-    def implies(self, earlier: Event) -> bool:
-        """Whether ``earlier`` certainly happened, on each path on which this event happens."""
-        return earlier.order in self.before
-
-    def certainly_with(self, other: Event) -> bool:
-        """Whether there is certainly a path that has both: the guards of one are all among those of the other."""
-        mine, its = set(self.guards), set(other.guards)
-        return not self.excludes(other) and (mine <= its or its <= mine)
-
-
-@dataclass(frozen=True)
-class Return(Event):
-    """A ``return``; ``value`` is None's value for a bare one. ``slots`` etc. are of the alternatives, see ``returned``."""
-
-    value: Value = NONE
-    bare: bool = False
-    attributes: frozenset[str] = frozenset()
-    """The ctx attributes that are certainly set when it runs."""
-
-
-@dataclass(frozen=True)
-class ContextCall(Event):
-    """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty, set_materialize_grads …"""
-
-    method: str = ""
-    arguments: tuple[Slot, ...] = ()
-    has_keywords: bool = False
-    statement: cst.CSTNode | None = None
-
-    @property
-    def exact(self) -> bool:
-        """Whether the number of arguments is known (no star)."""
-        return not self.has_keywords and not any(argument.starred for argument in self.arguments)
-
-
-@dataclass(frozen=True)
-class ContextWrite(Event):
-    """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
-
-    ``simple`` says that the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
-    """
-
-    attribute: str = ""
-    value: Value | None = None
-    value_node: cst.BaseExpression | None = None
-    statement: cst.CSTNode | None = None
-    simple: bool = False
-    deletes: bool = False
-
-
-@dataclass(frozen=True)
-class ContextRead(Event):
-    """``ctx.attribute`` read or called. ``guarded`` where ``hasattr``/``getattr`` or an except clause protects it."""
-
-    attribute: str = ""
-    called: bool = False
-    guarded: bool = False
-    own: bool = False
-    """Whether this method itself certainly wrote the attribute earlier."""
-
-
-@dataclass(frozen=True)
-class Unpacking:
-    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name)."""
-
-    names: tuple[str | None, ...]
-    starred: bool
-    node: cst.CSTNode
-    statement: cst.CSTNode | None = None
-
-
-@dataclass(frozen=True)
-class SavedRead(Event):
-    """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
-
-    ``unpackings`` are the places where the tuple is taken apart, at once or through the name ``bound_to`` that it was
-    bound to. ``called`` is ``ctx.saved_tensors()``.
-    """
-
-    via: str = "saved_tensors"
-    called: bool = False
-    unpackings: tuple[Unpacking, ...] = ()
-    bound_to: str | None = None
-
-
-@dataclass(frozen=True)
-class TupleUsedAsTensor(Event):
-    """A use that only a tensor allows, of a name that holds the whole tuple of saved tensors."""
-
-    name: str = ""
-    how: str = ""
-
-
-@dataclass(frozen=True)
-class Mutation(Event):
-    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` …
-
-    ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
-    variable it was reached through. ``statement`` is the statement that does it.
-    """
-
-    target: Value | None = None
-    target_node: cst.BaseExpression | None = None
-    how: str = ""
-    name: str | None = None
-    statement: cst.CSTNode | None = None
-
-
-@dataclass(frozen=True)
-class NeedsInputGradRead(Event):
-    """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one)."""
-
-    index: int | None = None
-    whole: bool = False
-
-
-@dataclass(frozen=True)
-class Escape(Event):
-    """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
-
-    how: str = ""
-    callee: str | None = None
-
-
-@dataclass(frozen=True)
-class Assigned(Event):
-    """``name = value``, by any kind of target; ``augmented`` for ``name += …``."""
-
-    name: str = ""
-    value: Value | None = None
-    augmented: bool = False
-
-
-@dataclass(frozen=True)
-class UnboundContext(Event):
-    """The name ``ctx`` used in a method that has no such parameter and no such enclosing name."""
-
-    name: str = "ctx"
-
-
-@dataclass(frozen=True)
-class GenericCall(Event):
-    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name."""
-
-    callee: str | None = None
-    arguments: tuple[Slot, ...] = ()
-    keywords: tuple[tuple[str, Slot], ...] = ()
-    statement: cst.CSTNode | None = None
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Methods
-
-
-class Binding(Enum):
-    """How a function in a class body is bound."""
-
-    STATIC = "staticmethod"
-    CLASS = "classmethod"
-    INSTANCE = "instance"
-
-
-class ParameterKind(Enum):
-    """The kinds of parameter that a Python function has."""
-
-    POSITIONAL = "positional"
-    KEYWORD_ONLY = "keyword-only"
-    VARIADIC = "*args"
-    KEYWORDS = "**kwargs"
-
-
-@dataclass(frozen=True)
-class Param:
-    """One parameter as written. ``annotation`` is its code, with imports resolved where it is a dotted name."""
-
-    name: str
-    kind: ParameterKind
-    node: cst.Param
-    has_default: bool = False
-    default: Value | None = None
-    annotation: str | None = None
-
-    @property
-    def required(self) -> bool:
-        """Whether a call must pass it."""
-        return not self.has_default and self.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)
-
-
-@dataclass(frozen=True)
-class Decorator:
-    """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
-
-    ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
-    arguments on, unknown for others.
-    """
-
-    node: cst.Decorator
-    name: str | None
-    called: bool
-    keeps_signature: Tri
-
-
-@dataclass(frozen=True)
-class MethodFacts:
-    """What one walk over a method's body found; see ``interpreter.py``."""
-
-    events: tuple[Event, ...] = ()
-    falls_through: Tri = Tri.UNKNOWN
-    """Does some path reach the end of the body without ``return`` and without ``raise``?"""
-    fall_guards: tuple[Guard, ...] = ()
-    """The tests that every way to the end of the body has passed."""
-    fall_paths: tuple[tuple[Guard, ...], ...] = ()
-    """The ways to the end of the body, each with all its tests. A guard without test has an ``arm`` that says what
-    the way hangs on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
-    whose name says that it raises), ``no case``, ``unknown``."""
-    end_done: frozenset[int] = frozenset()
-    """The orders of the events that certainly happened when the end of the body is reached."""
-    names_read: frozenset[str] = frozenset()
-    """Every name that the body reads, nested functions included; ``del`` is no read."""
-    is_generator: bool = False
-    is_async: bool = False
-    complete: bool = True
-    """False where the walk met something that it cannot follow at all (``exec``, ``locals()``, a star import)."""
-
-    def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
-        """The events of one kind, in order."""
-        return tuple(event for event in self.events if isinstance(event, kind))
-
-
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    EventType = TypeVar("EventType", bound=Event)
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method as written in one class body."""
-
-    name: str
-    node: cst.FunctionDef
-    slice: Slice
-    binding: Binding
-    decorators: tuple[Decorator, ...]
-    params: tuple[Param, ...]
-    receiver: Param | None
-    """``cls`` of a classmethod, or a receiver written before ctx by mistake or for calls by hand."""
-    ctx: Param | None
-    """The parameter that gets the ctx; None where the method takes none (forward beside setup_context, or by mistake)."""
-    facts: MethodFacts
-    inherited: bool = False
-    home: Definition | None = None
-    """The class whose body it is written in."""
-
-    @property
-    def own_params(self) -> tuple[Param, ...]:
-        """The parameters without receiver and ctx: forward's inputs, backward's gradients."""
-        return tuple(param for param in self.params if param is not self.receiver and param is not self.ctx)
-
-    @property
-    def positional(self) -> tuple[Param, ...]:
-        """``own_params`` that take one positional argument each."""
-        return tuple(param for param in self.own_params if param.kind is ParameterKind.POSITIONAL)
-
-    @property
-    def variadic(self) -> Param | None:
-        """The ``*args`` parameter."""
-        return next((param for param in self.own_params if param.kind is ParameterKind.VARIADIC), None)
-
-    @property
-    def signature_known(self) -> bool:
-        """Whether every decorator is known to pass the arguments and the result on as they are."""
-        return all(decorator.keeps_signature is Tri.YES for decorator in self.decorators)
-
-    @property
-    def returns(self) -> tuple[Return, ...]:
-        """The return statements, in order."""
-        return self.facts.of(Return)
-
-    @property
-    def raises_only(self) -> bool:
-        """Whether no path returns anything: the body raises, whatever happens."""
-        return not self.returns and self.facts.falls_through is Tri.NO
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Inputs, outputs, gradients
@@ -394,12 +59,16 @@ class Trust(Enum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why an input is, or is not, a tensor. ``reason`` completes "because …"."""
+    """Why an input is, or is not, a tensor. ``reason`` completes "because …".
+
+    ``own_gradient`` says that the reason is what backward returns for this very input.
+    """
 
     tensor: bool
     trust: Trust
     reason: str
     node: cst.CSTNode | None = None
+    own_gradient: bool = False
 
 
 class InputKind(Enum):
@@ -435,6 +104,18 @@ class Input:
         if self.kind in (InputKind.TENSOR, InputKind.OPTIONAL_TENSOR):
             return Tri.YES
         return Tri.NO if self.kind is InputKind.NON_TENSOR else Tri.UNKNOWN
+
+    @property
+    def against_a_gradient(self) -> tuple[Evidence, ...]:
+        """Why it certainly is no tensor, even if backward returns a gradient for it; empty where that is not certain.
+
+        One piece that authors stretch (a number as default, ``float`` as annotation) is not enough, two are.
+        """
+        if any(each.tensor and not each.own_gradient for each in self.evidence):
+            return ()
+        strong = tuple(each for each in self.evidence if not each.tensor and each.trust in (Trust.PROOF, Trust.STRONG))
+        fair = tuple(each for each in self.evidence if not each.tensor and each.trust is Trust.FAIR)
+        return strong or (fair if len(fair) > 1 else ())
 
     @property
     def surely_differentiable(self) -> bool:
@@ -624,9 +305,7 @@ class FunctionClass:
     @property
     def signature_judgeable(self) -> bool:
         """Whether rules on signatures may speak: bases, class decorators, apply and methods are what they seem."""
-        return (
-            self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
-        )
+        return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
 
     @property
     def count_judgeable(self) -> bool:
@@ -637,8 +316,11 @@ class FunctionClass:
             and not self.has_subclass
             and not (self.called_directly & {"forward", "backward", "vjp"})
             and all(method.signature_known for method in (self.forward, self.backward) if method is not None)
-            and not any(method.receiver is not None and method.binding is Binding.STATIC
-                        for method in self.methods.values() if method.name in PROTOCOL)
+            and not any(
+                method.receiver is not None and method.binding is Binding.STATIC
+                for method in self.methods.values()
+                if method.name in PROTOCOL
+            )
         )
 
     @property
@@ -712,3 +394,42 @@ class SourceFile:
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
     """The Functions by qualified name, for looking up what a call calls."""
     broken: tuple[BrokenStatement, ...] = ()
+
+
+__all__ = [
+    "ApplyCall",
+    "ArgumentKind",
+    "Asks",
+    "Assigned",
+    "Binding",
+    "BrokenStatement",
+    "ContextCall",
+    "ContextRead",
+    "ContextWrite",
+    "Decorator",
+    "Escape",
+    "Event",
+    "Evidence",
+    "FunctionClass",
+    "GenericCall",
+    "Guard",
+    "Input",
+    "InputKind",
+    "Method",
+    "MethodFacts",
+    "Mutation",
+    "NeedsInputGradRead",
+    "PROTOCOL",
+    "Param",
+    "ParameterKind",
+    "Question",
+    "Return",
+    "Returned",
+    "SavedRead",
+    "SourceFile",
+    "Style",
+    "Trust",
+    "TupleUsedAsTensor",
+    "UnboundContext",
+    "Unpacking",
+]

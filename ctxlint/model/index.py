@@ -246,5 +246,3 @@ class _Indexer:
 
 def _join(scope: Scope, name: str) -> str:
     return f"{scope.qualname}.{name}" if scope.qualname else name
-
-

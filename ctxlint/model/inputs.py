@@ -52,7 +52,7 @@ def describe(
     """The input number ``index``, from all its evidence."""
     collected = [*evidence, *from_signature(param)]
     if gradient is Tri.YES:
-        collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it"))
+        collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", own_gradient=True))
     ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
     optional = _defaults_to_none(param) or "Optional" in (param.annotation or "") or "None" in (param.annotation or "")
     return Input(index, param.name, param, decide(ordered, optional), ordered, gradient)
@@ -97,7 +97,8 @@ def from_signature(param: Param) -> list[Evidence]:
         if by_annotation is not None:
             found.append(by_annotation)
     default = param.default
-    if isinstance(default, Constant) and default.value is not None and annotation is None:
+    stretched = annotation is None or _without_optional(annotation) == "builtins.float"
+    if isinstance(default, Constant) and default.value is not None and stretched:
         kind = default.type_name
         trust = Trust.STRONG if kind in ("bool", "str") else Trust.FAIR
         found.append(Evidence(False, trust, f"its default is {default.value!r}", param.node))
@@ -295,5 +296,3 @@ def _strings_only(node: cst.BaseExpression) -> bool:
     if not isinstance(node, (cst.Tuple, cst.List, cst.Set)) or not node.elements:
         return False
     return all(isinstance(element.value, cst.SimpleString) for element in node.elements)
-
-

@@ -7,50 +7,35 @@ silently to see what it changes, then with those names widened. Nested functions
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.calls import Calls
-from ctxlint.model.functions import (
-    Assigned,
+from ctxlint.model.assignments import Assignments
+from ctxlint.model.code import dotted
+from ctxlint.model.events import (
     ContextWrite,
     Escape,
     Guard,
-    MethodFacts,
-    Mutation,
     Return,
-    SavedRead,
-    Unpacking,
 )
+from ctxlint.model.local_names import assigned_in, bound_names
+from ctxlint.model.method import MethodFacts
+from ctxlint.model.sequences import iterated_item
 from ctxlint.model.state import State, merge, widen
 from ctxlint.model.values import (
     NEVER,
     NONE,
     UNBOUND,
     UNKNOWN,
-    Choice,
-    Constant,
     Context,
     Imported,
-    InputsTuple,
-    Item,
-    Mapping,
     Opaque,
-    SavedTensor,
-    SavedTensors,
     Scalar,
-    Sequence,
-    Slot,
     Tri,
     Value,
-    is_container,
-    is_tensor,
-    join,
 )
-from ctxlint.model.expressions import iterated_item
 
 if TYPE_CHECKING:
     from ctxlint.model.calls import Followed
@@ -91,7 +76,7 @@ class _Loop:
         self.continues: list[State] = []
 
 
-class Interpreter(Calls):
+class Interpreter(Assignments):
     """Walks statements."""
 
     def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
@@ -154,9 +139,7 @@ class Interpreter(Calls):
         if value is NEVER:
             self.state.live = False
             return
-        self.record(
-            Return, node, value=value, bare=node.value is None, attributes=frozenset(self.state.attributes)
-        )
+        self.record(Return, node, value=value, bare=node.value is None, attributes=frozenset(self.state.attributes))
         self.state.live = False
 
     def raise_(self, node: cst.Raise) -> None:
@@ -184,16 +167,12 @@ class Interpreter(Calls):
                 self.state.names[target.value] = UNBOUND
             elif isinstance(target, cst.Attribute) and isinstance(self.evaluate(target.value), Context):
                 self.state.attributes.pop(target.attr.value, None)
-                self.record(
-                    ContextWrite, target, attribute=target.attr.value, statement=self.statement, deletes=True
-                )
+                self.record(ContextWrite, target, attribute=target.attr.value, statement=self.statement, deletes=True)
             else:
                 self.walk_children(target)
 
     def import_(self, node: cst.Import | cst.ImportFrom) -> None:
         """An import inside a method binds names that the file's index knows nothing of."""
-        from ctxlint.model.expressions import dotted
-
         if isinstance(node, cst.Import):
             for alias in node.names:
                 path = dotted(alias.name)  # type: ignore[arg-type]
@@ -210,178 +189,6 @@ class Interpreter(Calls):
             name = alias.evaluated_name
             target = f"{origin}.{name}" if node.module is not None else f"{origin}{name}"
             self.state.names[alias.evaluated_alias or name] = Imported(target)
-
-    # Assignments
-
-    def assign(self, node: cst.Assign) -> None:
-        value = self.evaluate(node.value)
-        simple = len(node.targets) == 1
-        for target in node.targets:
-            self.assign_target(target.target, value, node, node.value if simple else None)
-
-    def annotated(self, node: cst.AnnAssign) -> None:
-        if node.value is not None:
-            self.assign_target(node.target, self.evaluate(node.value), node, node.value)
-
-    def assign_target(
-        self,
-        target: cst.BaseExpression,
-        value: Value,
-        statement: cst.CSTNode | None,
-        value_node: cst.BaseExpression | None = None,
-    ) -> None:
-        """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
-        if isinstance(target, cst.Name):
-            self.state.names[target.value] = value
-            self.record(Assigned, target, name=target.value, value=value)
-            if isinstance(value, SavedTensors):
-                self.bound_saved_tensors(target.value)
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            self.unpack(target, value, statement, value_node)
-        elif isinstance(target, cst.Attribute):
-            self.store_attribute(target, value, statement, value_node)
-        elif isinstance(target, cst.Subscript):
-            self.store_item(target, value)
-        elif isinstance(target, cst.StarredElement):
-            self.assign_target(target.value, Sequence("list", (Slot(value, starred=True),)), statement)
-
-    def unpack(
-        self,
-        target: cst.Tuple | cst.List,
-        value: Value,
-        statement: cst.CSTNode | None,
-        value_node: cst.BaseExpression | None,
-    ) -> None:
-        if isinstance(value, SavedTensors):
-            self.unpacked_saved_tensors(target, value_node.value if isinstance(value_node, cst.Name) else None)
-        star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
-        paired: tuple[cst.BaseExpression | None, ...] = (None,) * len(target.elements)
-        if isinstance(value_node, (cst.Tuple, cst.List)) and len(value_node.elements) == len(target.elements):
-            if star is None and not any(isinstance(each, cst.StarredElement) for each in value_node.elements):
-                paired = tuple(each.value for each in value_node.elements)
-        for at, element in enumerate(target.elements):
-            if isinstance(element, cst.StarredElement):
-                rest = Sequence("list", (Slot(Opaque(element), starred=True),))
-                self.assign_target(element.value, rest, statement)
-            else:
-                part = element_of(value, at, len(target.elements), star, element)
-                self.assign_target(element.value, part, statement, paired[at])
-
-    def bound_saved_tensors(self, name: str) -> None:
-        """``saved = ctx.saved_tensors``: note the name on the event."""
-        self.amend_saved_read(lambda read: replace(read, bound_to=name), None)
-
-    def unpacked_saved_tensors(self, target: cst.Tuple | cst.List, holder: str | None) -> None:
-        """The saved tuple, or the name ``holder`` that it is bound to, is taken apart."""
-        names = tuple(
-            each.value.value if isinstance(each.value, cst.Name) and isinstance(each, cst.Element) else None
-            for each in target.elements
-        )
-        starred = any(isinstance(each, cst.StarredElement) for each in target.elements)
-        unpacking = Unpacking(names, starred, target, self.statement)
-        self.amend_saved_read(lambda read: replace(read, unpackings=(*read.unpackings, unpacking)), holder)
-
-    def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:
-        """Add to what is known of the last read of the saved tuple, or of the one bound to ``holder``."""
-        if self.muted:
-            return
-        for at in range(len(self.events) - 1, -1, -1):
-            event = self.events[at]
-            if isinstance(event, SavedRead) and (holder is None or event.bound_to == holder):
-                self.events[at] = change(event)
-                return
-
-    def store_attribute(
-        self,
-        target: cst.Attribute,
-        value: Value,
-        statement: cst.CSTNode | None,
-        value_node: cst.BaseExpression | None,
-    ) -> None:
-        owner = self.evaluate(target.value)
-        if isinstance(owner, Context):
-            name = target.attr.value
-            self.state.attributes[name] = value
-            simple = isinstance(statement, cst.Assign) and len(statement.targets) == 1
-            simple = simple and statement.targets[0].target is target  # type: ignore[union-attr]
-            self.record(
-                ContextWrite,
-                target,
-                attribute=name,
-                value=value,
-                value_node=value_node,
-                statement=self.statement,
-                simple=simple,
-            )
-            if isinstance(value, Context):
-                self.record(Escape, target, how="stored")
-            return
-        if isinstance(value, Context):
-            self.record(Escape, target, how="stored")
-
-    def store_item(self, target: cst.Subscript, value: Value) -> None:
-        holder = self.evaluate(target.value)
-        self.indices(target)
-        if isinstance(value, Context):
-            self.record(Escape, target, how="stored")
-        if isinstance(holder, Sequence):
-            self.rebind(target.value, _replaced(holder, self.constant_index(target), value))
-        elif isinstance(holder, (Mapping, Choice)) or is_container(holder) is Tri.YES:
-            return
-        elif not isinstance(holder, (Imported, Scalar, Constant)):
-            self.mutated(target, target.value, holder, "[...] =")
-
-    def constant_index(self, target: cst.Subscript) -> int | None:
-        if len(target.slice) != 1 or not isinstance(target.slice[0].slice, cst.Index):
-            return None
-        value = self.peek(target.slice[0].slice.value)
-        return value.value if isinstance(value, Constant) and type(value.value) is int else None
-
-    def augmented(self, node: cst.AugAssign) -> None:
-        change = self.use(node.value)
-        target = node.target
-        how = _operator_text(node.operator)
-        if isinstance(target, cst.Name):
-            value = self.evaluate(target)
-            self.state.names[target.value] = self.after_augmented(node, target, value, change, how)
-            self.record(Assigned, target, name=target.value, value=self.state.names[target.value], augmented=True)
-        elif isinstance(target, cst.Subscript):
-            holder = self.evaluate(target.value)
-            self.indices(target)
-            if isinstance(holder, Sequence):
-                self.rebind(target.value, _replaced(holder, self.constant_index(target), Opaque(node)))
-            elif is_container(holder) is not Tri.YES and not isinstance(holder, Choice):
-                self.mutated(target, target.value, holder, f"[...] {how}")
-        elif isinstance(target, cst.Attribute):
-            value = self.evaluate(target)
-            if isinstance(self.peek(target.value), Context):
-                result = self.after_augmented(node, target, value, change, how)
-                self.state.attributes[target.attr.value] = result
-                self.record(
-                    ContextWrite, target, attribute=target.attr.value, value=result, statement=self.statement
-                )
-            elif is_tensor(value) is Tri.YES:
-                self.mutated(node, target, value, how)
-
-    def after_augmented(
-        self, node: cst.AugAssign, target: cst.BaseExpression, value: Value, change: Value, how: str
-    ) -> Value:
-        """The value of ``x`` after ``x op= change``; a tensor is changed in place and stays what it was."""
-        if is_tensor(value) is Tri.YES:
-            self.mutated(node, target, value, how)
-            return value
-        if is_tensor(value) is Tri.NO or isinstance(value, Choice):
-            return self.combine(value, change, node.operator, node)
-        self.record(
-            Mutation,
-            node,
-            target=value,
-            target_node=target,
-            how=how,
-            name=target.value if isinstance(target, cst.Name) else None,
-            statement=self.statement,
-        )
-        return Opaque(node)
 
     # Branches
 
@@ -506,14 +313,12 @@ class Interpreter(Calls):
             self.muted += 1
             after = self.turn(node, before, begin, body)
             self.muted -= 1
-            names = {
-                name: widen(value, after.names.get(name, UNBOUND)) for name, value in before.names.items()
-            }
+            names = {name: widen(value, after.names.get(name, UNBOUND)) for name, value in before.names.items()}
             attributes = {
                 name: value for name, value in before.attributes.items() if after.attributes.get(name) == value
             }
         else:
-            changed = _assigned_in(body)
+            changed = assigned_in(body)
             names = {name: UNKNOWN if name in changed else value for name, value in before.names.items()}
             attributes = {}
         start = before.fork()
@@ -552,108 +357,13 @@ class Interpreter(Calls):
         for decorator in node.decorators:
             self.evaluate(decorator.decorator)
         self.captured(node)
-        self.state.names[node.name.value] = Scalar("callable", node) if isinstance(node, cst.FunctionDef) else Opaque(node)
+        self.state.names[node.name.value] = (
+            Scalar("callable", node) if isinstance(node, cst.FunctionDef) else Opaque(node)
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces that need no state
-
-
-def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CSTNode) -> Value:
-    """The value that target number ``at`` of ``count`` gets when ``value`` is unpacked; ``star`` is the starred one."""
-    if isinstance(value, Choice):
-        parts = [element_of(option, at, count, star, node) for option in value.alternatives]
-        result = parts[0]
-        for part in parts[1:]:
-            result = join(result, part)
-        return result
-    if star is not None and at > star:
-        if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
-            return value.slots[at - count].value
-        return Item(value, at - count)
-    if isinstance(value, Sequence):
-        if any(slot.starred for slot in value.slots[: at + 1]):
-            return Opaque(node)
-        return value.slots[at].value if at < len(value.slots) else Opaque(node)
-    if isinstance(value, SavedTensors):
-        return SavedTensor(at)
-    if isinstance(value, Scalar) and value.sort == "shape":
-        return Scalar("int", node)
-    if isinstance(value, InputsTuple) and at < len(value.inputs):
-        return value.inputs[at]
-    return Item(value, at)
-
-
-def bound_names(function: cst.FunctionDef) -> frozenset[str]:
-    """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not."""
-    found: set[str] = set()
-    free: set[str] = set()
-    for param in _parameters(function.params):
-        found.add(param.name.value)
-    _bind_block(function.body, found, free)
-    return frozenset(found - free)
-
-
-def _parameters(params: cst.Parameters) -> list[cst.Param]:
-    listed = [*params.posonly_params, *params.params, *params.kwonly_params]
-    if isinstance(params.star_arg, cst.Param):
-        listed.append(params.star_arg)
-    if params.star_kwarg is not None:
-        listed.append(params.star_kwarg)
-    return listed
-
-
-def _assigned_in(body: cst.BaseSuite) -> frozenset[str]:
-    found: set[str] = set()
-    _bind_block(body, found, set())
-    return frozenset(found)
-
-
-def _bind_block(node: cst.CSTNode, found: set[str], free: set[str]) -> None:
-    for child in node.children:
-        if isinstance(child, (cst.FunctionDef, cst.ClassDef)):
-            found.add(child.name.value)
-        elif isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-            _bind_target(child.target, found)
-            _bind_block(child, found, free)
-        elif isinstance(child, cst.AsName):
-            _bind_target(child.name, found)
-        elif isinstance(child, cst.ImportAlias):
-            name = child.evaluated_alias or child.evaluated_name.partition(".")[0]
-            found.add(name)
-        elif isinstance(child, cst.Global):
-            free.update(item.name.value for item in child.names)
-        elif isinstance(child, (cst.MatchAs, cst.MatchStar)) and child.name is not None:
-            found.add(child.name.value)
-            _bind_block(child, found, free)
-        elif isinstance(child, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
-            continue
-        elif not isinstance(child, _LEAVES):
-            _bind_block(child, found, free)
-
-
-_LEAVES = (
-    cst.Name,
-    cst.SimpleString,
-    cst.Integer,
-    cst.Float,
-    cst.Attribute,
-    cst.SimpleWhitespace,
-    cst.TrailingWhitespace,
-    cst.EmptyLine,
-    cst.Newline,
-    cst.Return,
-)
-
-
-def _bind_target(target: cst.CSTNode, found: set[str]) -> None:
-    if isinstance(target, cst.Name):
-        found.add(target.value)
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            _bind_target(element.value, found)
-    elif isinstance(target, cst.StarredElement):
-        _bind_target(target.value, found)
 
 
 def _captures(pattern: cst.CSTNode) -> list[str]:
@@ -679,16 +389,6 @@ def _revived(state: State) -> State:
     return copy
 
 
-def _replaced(holder: Sequence, at: int | None, value: Value) -> Sequence:
-    """A list after ``list[at] = value``; with an unknown index any element may have changed."""
-    if at is not None and holder.exact and -len(holder.slots) <= at < len(holder.slots):
-        slots = list(holder.slots)
-        slots[at] = Slot(value)
-        return Sequence(holder.kind, tuple(slots), holder.node)
-    slots = [Slot(join(slot.value, value), starred=slot.starred) for slot in holder.slots]
-    return Sequence(holder.kind, tuple(slots), holder.node)
-
-
 def _sounds_final(func: cst.BaseExpression) -> bool:
     """Whether the name of a function says that it raises; its body may be in another file."""
     name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
@@ -696,29 +396,10 @@ def _sounds_final(func: cst.BaseExpression) -> bool:
 
 
 _FINAL = re.compile(
-    r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert", re.IGNORECASE
+    r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert",
+    re.IGNORECASE,
 )
 
-
-def _operator_text(operator: cst.BaseAugOp) -> str:
-    return _OPERATORS.get(type(operator), "op=")
-
-
-_OPERATORS: dict[type, str] = {
-    cst.AddAssign: "+=",
-    cst.SubtractAssign: "-=",
-    cst.MultiplyAssign: "*=",
-    cst.DivideAssign: "/=",
-    cst.FloorDivideAssign: "//=",
-    cst.ModuloAssign: "%=",
-    cst.PowerAssign: "**=",
-    cst.MatrixMultiplyAssign: "@=",
-    cst.BitAndAssign: "&=",
-    cst.BitOrAssign: "|=",
-    cst.BitXorAssign: "^=",
-    cst.LeftShiftAssign: "<<=",
-    cst.RightShiftAssign: ">>=",
-}
 
 _SMALL: dict[type, Callable[..., None]] = {
     cst.Expr: Interpreter.expression_statement,

@@ -24,7 +24,8 @@ class Bound:
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
 
     ``target`` is the imported dotted name, or the qualified name of the class or function. ``value`` is the assigned
-    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like.
+    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that it
+    is an ``if`` or ``match`` that decides on it, ``handler`` that it stands in an ``except`` clause.
     """
 
     kind: str
@@ -32,6 +33,8 @@ class Bound:
     conditional: bool
     target: str = ""
     value: ast.expr | None = None
+    chosen: bool = False
+    handler: bool = False
 
 
 @dataclass
@@ -103,6 +106,31 @@ def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
     """
     found = [each for each in resolutions(dotted, scope, line) if each is not None]
     return found[0] if found else None
+
+
+def resolve_certainly(dotted: str, scope: Scope, depth: int = 0) -> str | None:
+    """What ``dotted`` means on every path that is not a fallback; None where an ``if`` decides, or nothing is certain.
+
+    Bindings in an ``except`` clause are fallbacks: ``try: from a import f / except ImportError: f = None`` means ``a.f``.
+    """
+    head, _, rest = dotted.partition(".")
+    owner = scope.owner(head)
+    if owner is None:
+        return _unbound(head, rest, scope)
+    bounds = owner.live(head)
+    meanings = {_follow_certainly(bound, rest, owner, depth) for bound in bounds if not bound.handler}
+    if any(bound.chosen for bound in bounds) or len(meanings) != 1:
+        return None
+    return meanings.pop()
+
+
+def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:
+    if bound.kind != "assign":
+        return _follow(bound, rest, owner, depth)
+    dotted = dotted_name(bound.value) if bound.value is not None and depth < 8 else None
+    if dotted is None:
+        return None
+    return resolve_certainly(f"{dotted}.{rest}" if rest else dotted, owner, depth + 1)
 
 
 def _unbound(head: str, rest: str, scope: Scope) -> str | None:

@@ -203,9 +203,10 @@ INTEGRAL_METHODS = frozenset(
 )
 """Single-result methods and functions whose result is an integer, bool or state tensor."""
 
-TENSOR_METHODS = frozenset(
-    _WORDS(
-        """
+TENSOR_METHODS = (
+    frozenset(
+        _WORDS(
+            """
         abs add addmm addmv baddbmm bmm mm mv matmul mul multiply sub subtract neg negative pow square sum prod cumsum
         cumprod clone clamp clamp_min clamp_max clip ceil floor round trunc frac sign sgn relu masked_fill
         masked_select masked_scatter gather scatter scatter_add scatter_reduce index_select index_add index_copy
@@ -214,8 +215,11 @@ TENSOR_METHODS = frozenset(
         new_empty_strided zeros_like ones_like lerp addcmul addcdiv remainder fmod floor_divide where inverse pinverse
         trace cholesky det logdet dist kron to_sparse to_dense coalesce hardtanh leaky_relu rsub maximum minimum
         """
+        )
     )
-) | FLOAT_METHODS | INTEGRAL_METHODS
+    | FLOAT_METHODS
+    | INTEGRAL_METHODS
+)
 """Tensor methods that give exactly one new tensor."""
 
 SCALAR_METHODS = {
@@ -386,15 +390,18 @@ CONTAINER_ANNOTATIONS = frozenset(
     }
 )
 
-TENSOR_ONLY_METHODS = frozenset(
-    _WORDS(
-        """
+TENSOR_ONLY_METHODS = (
+    frozenset(
+        _WORDS(
+            """
         data_ptr is_contiguous contiguous new_zeros new_ones new_empty new_full new_tensor view_as reshape_as unsqueeze
         permute masked_fill masked_select index_select gather expand_as expand type_as numel element_size detach
         requires_grad_ mm bmm addmm matmul softmax log_softmax sigmoid tanh exp clamp narrow unbind chunk
         """
+        )
     )
-) | INPLACE_METHODS
+    | INPLACE_METHODS
+)
 """Methods by whose call a name is shown to be a tensor. Numpy's and process groups' own names are left out."""
 
 TENSOR_ONLY_ATTRIBUTES = frozenset(_WORDS("is_cuda requires_grad is_leaf is_sparse"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.expressions import code_of, dotted
+from ctxlint.model.code import code_of, dotted
 from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.scopes import resolve
 from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
@@ -20,9 +20,7 @@ _AUTOCAST_PAIR = re.compile(r"(?:^|_)custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")
 
 
-def decorators_of(
-    node: cst.FunctionDef, scope: Scope, keeps: Callable[[str], Tri]
-) -> tuple[Decorator, ...]:
+def decorators_of(node: cst.FunctionDef, scope: Scope, keeps: Callable[[str], Tri]) -> tuple[Decorator, ...]:
     """The decorators, outermost first. ``keeps`` answers for a decorator that is defined in the same file."""
     found: list[Decorator] = []
     for each in node.decorators:
@@ -54,7 +52,9 @@ def passes_arguments_on(decorator: cst.FunctionDef) -> bool:
         for returned in _returned_calls(inner.body):
             callee = dotted(returned.func)
             spread = any(
-                argument.star == "*" and isinstance(argument.value, cst.Name) and argument.value.value == star.name.value
+                argument.star == "*"
+                and isinstance(argument.value, cst.Name)
+                and argument.value.value == star.name.value
                 for argument in returned.args
             )
             if callee in wrapped and spread:
@@ -162,5 +162,3 @@ def split_params(
         receiver = positional.pop(0)
     takes_ctx = name in ("backward", "vjp", "setup_context", "jvp") or (name == "forward" and forward_takes_ctx)
     return receiver, positional[0] if takes_ctx and positional else None
-
-

@@ -1,0 +1,233 @@
+"""Assignments: names, attributes of ctx, items of lists and tensors, and taking tuples apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Callable
+
+import libcst as cst
+
+from ctxlint.model.calls import Calls
+from ctxlint.model.events import (
+    Assigned,
+    ContextWrite,
+    Escape,
+    Mutation,
+    SavedRead,
+    Unpacking,
+)
+from ctxlint.model.sequences import element_of, replaced
+from ctxlint.model.values import (
+    Choice,
+    Constant,
+    Context,
+    Imported,
+    Mapping,
+    Opaque,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    Slot,
+    Tri,
+    Value,
+    is_container,
+    is_tensor,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+class Assignments(Calls):
+    """Binds targets."""
+
+    def assign(self, node: cst.Assign) -> None:
+        value = self.evaluate(node.value)
+        simple = len(node.targets) == 1
+        for target in node.targets:
+            self.assign_target(target.target, value, node, node.value if simple else None)
+
+    def annotated(self, node: cst.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign_target(node.target, self.evaluate(node.value), node, node.value)
+
+    def assign_target(
+        self,
+        target: cst.BaseExpression,
+        value: Value,
+        statement: cst.CSTNode | None,
+        value_node: cst.BaseExpression | None = None,
+    ) -> None:
+        """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
+        if isinstance(target, cst.Name):
+            self.state.names[target.value] = value
+            self.record(Assigned, target, name=target.value, value=value)
+            if isinstance(value, SavedTensors):
+                self.bound_saved_tensors(target.value)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            self.unpack(target, value, statement, value_node)
+        elif isinstance(target, cst.Attribute):
+            self.store_attribute(target, value, statement, value_node)
+        elif isinstance(target, cst.Subscript):
+            self.store_item(target, value)
+        elif isinstance(target, cst.StarredElement):
+            self.assign_target(target.value, Sequence("list", (Slot(value, starred=True),)), statement)
+
+    def unpack(
+        self,
+        target: cst.Tuple | cst.List,
+        value: Value,
+        statement: cst.CSTNode | None,
+        value_node: cst.BaseExpression | None,
+    ) -> None:
+        if isinstance(value, SavedTensors):
+            self.unpacked_saved_tensors(target, value_node.value if isinstance(value_node, cst.Name) else None)
+        star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
+        if isinstance(value, NeedsInputGrad) and value.index is None and star is None:
+            self.record(NeedsInputGradRead, target, whole=True, unpacked=len(target.elements))
+        paired: tuple[cst.BaseExpression | None, ...] = (None,) * len(target.elements)
+        if isinstance(value_node, (cst.Tuple, cst.List)) and len(value_node.elements) == len(target.elements):
+            if star is None and not any(isinstance(each, cst.StarredElement) for each in value_node.elements):
+                paired = tuple(each.value for each in value_node.elements)
+        for at, element in enumerate(target.elements):
+            if isinstance(element, cst.StarredElement):
+                rest = Sequence("list", (Slot(Opaque(element), starred=True),))
+                self.assign_target(element.value, rest, statement)
+            else:
+                part = element_of(value, at, len(target.elements), star, element)
+                self.assign_target(element.value, part, statement, paired[at])
+
+    def bound_saved_tensors(self, name: str) -> None:
+        """``saved = ctx.saved_tensors``: note the name on the event."""
+        self.amend_saved_read(lambda read: replace(read, bound_to=name), None)
+
+    def unpacked_saved_tensors(self, target: cst.Tuple | cst.List, holder: str | None) -> None:
+        """The saved tuple, or the name ``holder`` that it is bound to, is taken apart."""
+        names = tuple(
+            each.value.value if isinstance(each.value, cst.Name) and isinstance(each, cst.Element) else None
+            for each in target.elements
+        )
+        starred = any(isinstance(each, cst.StarredElement) for each in target.elements)
+        unpacking = Unpacking(names, starred, target, self.statement)
+        self.amend_saved_read(lambda read: replace(read, unpackings=(*read.unpackings, unpacking)), holder)
+
+    def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:
+        """Add to what is known of the last read of the saved tuple, or of the one bound to ``holder``."""
+        if self.muted:
+            return
+        for at in range(len(self.events) - 1, -1, -1):
+            event = self.events[at]
+            if isinstance(event, SavedRead) and (holder is None or event.bound_to == holder):
+                self.events[at] = change(event)
+                return
+
+    def store_attribute(
+        self,
+        target: cst.Attribute,
+        value: Value,
+        statement: cst.CSTNode | None,
+        value_node: cst.BaseExpression | None,
+    ) -> None:
+        owner = self.evaluate(target.value)
+        if isinstance(owner, Context):
+            name = target.attr.value
+            self.state.attributes[name] = value
+            simple = isinstance(statement, cst.Assign) and len(statement.targets) == 1
+            simple = simple and statement.targets[0].target is target  # type: ignore[union-attr]
+            self.record(
+                ContextWrite,
+                target,
+                attribute=name,
+                value=value,
+                value_node=value_node,
+                statement=self.statement,
+                simple=simple,
+            )
+            if isinstance(value, Context):
+                self.record(Escape, target, how="stored")
+            return
+        if isinstance(value, Context):
+            self.record(Escape, target, how="stored")
+
+    def store_item(self, target: cst.Subscript, value: Value) -> None:
+        holder = self.evaluate(target.value)
+        self.indices(target)
+        if isinstance(value, Context):
+            self.record(Escape, target, how="stored")
+        if isinstance(holder, Sequence):
+            self.rebind(target.value, replaced(holder, self.constant_index(target), value))
+        elif isinstance(holder, (Mapping, Choice)) or is_container(holder) is Tri.YES:
+            return
+        elif not isinstance(holder, (Imported, Scalar, Constant)):
+            self.mutated(target, target.value, holder, "[...] =")
+
+    def constant_index(self, target: cst.Subscript) -> int | None:
+        if len(target.slice) != 1 or not isinstance(target.slice[0].slice, cst.Index):
+            return None
+        value = self.peek(target.slice[0].slice.value)
+        return value.value if isinstance(value, Constant) and type(value.value) is int else None
+
+    def augmented(self, node: cst.AugAssign) -> None:
+        change = self.use(node.value)
+        target = node.target
+        how = _operator_text(node.operator)
+        if isinstance(target, cst.Name):
+            value = self.evaluate(target)
+            self.state.names[target.value] = self.after_augmented(node, target, value, change, how)
+            self.record(Assigned, target, name=target.value, value=self.state.names[target.value], augmented=True)
+        elif isinstance(target, cst.Subscript):
+            holder = self.evaluate(target.value)
+            self.indices(target)
+            if isinstance(holder, Sequence):
+                self.rebind(target.value, replaced(holder, self.constant_index(target), Opaque(node)))
+            elif is_container(holder) is not Tri.YES and not isinstance(holder, Choice):
+                self.mutated(target, target.value, holder, f"[...] {how}")
+        elif isinstance(target, cst.Attribute):
+            value = self.evaluate(target)
+            if isinstance(self.peek(target.value), Context):
+                result = self.after_augmented(node, target, value, change, how)
+                self.state.attributes[target.attr.value] = result
+                self.record(ContextWrite, target, attribute=target.attr.value, value=result, statement=self.statement)
+            elif is_tensor(value) is Tri.YES:
+                self.mutated(node, target, value, how)
+
+    def after_augmented(
+        self, node: cst.AugAssign, target: cst.BaseExpression, value: Value, change: Value, how: str
+    ) -> Value:
+        """The value of ``x`` after ``x op= change``; a tensor is changed in place and stays what it was."""
+        if is_tensor(value) is Tri.YES:
+            self.mutated(node, target, value, how)
+            return value
+        if is_tensor(value) is Tri.NO or isinstance(value, Choice):
+            return self.combine(value, change, node.operator, node)
+        self.record(
+            Mutation,
+            node,
+            target=value,
+            target_node=target,
+            how=how,
+            name=target.value if isinstance(target, cst.Name) else None,
+            statement=self.statement,
+        )
+        return Opaque(node)
+
+
+def _operator_text(operator: cst.BaseAugOp) -> str:
+    return _OPERATORS.get(type(operator), "op=")
+
+
+_OPERATORS: dict[type, str] = {
+    cst.AddAssign: "+=",
+    cst.SubtractAssign: "-=",
+    cst.MultiplyAssign: "*=",
+    cst.DivideAssign: "/=",
+    cst.FloorDivideAssign: "//=",
+    cst.ModuloAssign: "%=",
+    cst.PowerAssign: "**=",
+    cst.MatrixMultiplyAssign: "@=",
+    cst.BitAndAssign: "&=",
+    cst.BitOrAssign: "|=",
+    cst.BitXorAssign: "^=",
+    cst.LeftShiftAssign: "<<=",
+    cst.RightShiftAssign: ">>=",
+}

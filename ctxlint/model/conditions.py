@@ -1,0 +1,110 @@
+"""Tests: what a path through them says, and what they ask about."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import libcst as cst
+
+from ctxlint.model.code import code_of
+from ctxlint.model.events import Asks, Guard, Question
+from ctxlint.model.state import Recorder
+from ctxlint.model.values import NONE, UNKNOWN, Choice, NeedsInputGrad, Scalar, Tri, Value, is_none, without
+
+
+class Conditions(Recorder):
+    """Reads the tests of branches."""
+
+    @abstractmethod
+    def evaluate(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression; see ``expressions``."""
+
+    @abstractmethod
+    def canonical(self, node: cst.BaseExpression) -> str | None:
+        """The dotted name that an expression stands for; see ``expressions``."""
+
+    def guards_of(self, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
+        """The guards of an arm: the whole test, and each part of it that certainly holds there."""
+        guards = [self.guard(test, holds, id(block))]
+        for part, part_holds in _certain_parts(test, holds):
+            if part is not test:
+                guards.append(self.guard(part, part_holds, id(part)))
+        return tuple(guards)
+
+    def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
+        text = code_of(test).strip() if not self.muted else ""
+        return Guard(block, str(holds), test, holds, self.asks(test, holds), text)
+
+    def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
+        """What a condition asks, where it is one of the known questions."""
+        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, holds = test.expression, not holds
+        value = self.peek(test)
+        if isinstance(value, NeedsInputGrad) and value.index is not None:
+            return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
+        if isinstance(test, cst.Name) and isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression):
+            if value.node is not test:
+                return self.asks(value.node, holds)
+        if isinstance(test, cst.Attribute) and test.attr.value == "requires_grad":
+            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            part = test.comparisons[0]
+            if isinstance(part.operator, (cst.Is, cst.IsNot)) and self.peek(part.comparator) == NONE:
+                return Asks(Question.IS_NONE, self.peek(test.left), holds is isinstance(part.operator, cst.Is))
+        if isinstance(test, cst.Call) and self.canonical(test.func) == "torch.is_grad_enabled":
+            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
+        if isinstance(test, cst.Call) and self.canonical(test.func) == "builtins.any" and len(test.args) == 1:
+            flags = self.peek(test.args[0].value)
+            return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if isinstance(flags, NeedsInputGrad) else None
+        return None
+
+    def peek(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression without recording anything."""
+        self.muted += 1
+        read = set(self.names_read)
+        names = dict(self.state.names)
+        try:
+            return self.evaluate(node)
+        finally:
+            self.muted -= 1
+            self.names_read = read
+            self.state.names = names
+
+    def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
+        """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
+        for part, part_holds in _certain_parts(test, holds):
+            self.narrow_one(part, part_holds)
+
+    def narrow_one(self, test: cst.BaseExpression, holds: bool) -> None:
+        if isinstance(test, cst.Name):
+            value = self.state.names.get(test.value)
+            if value is not None and holds:
+                self.state.names[test.value] = without(value, NONE)
+            return
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return
+        part = test.comparisons[0]
+        if not isinstance(part.operator, (cst.Is, cst.IsNot)) or not isinstance(test.left, cst.Name):
+            return
+        if not (isinstance(part.comparator, cst.Name) and part.comparator.value == "None"):
+            return
+        name = test.left.value
+        value = self.state.names.get(name)
+        if value is None:
+            return
+        if holds is isinstance(part.operator, cst.Is):
+            if is_none(value) is not Tri.NO and isinstance(value, Choice):
+                self.state.names[name] = NONE
+        else:
+            self.state.names[name] = without(value, NONE)
+
+
+def _certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
+    """The parts of a test that certainly hold (or certainly do not) on the arm where it came out as ``holds``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _certain_parts(test.expression, not holds)
+    if isinstance(test, cst.BooleanOperation):
+        if isinstance(test.operator, cst.And) is holds:
+            return [*_certain_parts(test.left, holds), *_certain_parts(test.right, holds)]
+        return []
+    return [(test, holds)]

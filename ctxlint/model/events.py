@@ -1,0 +1,227 @@
+"""What a method does, event by event: the facts that one walk over its body leaves behind, with the path to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ctxlint.model.values import NONE, Slot, Value
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One test that had to come out as ``holds`` for an event to happen.
+
+    ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
+    ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``text`` is its code and
+    ``bindings`` the identities of the names in it, so that two guards with both equal test the same thing.
+    ``subject`` is what the condition asks about, where it is a known kind (see ``Asks``).
+    """
+
+    block: int
+    arm: str
+    test: cst.BaseExpression | None = field(default=None, compare=False)
+    holds: bool = True
+    asks: Asks | None = None
+    text: str = field(default="", compare=False)
+
+
+class Question(Enum):
+    """The kinds of condition that change what a path means to autograd."""
+
+    NEEDS_INPUT_GRAD = "needs_input_grad[i]"
+    REQUIRES_GRAD = "x.requires_grad"
+    IS_NONE = "x is None"
+    GRAD_MODE = "torch.is_grad_enabled()"
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What a condition asks: the question, about which value, and the answer on this path."""
+
+    question: Question
+    value: Value
+    answer: bool
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a method does. ``order`` counts events in the order in which they are met.
+
+    ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
+    ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
+    ``maybe_before`` of those that happened on some path to it. ``in_loop`` says that it may happen many times.
+    """
+
+    node: cst.CSTNode
+    order: int
+    guards: tuple[Guard, ...] = ()
+    before: frozenset[int] = frozenset()
+    maybe_before: frozenset[int] = frozenset()
+    in_loop: bool = False
+
+    def excludes(self, other: Event) -> bool:
+        """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
+        return any(
+            (mine.block == its.block and mine.arm != its.arm)
+            or (mine.text != "" and mine.text == its.text and mine.holds != its.holds)
+            for mine in self.guards
+            for its in other.guards
+        )
+
+    def implies(self, earlier: Event) -> bool:
+        """Whether ``earlier`` certainly happened, on each path on which this event happens."""
+        return earlier.order in self.before
+
+    def certainly_with(self, other: Event) -> bool:
+        """Whether there is certainly a path that has both: the guards of one are all among those of the other."""
+        mine, its = set(self.guards), set(other.guards)
+        return not self.excludes(other) and (mine <= its or its <= mine)
+
+
+@dataclass(frozen=True)
+class Return(Event):
+    """A ``return``; ``value`` is None's value for a bare one. ``slots`` etc. are of the alternatives, see ``returned``."""
+
+    value: Value = NONE
+    bare: bool = False
+    attributes: frozenset[str] = frozenset()
+    """The ctx attributes that are certainly set when it runs."""
+
+
+@dataclass(frozen=True)
+class ContextCall(Event):
+    """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty, set_materialize_grads …"""
+
+    method: str = ""
+    arguments: tuple[Slot, ...] = ()
+    has_keywords: bool = False
+    statement: cst.CSTNode | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of arguments is known (no star)."""
+        return not self.has_keywords and not any(argument.starred for argument in self.arguments)
+
+
+@dataclass(frozen=True)
+class ContextWrite(Event):
+    """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
+
+    ``simple`` says that the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
+    """
+
+    attribute: str = ""
+    value: Value | None = None
+    value_node: cst.BaseExpression | None = None
+    statement: cst.CSTNode | None = None
+    simple: bool = False
+    deletes: bool = False
+
+
+@dataclass(frozen=True)
+class ContextRead(Event):
+    """``ctx.attribute`` read or called. ``guarded`` where ``hasattr``/``getattr`` or an except clause protects it."""
+
+    attribute: str = ""
+    called: bool = False
+    guarded: bool = False
+    own: bool = False
+    """Whether this method itself certainly wrote the attribute earlier."""
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name)."""
+
+    names: tuple[str | None, ...]
+    starred: bool
+    node: cst.CSTNode
+    statement: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class SavedRead(Event):
+    """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
+
+    ``unpackings`` are the places where the tuple is taken apart, at once or through the name ``bound_to`` that it was
+    bound to. ``called`` is ``ctx.saved_tensors()``.
+    """
+
+    via: str = "saved_tensors"
+    called: bool = False
+    unpackings: tuple[Unpacking, ...] = ()
+    bound_to: str | None = None
+
+
+@dataclass(frozen=True)
+class TupleUsedAsTensor(Event):
+    """A use that only a tensor allows, of a name that holds the whole tuple of saved tensors."""
+
+    name: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True)
+class Mutation(Event):
+    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` …
+
+    ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
+    variable it was reached through. ``statement`` is the statement that does it.
+    """
+
+    target: Value | None = None
+    target_node: cst.BaseExpression | None = None
+    how: str = ""
+    name: str | None = None
+    statement: cst.CSTNode | None = None
+
+
+@dataclass(frozen=True)
+class NeedsInputGradRead(Event):
+    """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one).
+
+    ``unpacked`` is the number of targets of ``a, b = ctx.needs_input_grad``, where none of them is starred.
+    """
+
+    index: int | None = None
+    whole: bool = False
+    unpacked: int | None = None
+
+
+@dataclass(frozen=True)
+class Escape(Event):
+    """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
+
+    how: str = ""
+    callee: str | None = None
+
+
+@dataclass(frozen=True)
+class Assigned(Event):
+    """``name = value``, by any kind of target; ``augmented`` for ``name += …``."""
+
+    name: str = ""
+    value: Value | None = None
+    augmented: bool = False
+
+
+@dataclass(frozen=True)
+class UnboundContext(Event):
+    """The name ``ctx`` used in a method that has no such parameter and no such enclosing name."""
+
+    name: str = "ctx"
+
+
+@dataclass(frozen=True)
+class GenericCall(Event):
+    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name."""
+
+    callee: str | None = None
+    arguments: tuple[Slot, ...] = ()
+    keywords: tuple[tuple[str, Slot], ...] = ()
+    statement: cst.CSTNode | None = None

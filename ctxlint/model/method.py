@@ -1,0 +1,150 @@
+"""A method as written in a class body: its signature, and what one walk over its body found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ctxlint.model.events import Event, Return
+from ctxlint.model.values import Tri
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    import libcst as cst
+
+    from ctxlint.files.slices import Slice
+    from ctxlint.model.events import Guard
+    from ctxlint.model.project import Definition
+    from ctxlint.model.values import Value
+
+    EventType = TypeVar("EventType", bound=Event)
+
+PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
+"""The static methods that autograd calls."""
+
+
+class Binding(Enum):
+    """How a function in a class body is bound."""
+
+    STATIC = "staticmethod"
+    CLASS = "classmethod"
+    INSTANCE = "instance"
+
+
+class ParameterKind(Enum):
+    """The kinds of parameter that a Python function has."""
+
+    POSITIONAL = "positional"
+    KEYWORD_ONLY = "keyword-only"
+    VARIADIC = "*args"
+    KEYWORDS = "**kwargs"
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter as written. ``annotation`` is its code, with imports resolved where it is a dotted name."""
+
+    name: str
+    kind: ParameterKind
+    node: cst.Param
+    has_default: bool = False
+    default: Value | None = None
+    annotation: str | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must pass it."""
+        return not self.has_default and self.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class Decorator:
+    """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
+
+    ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
+    arguments on, unknown for others.
+    """
+
+    node: cst.Decorator
+    name: str | None
+    called: bool
+    keeps_signature: Tri
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What one walk over a method's body found; see ``interpreter.py``."""
+
+    events: tuple[Event, ...] = ()
+    falls_through: Tri = Tri.UNKNOWN
+    """Does some path reach the end of the body without ``return`` and without ``raise``?"""
+    fall_guards: tuple[Guard, ...] = ()
+    """The tests that every way to the end of the body has passed."""
+    fall_paths: tuple[tuple[Guard, ...], ...] = ()
+    """The ways to the end of the body, each with all its tests. A guard without test has an ``arm`` that says what
+    the way hangs on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
+    whose name says that it raises), ``no case``, ``unknown``."""
+    end_done: frozenset[int] = frozenset()
+    """The orders of the events that certainly happened when the end of the body is reached."""
+    names_read: frozenset[str] = frozenset()
+    """Every name that the body reads, nested functions included; ``del`` is no read."""
+    is_generator: bool = False
+    is_async: bool = False
+    complete: bool = True
+    """False where the walk met something that it cannot follow at all (``exec``, ``locals()``, a star import)."""
+
+    def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
+        """The events of one kind, in order."""
+        return tuple(event for event in self.events if isinstance(event, kind))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as written in one class body."""
+
+    name: str
+    node: cst.FunctionDef
+    slice: Slice
+    binding: Binding
+    decorators: tuple[Decorator, ...]
+    params: tuple[Param, ...]
+    receiver: Param | None
+    """``cls`` of a classmethod, or a receiver written before ctx by mistake or for calls by hand."""
+    ctx: Param | None
+    """The parameter that gets the ctx; None where the method takes none (forward beside setup_context, or by mistake)."""
+    facts: MethodFacts
+    inherited: bool = False
+    home: Definition | None = None
+    """The class whose body it is written in."""
+
+    @property
+    def own_params(self) -> tuple[Param, ...]:
+        """The parameters without receiver and ctx: forward's inputs, backward's gradients."""
+        return tuple(param for param in self.params if param is not self.receiver and param is not self.ctx)
+
+    @property
+    def positional(self) -> tuple[Param, ...]:
+        """``own_params`` that take one positional argument each."""
+        return tuple(param for param in self.own_params if param.kind is ParameterKind.POSITIONAL)
+
+    @property
+    def variadic(self) -> Param | None:
+        """The ``*args`` parameter."""
+        return next((param for param in self.own_params if param.kind is ParameterKind.VARIADIC), None)
+
+    @property
+    def signature_known(self) -> bool:
+        """Whether every decorator is known to pass the arguments and the result on as they are."""
+        return all(decorator.keeps_signature is Tri.YES for decorator in self.decorators)
+
+    @property
+    def returns(self) -> tuple[Return, ...]:
+        """The return statements, in order."""
+        return self.facts.of(Return)
+
+    @property
+    def raises_only(self) -> bool:
+        """Whether no path returns anything: the body raises, whatever happens."""
+        return not self.returns and self.facts.falls_through is Tri.NO

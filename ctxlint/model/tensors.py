@@ -1,0 +1,200 @@
+"""What the methods of tensors and the functions of torch do and return."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.events import Mutation
+from ctxlint.model.expressions import Expressions
+from ctxlint.model.values import (
+    Alias,
+    Constant,
+    Fresh,
+    Imported,
+    Kind,
+    Opaque,
+    Scalar,
+    Sequence,
+    Slot,
+    TensorTuple,
+    Tri,
+    Value,
+    View,
+    is_none,
+    is_tensor,
+    kind_of,
+)
+
+
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    def __init__(self, positional: tuple[Slot, ...], keywords: dict[str, Slot], open_ended: bool) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self.open_ended = open_ended
+        """Whether ``**`` may bring in more keywords."""
+
+    def value(self, position: int, name: str = "") -> Value | None:
+        """One argument by position or name; None where it is not passed or hidden behind a star."""
+        for at, slot in enumerate(self.positional):
+            if slot.starred:
+                break
+            if at == position:
+                return slot.value
+        slot_by_name = self.keywords.get(name)
+        return slot_by_name.value if slot_by_name is not None else None
+
+    def node(self, position: int) -> cst.BaseExpression | None:
+        """The expression of one positional argument."""
+        return self.positional[position].node if position < len(self.positional) else None
+
+
+class TensorCalls(Expressions):
+    """Evaluates calls on tensors."""
+
+    statement: cst.CSTNode | None = None
+    """The statement that is being walked."""
+
+    def tensor_method(
+        self, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
+    ) -> Value:
+        """A method of what may be a tensor."""
+        if name in tables.INPLACE_METHODS:
+            self.mutated(node, func.value, receiver, name)
+            return receiver
+        if name in tables.SELF_RETURNING_METHODS:
+            return receiver
+        if isinstance(receiver, (Constant, Scalar)):
+            return self.scalar_method(node, receiver, name)
+        if name == "size":
+            return Scalar("int" if arguments.positional or arguments.keywords else "shape", node)
+        if name == "stride":
+            return Scalar("int" if arguments.positional or arguments.keywords else "shape", node)
+        if name in tables.SCALAR_METHODS:
+            return Scalar(tables.SCALAR_METHODS[name], node)
+        if name in tables.INTEGRAL_CONVERSIONS:
+            return Fresh(node, Kind.INTEGRAL)
+        if name in tables.VIEW_METHODS:
+            return View(receiver, node)
+        if name in tables.USUAL_VIEW_METHODS:
+            return View(receiver, node, Alias.USUALLY)
+        if name in tables.CONVERSIONS:
+            return View(receiver, node, Alias.POSSIBLY)
+        if name in tables.TUPLE_METHODS and is_tensor(receiver) is Tri.YES:
+            return TensorTuple(node)
+        if name in ("max", "min") and not arguments.positional and not arguments.keywords:
+            return Fresh(node, kind_of(receiver))
+        if name in tables.TENSOR_METHODS:
+            return self.fresh(node, name, receiver, arguments)
+        if name == "apply" or name in ("max", "min", "sort", "topk", "median", "mode"):
+            return Opaque(node)
+        return Opaque(node)
+
+    def scalar_method(self, node: cst.Call, receiver: Value, name: str) -> Value:
+        if isinstance(receiver, Constant) and receiver.value is None:
+            return Opaque(node)
+        if name in ("format", "join", "lower", "upper", "strip", "replace"):
+            return Scalar("str", node)
+        return Opaque(node)
+
+    def fresh(self, node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
+        """A new tensor, with what can be told about its elements."""
+        if "dtype" in arguments.keywords:
+            dtype = arguments.keywords["dtype"].value
+            written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
+            integral = written.startswith(("int", "uint", "long", "bool", "short"))
+            floating = written.startswith(("float", "bfloat", "half", "double"))
+            return Fresh(node, Kind.INTEGRAL if integral else Kind.FLOAT if floating else Kind.UNKNOWN)
+        if name in tables.INTEGRAL_METHODS:
+            return Fresh(node, Kind.INTEGRAL)
+        if name in tables.FLOAT_METHODS:
+            return Fresh(node, Kind.FLOAT)
+        if name in ("rand", "randn"):
+            return Fresh(node, Kind.FLOAT)
+        return Fresh(node, kind_of(source) if source is not None else Kind.UNKNOWN)
+
+    def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
+        """A tensor is written into."""
+        if is_tensor(value) is Tri.NO:
+            return
+        self.record(
+            Mutation,
+            node,
+            target=value,
+            target_node=target,
+            how=how,
+            name=_root_name(target),
+            statement=self.statement,
+        )
+
+    def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+        if callee in tables.TORCH_SCALARS:
+            return Scalar(tables.TORCH_SCALARS[callee], node)
+        if callee.startswith("math."):
+            return Scalar("number", node)
+        if callee == "torch.autograd.grad":
+            return TensorTuple(node)
+        if callee in tables.IN_PLACE_COLLECTIVES:
+            target = arguments.value(0, "tensor")
+            if target is not None:
+                written = arguments.node(0) or arguments.keywords["tensor"].node
+                self.mutated(node, written, target, callee.rpartition(".")[2])
+            return Opaque(node)
+        if callee in ("torch.Tensor", "torch.FloatTensor", "torch.nn.Parameter"):
+            return Fresh(node, Kind.FLOAT)
+        if callee in ("torch.LongTensor", "torch.IntTensor", "torch.BoolTensor", "torch.ByteTensor"):
+            return Fresh(node, Kind.INTEGRAL)
+        space, _, name = callee.rpartition(".")
+        if callee.endswith(".get_rng_state"):
+            return Fresh(node, Kind.INTEGRAL)
+        if f"{space}." not in tables.TORCH_NAMESPACES:
+            return Opaque(node)
+        return self.tensor_function(node, name, arguments)
+
+    def tensor_function(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
+        """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
+        first = arguments.value(0, "input")
+        out = arguments.keywords.get("out")
+        if out is not None and is_none(out.value) is Tri.NO:
+            self.mutated(node, out.node, out.value, "out=")
+            return out.value
+        inplace = arguments.keywords.get("inplace")
+        if name in tables.INPLACE_METHODS or (inplace is not None and inplace.value == Constant(True, "bool")):
+            if first is not None:
+                self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
+            return first if first is not None else Opaque(node)
+        if inplace is not None and inplace.value != Constant(False, "bool"):
+            return Opaque(node)  # inplace=flag: the input itself or a new tensor
+        if first is not None and name in tables.TORCH_VIEWS:
+            return View(first, node)
+        if first is not None and name in tables.TORCH_USUAL_VIEWS:
+            return View(first, node, Alias.USUALLY)
+        if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
+            return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
+        if name in tables.TUPLE_METHODS or name == "broadcast_tensors":
+            return TensorTuple(node)
+        if name in ("zeros", "ones", "empty", "full", "linspace") and "dtype" not in arguments.keywords:
+            return Fresh(node, Kind.FLOAT if name != "full" else Kind.UNKNOWN)
+        if name in tables.TORCH_SINGLE:
+            return self.fresh(node, name, _float_among(arguments) or first, arguments)
+        return Opaque(node)
+
+
+def _float_among(arguments: Arguments) -> Value | None:
+    """A floating tensor among the arguments, or in a list of them: the result is floating too."""
+    for slot in arguments.positional:
+        values = [slot.value]
+        if isinstance(slot.value, Sequence):
+            values = [each.value for each in slot.value.slots]
+        for value in values:
+            if kind_of(value) is Kind.FLOAT:
+                return value
+    return None
+
+
+def _root_name(node: cst.BaseExpression | None) -> str | None:
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None
