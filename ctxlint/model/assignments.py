@@ -13,6 +13,7 @@ from ctxlint.model.events import (
     ContextWrite,
     Escape,
     Mutation,
+    NeedsInputGradRead,
     SavedRead,
     Unpacking,
 )
@@ -23,6 +24,7 @@ from ctxlint.model.values import (
     Context,
     Imported,
     Mapping,
+    NeedsInputGrad,
     Opaque,
     SavedTensors,
     Scalar,

@@ -10,6 +10,7 @@ from ctxlint.model.values import (
     Constant,
     InputsTuple,
     Item,
+    NeedsInputGrad,
     Opaque,
     SavedTensor,
     SavedTensors,
@@ -114,6 +115,8 @@ def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CS
         return value.slots[at].value if at < len(value.slots) else Opaque(node)
     if isinstance(value, SavedTensors):
         return SavedTensor(at)
+    if isinstance(value, NeedsInputGrad) and value.index is None:
+        return NeedsInputGrad(at)
     if isinstance(value, Scalar) and value.sort == "shape":
         return Scalar("int", node)
     if isinstance(value, InputsTuple) and at < len(value.inputs):
