@@ -110,7 +110,7 @@ class Assignments(Calls):
             for each in target.elements
         )
         starred = any(isinstance(each, cst.StarredElement) for each in target.elements)
-        unpacking = Unpacking(names, starred, target, self.statement)
+        unpacking = Unpacking(names, starred, target, self.statement, self.state.guards)
         self.amend_saved_read(lambda read: replace(read, unpackings=(*read.unpackings, unpacking)), holder)
 
     def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:

@@ -78,9 +78,21 @@ class Event:
         return earlier.order in self.before
 
     def certainly_with(self, other: Event) -> bool:
-        """Whether there is certainly a path that has both: the guards of one are all among those of the other."""
-        mine, its = set(self.guards), set(other.guards)
+        """Whether there is certainly a path that has both: the guards of one are all among those of the other.
+
+        A test that an input needs a gradient rules nothing out: there are calls in which every input needs one.
+        """
+        mine, its = _choosing(self.guards), _choosing(other.guards)
         return not self.excludes(other) and (mine <= its or its <= mine)
+
+
+def _choosing(guards: tuple[Guard, ...]) -> set[Guard]:
+    """The guards less those which hold in a call where every input needs a gradient."""
+    return {
+        guard
+        for guard in guards
+        if guard.asks is None or guard.asks.question is not Question.NEEDS_INPUT_GRAD or not guard.asks.answer
+    }
 
 
 @dataclass(frozen=True)
@@ -136,12 +148,21 @@ class ContextRead(Event):
 
 @dataclass(frozen=True)
 class Unpacking:
-    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name)."""
+    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name).
+
+    ``guards`` are the tests on the way to it.
+    """
 
     names: tuple[str | None, ...]
     starred: bool
     node: cst.CSTNode
     statement: cst.CSTNode | None = None
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def minimum(self) -> int:
+        """The least number of tensors that it takes; the exact number unless it is ``starred``."""
+        return len(self.names) - self.starred
 
 
 @dataclass(frozen=True)
@@ -156,6 +177,14 @@ class SavedRead(Event):
     called: bool = False
     unpackings: tuple[Unpacking, ...] = ()
     bound_to: str | None = None
+
+
+@dataclass(frozen=True)
+class SavedItem(Event):
+    """``ctx.saved_tensors[index]``, at once or through a name that the tuple is bound to."""
+
+    index: int = 0
+    via: str = "saved_tensors"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ctxlint.model.events import (
     NeedsInputGradRead,
     SavedRead,
     TupleUsedAsTensor,
+    SavedItem,
     UnboundContext,
 )
 from ctxlint.model.scopes import Scope, resolutions
@@ -234,6 +235,8 @@ class Expressions(Conditions):
             return Scalar("int", node) if index is not None else Scalar("shape", node)
         if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
             return Item(value, number)
+            if number is not None:
+                self.record(SavedItem, node, index=number, via=value.via)
         if is_tensor(value) is Tri.YES:
             if _basic_index(node):
                 return View(value, node)

@@ -24,6 +24,7 @@ from ctxlint.model.events import (
     NeedsInputGradRead,
     Question,
     Return,
+    SavedItem,
     SavedRead,
     TupleUsedAsTensor,
     UnboundContext,
@@ -431,5 +432,6 @@ __all__ = [
     "Trust",
     "TupleUsedAsTensor",
     "UnboundContext",
+    "SavedItem",
     "Unpacking",
 ]

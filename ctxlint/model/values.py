@@ -340,7 +340,7 @@ def is_container(value: Value) -> Tri:
 def storage(value: Value) -> Value | None:
     """The value whose memory a write into ``value`` certainly changes: what a chain of views starts from.
 
-    None where it cannot be told (a choice, a view that may be a copy).
+    None where it cannot be told (a choice between several, a view that may be a copy).
     """
     return _origin(value, (Alias.ALWAYS,))
 
@@ -355,7 +355,29 @@ def _origin(value: Value, followed: tuple[Alias, ...]) -> Value | None:
         if value.alias not in followed:
             return None
         value = value.of
-    return None if isinstance(value, Choice) else value
+    if isinstance(value, Choice):
+        origins = {_origin(option, followed) for option in value.alternatives}
+        return origins.pop() if len(origins) == 1 else None
+    return None if isinstance(value, SomeTensor) or value == UNKNOWN else value
+
+
+_NEW_OBJECTS = (Constant, Scalar, Fresh, Single, Sequence, Mapping, TensorTuple, Context, NeedsInputGrad)
+
+
+def same_object(first: Value, second: Value) -> Tri:
+    """Are they one and the same object? A view of a tensor is another object, unless it may be the tensor itself."""
+    if isinstance(first, Choice):
+        return Tri.all(same_object(option, second) for option in first.alternatives)
+    if isinstance(second, Choice):
+        return same_object(second, first)
+    if first == second:
+        return Tri.YES
+    if isinstance(first, Parameter) and isinstance(second, Parameter):
+        return Tri.NO
+    for value in (first, second):
+        if isinstance(value, _NEW_OBJECTS) or (isinstance(value, View) and value.alias is Alias.ALWAYS):
+            return Tri.NO
+    return Tri.UNKNOWN
 
 
 def kind_of(value: Value) -> Kind:
