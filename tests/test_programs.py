@@ -97,6 +97,7 @@ def _sparse_matmul(module: ModuleType) -> None:
     indices = torch.tensor([[0, 1, 1, 2], [1, 0, 3, 2]])
     multiply = module.SparseMatmul.apply
     _gradcheck(lambda values, b: multiply(indices, values, (3, 4), b), _numbers(4), _numbers(4, 2), twice=True)
+    _gradcheck(module.ScaleRows.apply, _numbers(2, 3), _numbers(2), twice=True)
     layer = module.GraphConvolution(indices, 4, 2, 3)
     layer(torch.randn(4, 2)).sum().backward()
     assert layer.strength.grad.abs().sum() > 0
