@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.model.calls import Calls
 from ctxlint.model.events import (
     Assigned,
+    ClassAttribute,
     ContextWrite,
     Escape,
     Mutation,
@@ -17,6 +18,7 @@ from ctxlint.model.events import (
     SavedRead,
     Unpacking,
 )
+from ctxlint.model.scopes import LOCAL
 from ctxlint.model.sequences import element_of, replaced
 from ctxlint.model.values import (
     Choice,
@@ -63,7 +65,7 @@ class Assignments(Calls):
         """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
         if isinstance(target, cst.Name):
             self.state.names[target.value] = value
-            self.record(Assigned, target, name=target.value, value=value)
+            self.record(Assigned, target, name=target.value, value=value, value_node=value_node)
             if isinstance(value, SavedTensors):
                 self.bound_saved_tensors(target.value)
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -148,6 +150,9 @@ class Assignments(Calls):
             if isinstance(value, Context):
                 self.record(Escape, target, how="stored")
             return
+        if isinstance(owner, Imported) and owner.name.startswith(LOCAL):
+            name = target.attr.value
+            self.record(ClassAttribute, target, owner=owner.name[len(LOCAL) :], attribute=name, written=True)
         if isinstance(value, Context):
             self.record(Escape, target, how="stored")
 

@@ -9,7 +9,8 @@ import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
-from ctxlint.model.finder import members
+from ctxlint.model.context_parameter import lacks_context
+from ctxlint.model.finder import conditional_methods, members
 from ctxlint.model.functions import (
     PROTOCOL,
     ApplyCall,
@@ -25,9 +26,10 @@ from ctxlint.model.functions import (
 )
 from ctxlint.model.inputs import Uses, describe, from_calls, gradient_of
 from ctxlint.model.interpreter import interpret
+from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
 from ctxlint.model.scopes import LOCAL, Scope, resolve
-from ctxlint.model.signatures import binding_of, decorators_of, params_of, passes_arguments_on, split_params
+from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.values import (
     CONTEXT,
     NEVER,
@@ -67,6 +69,7 @@ class Builder:
         calls: Iterable[ApplyCall],
         by_hand: Mapping[str, set[str]],
         patched: set[str],
+        applied: frozenset[str],
     ) -> None:
         self.unit = unit
         self.project = project
@@ -76,6 +79,7 @@ class Builder:
             self.calls.setdefault(call.function, []).append(call)
         self.by_hand = by_hand
         self.patched = patched
+        self.applied = applied
         self.subclassed = frozenset(
             base[len(LOCAL) :]
             for record in unit.index.classes.values()
@@ -104,6 +108,7 @@ class Builder:
         calls = tuple(self.calls.get(record.qualname, ()))
         inputs = self.inputs(forward, gradients, calls)
         methods.update(self.walk_forward(methods, inputs))
+        methods = {name: _with_ctx_judged(method) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         return FunctionClass(
@@ -123,13 +128,23 @@ class Builder:
             class_decorators=names,
             class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
             overrides_apply="apply" in methods or "apply" in class_attributes,
-            patched=record.qualname in self.patched or any(name in class_attributes for name in PROTOCOL),
+            patched=self.is_patched(record, ancestry, class_attributes),
             has_subclass=record.qualname in self.subclassed,
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
             stored_attributes=frozenset().union(*(each.unit.index.attributes for each in ancestry)),
             class_attributes=class_attributes,
+            legacy_state=legacy_state(methods),
+            applied=record.qualname in self.applied,
+            is_alternative=record.alternative,
             enclosing_names=record.scope.function_locals(),
         )
+
+    def is_patched(self, record: ClassRecord, ancestry: list[Definition], attributes: Mapping[str, Value]) -> bool:
+        """Whether the protocol methods may be other than the class bodies define them."""
+        if record.qualname in self.patched or any(name in attributes for name in PROTOCOL):
+            return True
+        found = (each.unit.slices.find_class(each.qualname) for each in ancestry)
+        return any(not conditional_methods(each[0]).isdisjoint(PROTOCOL) for each in found if each is not None)
 
     def collect(self, ancestry: list[Definition]) -> tuple[dict[str, Method], dict[str, Value]]:
         """Methods not walked yet, and class attributes, of a class and its bases, nearest first."""
@@ -153,7 +168,7 @@ class Builder:
     def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
         """A method with its signature; which parameter is ctx is decided when the style of the class is known."""
         scope = _class_scope(home)
-        decorators = decorators_of(node, scope, lambda name: self.keeps_signature(home.unit, name))
+        decorators = decorators_of(node, scope, lambda name: self.decorator(home.unit, name))
         return Method(
             name=node.name.value,
             node=node,
@@ -168,13 +183,12 @@ class Builder:
             home=home,
         )
 
-    def keeps_signature(self, unit: Unit, name: str) -> Tri:
-        """Whether a decorator of the project passes arguments and result on."""
+    def decorator(self, unit: Unit, name: str) -> cst.FunctionDef | str | None:
+        """The function of the project that a decorator's name leads to, or the dotted name of one from outside."""
         meaning = self.project.meaning(unit, name)
-        if isinstance(meaning, str):
-            return Tri.YES if meaning in tables.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
-        node = meaning.unit.slices.find_function(meaning.qualname) if meaning is not None else None
-        return Tri.YES if node is not None and passes_arguments_on(node) else Tri.UNKNOWN
+        if meaning is None or isinstance(meaning, str):
+            return meaning
+        return meaning.unit.slices.find_function(meaning.qualname)
 
     # Walks
 
@@ -182,7 +196,9 @@ class Builder:
         """Settle receiver and ctx of every method, and walk all but forward and setup_context."""
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
-            receiver, ctx = split_params(name, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
+            receiver, ctx = split_params(
+                draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT
+            )
             method = _changed(draft, receiver=receiver, ctx=ctx)
             if name in ("backward", "vjp"):
                 method = self.walk(method, _bindings(method, "gradient", Tri.YES))
@@ -296,21 +312,22 @@ def returned_by(method: Method) -> list[Returned]:
     if not method.facts.complete:
         return found
     for event in method.returns:
+        written = event.node.value if isinstance(event.node, cst.Return) else None
         for value in event.value.options():
-            slots, known = _slots(value)
+            slots, known = _slots(value, written if value is event.value else None)
             exact = known and not any(slot.starred for slot in slots)
             found.append(Returned(event.node, event, value, slots, known, exact))
     return found
 
 
-def _slots(value: Value) -> tuple[tuple[Slot, ...], bool]:
+def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot, ...], bool]:
     """The elements that autograd sees, and whether anything is known about their number."""
     if isinstance(value, Sequence) and value.kind == "tuple":
         return value.slots, True
     if isinstance(value, (Variadic, TensorTuple)):
-        return (Slot(value, starred=True),), True
+        return (Slot(value, written, starred=True),), True
     if isinstance(value, Sequence) or is_container(value) is Tri.NO:
-        return (Slot(value),), True
+        return (Slot(value, written),), True
     return (), False
 
 
@@ -349,6 +366,11 @@ def _style(methods: Mapping[str, Method], bases_known: bool) -> Style:
     forward = methods.get("forward")
     positional = [param for param in forward.params if param.kind is ParameterKind.POSITIONAL] if forward else []
     return Style.CTX_IN_FORWARD if any(param.name == "ctx" for param in positional[:2]) else Style.UNKNOWN
+
+
+def _with_ctx_judged(method: Method) -> Method:
+    scope = Scope("function", "", _class_scope(method.home) if method.home is not None else None)
+    return _changed(method, lacks_ctx=True) if lacks_context(method, scope) else method
 
 
 def _changed(method: Method, **changes: object) -> Method:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import libcst as cst
 
 from ctxlint.model.code import code_of
-from ctxlint.model.events import Asks, Guard, Question
+from ctxlint.model.events import Asks, FlagsTested, Guard, Question
 from ctxlint.model.state import Recorder
 from ctxlint.model.values import NONE, UNKNOWN, Choice, NeedsInputGrad, Scalar, Tri, Value, is_none, without
 
@@ -25,11 +25,23 @@ class Conditions(Recorder):
 
     def guards_of(self, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
         """The guards of an arm: the whole test, and each part of it that certainly holds there."""
+        if holds:
+            self.note_flags(test)
         guards = [self.guard(test, holds, id(block))]
         for part, part_holds in _certain_parts(test, holds):
             if part is not test:
                 guards.append(self.guard(part, part_holds, id(part)))
         return tuple(guards)
+
+    def note_flags(self, test: cst.BaseExpression) -> None:
+        """Record every operand of a test that is ``ctx.needs_input_grad`` as a whole."""
+        if isinstance(test, cst.BooleanOperation):
+            self.note_flags(test.left)
+            self.note_flags(test.right)
+        elif isinstance(test, cst.UnaryOperation):
+            self.note_flags(test.expression)
+        elif isinstance(test, (cst.Name, cst.Attribute)) and self.peek(test) == NeedsInputGrad():
+            self.record(FlagsTested, test)
 
     def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
         text = code_of(test).strip() if not self.muted else ""

@@ -236,7 +236,29 @@ class Assigned(Event):
 
     name: str = ""
     value: Value | None = None
+    value_node: cst.BaseExpression | None = None
     augmented: bool = False
+
+
+@dataclass(frozen=True)
+class MaybeUnbound(Event):
+    """A local name read on a path where some branch on the way, or every one, has not bound it."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class FlagsTested(Event):
+    """``ctx.needs_input_grad`` itself taken as a condition: a tuple that is never empty."""
+
+
+@dataclass(frozen=True)
+class ClassAttribute(Event):
+    """An attribute of a class of this file read, or ``written``, through the class: ``Fn.calls += 1``."""
+
+    owner: str = ""
+    attribute: str = ""
+    written: bool = False
 
 
 @dataclass(frozen=True)

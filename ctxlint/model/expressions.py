@@ -10,15 +10,17 @@ from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.conditions import Conditions
 from ctxlint.model.events import (
+    ClassAttribute,
     ContextRead,
     Escape,
+    MaybeUnbound,
     NeedsInputGradRead,
+    SavedItem,
     SavedRead,
     TupleUsedAsTensor,
-    SavedItem,
     UnboundContext,
 )
-from ctxlint.model.scopes import Scope, resolutions
+from ctxlint.model.scopes import LOCAL, Scope, resolutions
 from ctxlint.model.sequences import (
     concatenation,
     fold,
@@ -113,8 +115,12 @@ class Expressions(Conditions):
         self.names_read.add(name)
         value = self.state.names.get(name)
         if value is not None:
-            return without(value, UNBOUND) if value is not UNBOUND else Opaque(node)
+            bound = without(value, UNBOUND) if value is not UNBOUND else Opaque(node)
+            if bound is not value:
+                self.record(MaybeUnbound, node, name=name)
+            return bound
         if name in self.local_names:
+            self.record(MaybeUnbound, node, name=name)
             return Opaque(node)
         return self.global_name(name, node)
 
@@ -160,6 +166,8 @@ class Expressions(Conditions):
         if isinstance(base, Context):
             return self.context_attribute(node, name)
         if isinstance(base, Imported):
+            if base.name.startswith(LOCAL):
+                self.record(ClassAttribute, node, owner=base.name[len(LOCAL) :], attribute=name)
             return Imported(f"{base.name}.{name}")
         if isinstance(base, SavedTensors):
             self.saved_tuple_used(node, node.value, f".{name}")
@@ -227,6 +235,8 @@ class Expressions(Conditions):
         if isinstance(value, Sequence):
             return sequence_item(value, node, number)
         if isinstance(value, SavedTensors):
+            if number is not None:
+                self.record(SavedItem, node, index=number, via=value.via)
             return SavedTensor(number) if number is not None and number >= 0 else Opaque(node)
         if isinstance(value, InputsTuple):
             known = number is not None and -len(value.inputs) <= number < len(value.inputs)
@@ -235,8 +245,6 @@ class Expressions(Conditions):
             return Scalar("int", node) if index is not None else Scalar("shape", node)
         if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
             return Item(value, number)
-            if number is not None:
-                self.record(SavedItem, node, index=number, via=value.via)
         if is_tensor(value) is Tri.YES:
             if _basic_index(node):
                 return View(value, node)
@@ -288,8 +296,9 @@ class Expressions(Conditions):
             repeated = repetition(left, right, node) or repetition(right, left, node)
             if repeated is not None:
                 return repeated
-        for operand, expression in ((left, getattr(node, "left", None)), (right, getattr(node, "right", None))):
-            if isinstance(operand, SavedTensors) and expression is not None:
+        for operand, other, side in ((left, right, "left"), (right, left, "right")):
+            expression = getattr(node, side, None)
+            if isinstance(operand, SavedTensors) and expression is not None and integer(other) is None:
                 self.saved_tuple_used(node, expression, "in arithmetic")
         if Tri.YES in (is_tensor(left), is_tensor(right)):
             return Fresh(node, self.arithmetic_kind(left, right, operator))

@@ -112,7 +112,7 @@ class Input:
 
         One piece that authors stretch (a number as default, ``float`` as annotation) is not enough, two are.
         """
-        if any(each.tensor and not each.own_gradient for each in self.evidence):
+        if any(each.tensor and each.trust is not Trust.HINT and not each.own_gradient for each in self.evidence):
             return ()
         strong = tuple(each for each in self.evidence if not each.tensor and each.trust in (Trust.PROOF, Trust.STRONG))
         fair = tuple(each for each in self.evidence if not each.tensor and each.trust is Trust.FAIR)
@@ -190,6 +190,10 @@ class ApplyCall:
     """The name it is called through, where that is not ``Fn.apply``."""
     callee_span: Span | None = None
     """The ``Fn`` or ``Fn(...)`` part of the callee."""
+    expects_error: bool = False
+    """Whether it stands under something like ``pytest.raises(...)``."""
+    gradients_off: bool = False
+    """Whether autograd certainly records nothing there (``torch.no_grad()``, the kernel of an operator)."""
 
 
 class ArgumentKind(Enum):
@@ -231,7 +235,7 @@ class FunctionClass:
     class_decorators_known: bool
     overrides_apply: bool
     patched: bool
-    """Methods are assigned after the class, or the class is changed by setattr."""
+    """Methods are assigned after the class or defined under a condition, or the class is changed by setattr."""
     has_subclass: bool
     called_directly: frozenset[str]
     """The methods that are called by hand (``Fn.backward(...)``, ``super().forward``), which makes it no plain Function."""
@@ -239,6 +243,12 @@ class FunctionClass:
     """Every attribute name that anything in this file assigns, deletes, or names in getattr/setattr/hasattr."""
     class_attributes: Mapping[str, Value]
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
+    legacy_state: str | None = None
+    """How the class keeps state on ``self``, in the style before torch 1.5; None where it does not."""
+    applied: bool = False
+    """Whether this file reads its ``apply``, to call it or to give it another name."""
+    is_alternative: bool = False
+    """Whether the class stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see."""
 
@@ -318,7 +328,7 @@ class FunctionClass:
             and not (self.called_directly & {"forward", "backward", "vjp"})
             and all(method.signature_known for method in (self.forward, self.backward) if method is not None)
             and not any(
-                method.receiver is not None and method.binding is Binding.STATIC
+                method.lacks_ctx or (method.receiver is not None and method.binding is not Binding.CLASS)
                 for method in self.methods.values()
                 if method.name in PROTOCOL
             )
@@ -426,12 +436,12 @@ __all__ = [
     "Question",
     "Return",
     "Returned",
+    "SavedItem",
     "SavedRead",
     "SourceFile",
     "Style",
     "Trust",
     "TupleUsedAsTensor",
     "UnboundContext",
-    "SavedItem",
     "Unpacking",
 ]

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from ctxlint.model.events import Event, Return
+from ctxlint.model.events import (
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    Event,
+    NeedsInputGradRead,
+    Return,
+    SavedRead,
+    UnboundContext,
+)
 from ctxlint.model.values import Tri
 
 if TYPE_CHECKING:
@@ -64,13 +73,16 @@ class Decorator:
     """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
 
     ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
-    arguments on, unknown for others.
+    arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
+    failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well.
     """
 
     node: cst.Decorator
     name: str | None
     called: bool
     keeps_signature: Tri
+    certain: bool = False
+    takes_descriptors: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,8 @@ class Method:
     inherited: bool = False
     home: Definition | None = None
     """The class whose body it is written in."""
+    lacks_ctx: bool = False
+    """Whether it certainly has no parameter for the ctx that autograd passes (see ``context_parameter.py``)."""
 
     @property
     def own_params(self) -> tuple[Param, ...]:
@@ -143,6 +157,17 @@ class Method:
     def returns(self) -> tuple[Return, ...]:
         """The return statements, in order."""
         return self.facts.of(Return)
+
+    @property
+    def treats_ctx_as_ctx(self) -> bool:
+        """Whether the body does with the ctx parameter what one does with a ctx, or never mentions it.
+
+        False where the author forgot the ctx, so that it arrives as the first input.
+        """
+        if self.ctx is None or self.facts.of(UnboundContext):
+            return False
+        kinds = (ContextCall, ContextWrite, ContextRead, SavedRead, NeedsInputGradRead)
+        return self.ctx.name not in self.facts.names_read or any(self.facts.of(kind) for kind in kinds)
 
     @property
     def raises_only(self) -> bool:

@@ -155,8 +155,13 @@ class Fresh(Value):
     """
 
     node: cst.CSTNode
-    kind: Kind = field(default=Kind.UNKNOWN, compare=False)
+    kind: Kind = Kind.UNKNOWN
     part: int | None = None
+
+
+@dataclass(frozen=True)
+class SomeTensor(Value):
+    """A tensor of which nothing else is known, not even which one: what a loop computes over and over."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +181,7 @@ class TensorTuple(Value):
 
 @dataclass(frozen=True)
 class Imported(Value):
-    """A module, function or class that a dotted name stands for (see ``scopes``)."""
+    """What a dotted name stands for (see ``scopes``): a module, function or class, or what a module holds of data."""
 
     name: str
 
@@ -252,7 +257,7 @@ class Choice(Value):
 
 @dataclass(frozen=True)
 class Unbound(Value):
-    """No value at all: the name is not bound on this path. ``guarded`` tells nothing more than that it may be."""
+    """No value at all: the name is not bound on this path."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +280,14 @@ def constant(value: object) -> Constant:
 _MAX_ALTERNATIVES = 8
 
 
+def join_all(values: Iterable[Value]) -> Value:
+    """The value of a name where several paths meet; UNKNOWN for none at all."""
+    result: Value | None = None
+    for value in values:
+        result = value if result is None else join(result, value)
+    return UNKNOWN if result is None else result
+
+
 def join(first: Value, second: Value) -> Value:
     """The value of a name where two paths meet."""
     if first == second:
@@ -289,9 +302,14 @@ def join(first: Value, second: Value) -> Value:
 
 
 _CONTAINERS = (Sequence, Mapping, SavedTensors, InputsTuple, Variadic, TensorTuple)
-_NEVER_TENSOR = (*_CONTAINERS, Constant, Scalar, Context, NeedsInputGrad, Imported)
-_NEVER_NONE = (*_CONTAINERS, Scalar, Context, NeedsInputGrad, Imported, Fresh, View, Single)
-_NEVER_CONTAINER = (Constant, Fresh, View, Context, SavedTensor, Single, Imported)
+_NEVER_TENSOR = (*_CONTAINERS, Constant, Scalar, Context, NeedsInputGrad)
+_NEVER_NONE = (*_CONTAINERS, Scalar, Context, NeedsInputGrad, Fresh, SomeTensor, View, Single)
+_NEVER_CONTAINER = (Constant, Fresh, SomeTensor, View, Context, SavedTensor, Single)
+
+
+def _is_of_torch(value: Value) -> bool:
+    """Whether it is a module, function, class or dtype of torch, or a builtin; other imports may be anything."""
+    return isinstance(value, Imported) and value.name.startswith(("torch.", "builtins."))
 
 
 def is_none(value: Value) -> Tri:
@@ -311,11 +329,11 @@ def is_tensor(value: Value) -> Tri:
     """Is it one tensor?"""
     if isinstance(value, Choice):
         return Tri.all(is_tensor(option) for option in value.alternatives)
-    if isinstance(value, (Fresh, View)):
+    if isinstance(value, (Fresh, SomeTensor, View)):
         return Tri.YES
     if isinstance(value, Parameter):
         return value.tensor
-    if isinstance(value, _NEVER_TENSOR):
+    if isinstance(value, _NEVER_TENSOR) or _is_of_torch(value):
         return Tri.NO
     return Tri.UNKNOWN
 
@@ -330,11 +348,27 @@ def is_container(value: Value) -> Tri:
         return Tri.YES if value.index is None else Tri.NO
     if isinstance(value, Scalar):
         return Tri.UNKNOWN if value.sort in ("shape", "object") else Tri.NO
-    if isinstance(value, _NEVER_CONTAINER):
+    if isinstance(value, _NEVER_CONTAINER) or _is_of_torch(value):
         return Tri.NO
     if isinstance(value, Parameter):
         return Tri.NO if value.tensor is Tri.YES or value.role in ("gradient", "tangent") else Tri.UNKNOWN
     return Tri.UNKNOWN
+
+
+def is_no_gradient(value: Value) -> bool:
+    """Whether autograd certainly refuses it as a gradient: a list, a dict, a number, a string, a generator, a function.
+
+    None and tuples are none of these; a tuple that stands for one gradient is refused too, but not one of several.
+    """
+    if isinstance(value, Choice):
+        return all(is_no_gradient(option) for option in value.alternatives)
+    if isinstance(value, Sequence):
+        return value.kind != "tuple"
+    if isinstance(value, Constant):
+        return value.value is not None
+    if isinstance(value, Scalar):
+        return value.sort not in ("object", "shape")
+    return isinstance(value, (Mapping, Context))
 
 
 def storage(value: Value) -> Value | None:
@@ -371,7 +405,7 @@ def same_object(first: Value, second: Value) -> Tri:
     if isinstance(second, Choice):
         return same_object(second, first)
     if first == second:
-        return Tri.YES
+        return Tri.UNKNOWN if isinstance(first, SomeTensor) or first == UNKNOWN else Tri.YES
     if isinstance(first, Parameter) and isinstance(second, Parameter):
         return Tri.NO
     for value in (first, second):
@@ -406,6 +440,6 @@ def without(value: Value, unwanted: Value) -> Value:
     if not isinstance(value, Choice):
         return value
     left = tuple(option for option in value.alternatives if option != unwanted)
-    if not left:
+    if not left or len(left) == len(value.alternatives):
         return value
     return left[0] if len(left) == 1 else Choice(left)

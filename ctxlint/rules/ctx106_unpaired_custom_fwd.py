@@ -1,0 +1,112 @@
+"""CTX106: one of ``custom_fwd`` and ``custom_bwd`` without the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Decorator, Method
+    from ctxlint.settings import Settings
+
+
+class UnpairedCustomFwd(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a Function that has only one of `custom_fwd` on `forward` and `custom_bwd` on `backward`, and `custom_fwd` on
+    the `forward` of a Function with `setup_context`.
+
+    ## Why is this bad?
+    `custom_fwd` notes on ctx whether autocast was on, and `custom_bwd` reads the note. With `custom_bwd` alone every
+    backward raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, autocast or not. With
+    `custom_fwd` alone backward runs with autocast off: a matrix product of two dtypes raises, anything else silently
+    has another precision. Beside `setup_context`, forward gets no ctx: the note is written on the caller's first tensor
+    and backward raises as above.
+
+    ## Example
+    ```python
+    import torch
+    from torch.amp import custom_bwd
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @custom_bwd(device_type="cuda")
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch.amp import custom_bwd, custom_fwd
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @custom_fwd(device_type="cuda")
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @custom_bwd(device_type="cuda")
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Unsafe: adding the missing decorator changes the precision in which the method runs.
+
+    ## Known limits
+    Silent where `forward` or `backward` is inherited or carries a decorator that is not known: projects wrap the pair
+    in functions of their own.
+
+    ## References
+    - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
+    - [pytorch#132388](https://github.com/pytorch/pytorch/issues/132388): `custom_fwd` with `setup_context`
+    """
+
+    code = "CTX106"
+    name = "unpaired-custom-fwd"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        forward, backward = fn.methods.get("forward"), fn.methods.get("backward")
+        if forward is None or backward is None or not fn.signature_judgeable:
+            return
+        if forward.inherited or backward.inherited or not (forward.signature_known and backward.signature_known):
+            return
+        entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
+        if entry is not None and fn.style is Style.SETUP_CONTEXT:
+            yield Finding(
+                fn.span(entry.node),
+                f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx because `setup_context` is defined; "
+                f"torch writes the autocast state on the first input and backward raises AttributeError. Move it to "
+                f"`setup_context`.",
+            )
+        elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD:
+            yield Finding(
+                fn.span(exit_.node),
+                f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
+                f"AttributeError for `_fwd_used_autocast` at every backward. Add `custom_fwd` to `forward`.",
+            )
+        elif entry is not None and exit_ is None and not backward.raises_only:
+            yield Finding(
+                fn.span(entry.node),
+                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; backward runs with "
+                f"autocast off, in another precision than forward. Add `custom_bwd` to `backward`.",
+            )
+
+
+def _decorator(method: Method, name: str) -> Decorator | None:
+    found = (each for each in method.decorators if each.name is not None and each.name.endswith(name))
+    return next(found, None)

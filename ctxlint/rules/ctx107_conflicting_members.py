@@ -1,0 +1,136 @@
+"""CTX107: members of a Function that exclude or demand each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, ParameterKind, Style
+from ctxlint.model.values import Constant
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class ConflictingMembers(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports members of a Function that cannot be there together: `backward` and `vjp`; `vmap` and
+    `generate_vmap_rule = True`; either of these two without `setup_context`; a keyword-only parameter of `forward`
+    together with `setup_context`; `boxed_grads_call = True` and a `backward` with several gradient parameters.
+
+    ## Why is this bad?
+    Torch checks this late, when backward or a transform runs, and then it always raises:
+
+    - `Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.`
+    - `You tried to vmap over F, but it has both generate_vmap_rule=True and an overridden vmap staticmethod.`
+    - `In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the
+      setup_context staticmethod.`
+    - `forward() got an unexpected keyword argument 'n'`, at every `apply` from torch 2.13 on, even when `n` is not passed
+    - with `boxed_grads_call` (torch 2.13), backward gets one list of all gradients
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    There is no fix: which of the two is meant cannot be known.
+
+    ## Known limits
+    Silent where a base cannot be read.
+
+    ## References
+    - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
+    """
+
+    code = "CTX107"
+    name = "conflicting-members"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable:
+            return
+        own = {method.name: method for method in fn.own_protocol_methods}
+        place = fn.span(fn.node.name)
+        if "backward" in fn.methods and "vjp" in fn.methods and ("backward" in own or "vjp" in own):
+            yield Finding(
+                place,
+                f"`{fn.name}` has both `backward` and `vjp`; torch raises RuntimeError at backward. Keep one of them.",
+            )
+        generates = fn.class_attributes.get("generate_vmap_rule") == Constant(True, "bool")
+        if generates and "vmap" in fn.methods:
+            yield Finding(
+                place,
+                f"`{fn.name}` has both `vmap` and `generate_vmap_rule = True`; torch raises RuntimeError under "
+                f"`torch.vmap`. Keep one of them.",
+            )
+        if fn.style is Style.CTX_IN_FORWARD and (generates or "vmap" in own) and fn.forward is not None:
+            member = "generate_vmap_rule = True" if generates else "vmap"
+            yield Finding(
+                place,
+                f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
+                f"of `torch.func`. Split `forward` into `forward(...)` and `setup_context(ctx, inputs, output)`.",
+            )
+        yield from self._keyword_only(fn)
+        yield from self._boxed(fn)
+
+    def _keyword_only(self, fn: FunctionClass) -> Iterator[Finding]:
+        forward = fn.forward
+        if fn.style is not Style.SETUP_CONTEXT or forward is None or forward.inherited:
+            return
+        names = [param.name for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY]
+        if names and forward.signature_known:
+            yield Finding(
+                fn.span(forward.node.name),
+                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only, beside `setup_context`; from "
+                f"torch 2.13 on every `apply` raises TypeError. Take the parameter by position.",
+            )
+
+    def _boxed(self, fn: FunctionClass) -> Iterator[Finding]:
+        backward = fn.methods.get("backward")
+        if fn.class_attributes.get("boxed_grads_call") != Constant(True, "bool") or backward is None:
+            return
+        required = [param for param in backward.positional if param.required]
+        if len(required) > 1 and backward.signature_known:
+            yield Finding(
+                fn.span(backward.node.name if not backward.inherited else fn.node.name),
+                f"`backward` of `{fn.name}` takes {len(required)} gradients, but `boxed_grads_call = True` makes torch "
+                f"2.13 pass one list; it raises TypeError at backward. Take the one parameter `grads`.",
+            )

@@ -1,0 +1,81 @@
+"""CTX108: a Function in the style that torch gave up in 1.5: state on ``self``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class LegacyFunction(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a Function whose methods work on `self`: `self.save_for_backward(...)`, `self.saved_tensors`, attributes that
+    `__init__` sets and `forward` or `backward` reads.
+
+    ## Why is this bad?
+    That is the style of torch before 1.5. An instance cannot be called any more: `RuntimeError: Legacy autograd function
+    with non-static forward method is deprecated`. Through `.apply`, the parameter called `self` is the ctx, so what
+    `__init__` set is not there: `AttributeError: 'FBackward' object has no attribute 'scale'`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        def __init__(self, scale):
+            self.scale = scale
+
+        def forward(self, x):
+            return x * self.scale
+
+        def backward(self, grad_output):
+            return grad_output * self.scale
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale: float):
+            ctx.scale = scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.scale, None
+    ```
+
+    ## Fix safety
+    There is no fix: the call sites change with the class.
+
+    ## Known limits
+    An `__init__` that forward and backward have nothing to do with is not reported.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX108"
+    name = "legacy-function"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        reason = fn.legacy_state
+        if reason is not None:
+            yield Finding(
+                fn.span(fn.node.name),
+                f"`{fn.name}` keeps its state on `self` ({reason}), as torch allowed before 1.5; calling an instance "
+                f"raises RuntimeError and `.apply` passes the ctx as `self`. Make the methods static, take `ctx`, and "
+                f"pass the state as inputs.",
+            )

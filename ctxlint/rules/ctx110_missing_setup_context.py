@@ -1,0 +1,91 @@
+"""CTX110: forward takes ctx, so the transforms of ``torch.func`` raise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class MissingSetupContext(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a Function whose `forward` takes ctx, instead of leaving it to `setup_context`.
+
+    ## Why is this bad?
+    Both forms work with `backward()`. Under the transforms of `torch.func` (`vmap`, `grad`, `jvp`, `jacrev`) the first one
+    raises: `RuntimeError: In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...),
+    it must override the setup_context staticmethod.` `setup_context` exists from torch 2.0 on.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (result,) = ctx.saved_tensors
+            return grad_output * result
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.exp()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (result,) = ctx.saved_tensors
+            return grad_output * result
+    ```
+
+    ## Fix safety
+    There is no fix yet: splitting `forward` moves statements between two methods.
+
+    ## Known limits
+    Off by default: a Function that is never transformed loses nothing.
+
+    ## References
+    - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
+    """
+
+    code = "CTX110"
+    name = "missing-setup-context"
+    subject = FunctionClass
+    category = Category.PEDANTIC
+    default = False
+    fix = FixAvailability.NEVER
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        forward, backward = fn.forward, fn.backward
+        if fn.style is not Style.CTX_IN_FORWARD or not fn.signature_judgeable or forward is None or backward is None:
+            return
+        if forward.inherited or forward.ctx is None or backward.raises_only:
+            return
+        yield Finding(
+            fn.span(forward.node.name),
+            f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; the transforms of `torch.func` raise RuntimeError for it. "
+            f"Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
+        )

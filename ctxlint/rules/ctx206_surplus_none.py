@@ -1,0 +1,87 @@
+"""CTX206: more gradients than inputs, the surplus all None."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.values import Tri, is_none
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class SurplusNone(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that returns more gradients than `forward` has inputs, where all that are too many are `None`.
+
+    ## Why is this bad?
+    It is legal: torch drops trailing `None`s, and code that is shared between Functions may want them. Still the count
+    no longer tells the reader which gradient belongs to which input, and an input that is added later gets a `None`
+    without anybody deciding so. A surplus that is not `None` raises (too-many-gradients, CTX202).
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2, None, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe: torch gives the same gradients with and without them.
+
+    ## Known limits
+    Off by default, since it is legal and used on purpose.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX206"
+    name = "surplus-none"
+    subject = FunctionClass
+    category = Category.PEDANTIC
+    default = False
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
+            return
+        if fn.backward is None or fn.backward.inherited:
+            return
+        for returned in fn.gradients:
+            surplus = returned.slots[len(fn.inputs) :] if returned.count is not None else ()
+            if surplus and all(is_none(slot.value) is Tri.YES for slot in surplus):
+                yield Finding(
+                    fn.span(returned.node),
+                    f"`backward` returns {len(returned.slots)} gradients but `forward` takes "
+                    f"{counted(len(fn.inputs), 'input')}; torch drops the surplus `None`. Leave it out.",
+                )

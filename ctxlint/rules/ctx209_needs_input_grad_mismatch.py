@@ -1,0 +1,103 @@
+"""CTX209: a gradient computed under one input's flag and returned for another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.flags import misplaced_gradients
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class NeedsInputGradMismatch(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a gradient that `backward` computes only under `ctx.needs_input_grad[i]` and returns only for another input.
+
+    ## Why is this bad?
+    When input `i` needs no gradient (a frozen weight) and the other input does, the gradient is `None`. Torch takes
+    `None` for "no gradient", so the other input silently stays as it is.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Affine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias):
+            ctx.save_for_backward(x, weight)
+            return x * weight + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_weight = grad_bias = None
+            if ctx.needs_input_grad[0]:
+                grad_x = grad_output * weight
+            if ctx.needs_input_grad[1]:
+                grad_weight = grad_output * x
+                grad_bias = grad_output.clone()
+            return grad_x, grad_weight, grad_bias
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Affine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias):
+            ctx.save_for_backward(x, weight)
+            return x * weight + bias
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_weight = grad_bias = None
+            if ctx.needs_input_grad[0]:
+                grad_x = grad_output * weight
+            if ctx.needs_input_grad[1]:
+                grad_weight = grad_output * x
+            if ctx.needs_input_grad[2]:
+                grad_bias = grad_output.clone()
+            return grad_x, grad_weight, grad_bias
+    ```
+
+    ## Fix safety
+    There is no fix: whether the flag or the place of the gradient is wrong cannot be known.
+
+    ## Known limits
+    Silent where a name is bound under several flags, one of them its own, and under `or`, which is how work for
+    several gradients is shared.
+
+    ## References
+    - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX209"
+    name = "needs-input-grad-mismatch"
+    subject = FunctionClass
+    fix = FixAvailability.NEVER
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
+            return
+        for each in misplaced_gradients(fn):
+            asked = [fn.inputs[index].name for index in sorted(each.flags)]
+            receiver = fn.inputs[each.slot].name
+            what = f"`{each.name}`" if each.name else "a gradient"
+            tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
+            yield Finding(
+                fn.span(each.node),
+                f"`backward` returns {what} for `{receiver}` but computes it only under {tests}, which ask"
+                f"{'s' if len(asked) == 1 else ''} about {quoted(asked)}; when only `{receiver}` needs a gradient it "
+                f"silently gets none. Test `ctx.needs_input_grad[{each.slot}]`.",
+            )

@@ -1,0 +1,100 @@
+"""CTX210: a local that is bound only under one input's flag and used under none or another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.flags import unbound_uses
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class GradientUnbound(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
+    or under another input's.
+
+    ## Why is this bad?
+    When input `i` needs no gradient and another one does, backward raises `UnboundLocalError: cannot access local variable
+    'grad_x' where it is not associated with a value`. Tests that always train everything never meet it.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            if ctx.needs_input_grad[0]:
+                grad_x = grad_output * y
+            if ctx.needs_input_grad[1]:
+                grad_y = grad_output * x
+            return grad_x, grad_y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            grad_x = grad_y = None
+            if ctx.needs_input_grad[0]:
+                grad_x = grad_output * y
+            if ctx.needs_input_grad[1]:
+                grad_y = grad_output * x
+            return grad_x, grad_y
+    ```
+
+    ## Fix safety
+    There is no fix yet; binding the name to `None` first is right where it is a gradient, and wrong elsewhere.
+
+    ## Known limits
+    Silent where no other input can need a gradient, and where the read stands under a test that looks the same.
+
+    ## References
+    - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX210"
+    name = "gradient-unbound"
+    subject = FunctionClass
+    fix = FixAvailability.NEVER
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or backward.inherited or not fn.signature_judgeable:
+            return
+        seen: set[str] = set()
+        for use, flags in unbound_uses(fn, backward):
+            if use.name in seen:
+                continue
+            seen.add(use.name)
+            tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(flags)], "or")
+            yield Finding(
+                fn.span(use.node),
+                f"`{use.name}` is bound only under {tests} but read here without; when that input needs no gradient and "
+                f"another one does, backward raises UnboundLocalError. Bind it before the test.",
+            )
