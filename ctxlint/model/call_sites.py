@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Callable
 
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
-from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
-from ctxlint.model.tables import TORCH_SINGLE
+from ctxlint.model.scopes import Scope, bindings, dotted_name, resolutions
+from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,18 +49,17 @@ class CallSites:
         """``setattr(Fn, ...)``."""
         func = record.node.func
         if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
-            owner = self.class_of(record.node.args[0], record.scope)
-            if owner is not None:
-                patched.add(owner)
+            patched.update(self.classes_of(record.node.args[0], record.scope))
 
     def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
         """``Fn.backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
         func = record.node.func
         if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
             return
-        owner = self.class_of(func.value, record.scope)
-        if owner is not None:
-            found.setdefault(owner, set()).add(func.attr)
+        owners = self.classes_of(func.value, record.scope)
+        if owners:
+            for owner in owners:
+                found.setdefault(owner, set()).add(func.attr)
             return
         enclosing = _enclosing_class(record.scope)
         if enclosing is None:
@@ -75,8 +74,18 @@ class CallSites:
     def class_of(self, node: ast.expr, scope: Scope) -> str | None:
         """The Function class that an expression certainly is."""
         path = dotted_name(node)
-        name = self.index.class_of(path, scope) if path is not None else None
+        name = self.index.class_of(path, scope, node.lineno) if path is not None else None
         return name if name in self.functions else None
+
+    def classes_of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+        """The Function classes that an expression may be."""
+        path = dotted_name(node)
+        return self.functions & self.index.classes_of(path, scope) if path is not None else frozenset()
+
+    def applied(self) -> frozenset[str]:
+        """The Functions of which the file reads ``apply``, to call it or to give it another name."""
+        found = (self.class_of(node, scope) for node, scope in self.index.applied)
+        return frozenset(name for name in found if name is not None)
 
     def call(self, record: CallRecord) -> ApplyCall | None:
         node, func = record.node, record.node.func
@@ -98,16 +107,19 @@ class CallSites:
         path = dotted_name(func)
         if path is None:
             return None
-        owner = self.aliased(path, record.scope)
+        owner = self.aliased(path, record.scope, node.lineno)
         return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
 
-    def aliased(self, path: str, scope: Scope) -> str | None:
-        """The class whose ``apply`` a name was bound to; the last binding wins, and nothing conditional counts."""
-        found = resolutions(path, scope)
-        if len(found) != 1 or found[0] is None or not found[0].startswith(LOCAL):
+    def aliased(self, name: str, scope: Scope, line: int, hops: int = 0) -> str | None:
+        """The class whose ``apply`` a name certainly means to code at ``line``."""
+        owner = scope.owner(name)
+        found = bindings(name, owner, scope, line) if owner is not None else []
+        if owner is None or len(found) != 1 or found[0].kind != "assign" or hops > 8:
             return None
-        owner, _, attribute = found[0][len(LOCAL) :].rpartition(".")
-        return owner if attribute == "apply" and owner in self.functions else None
+        value = found[0].value
+        if isinstance(value, ast.Attribute) and value.attr == "apply":
+            return self.class_of(value.value, owner)
+        return self.aliased(value.id, owner, found[0].line, hops + 1) if isinstance(value, ast.Name) else None
 
     def build(
         self,
@@ -139,7 +151,30 @@ class CallSites:
             inside_function_class=self.inside_function(record.scope),
             alias=alias,
             callee_span=self.span(callee),
+            expects_error=record.expects_error,
+            gradients_off=self.gradients_off(record),
         )
+
+    def gradients_off(self, record: CallRecord) -> bool:
+        """Whether the author says that autograd records nothing here: ``with torch.no_grad():``, or below autograd."""
+        if any(self.turns_gradients_off(item, record.scope) for item in record.within):
+            return True
+        scope: Scope | None = record.scope
+        while scope is not None:
+            entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+            decorators = getattr(entry[1], "decorator_list", ()) if entry is not None else ()
+            if any(self.turns_gradients_off(each, record.scope) for each in decorators):
+                return True
+            scope = scope.parent
+        return False
+
+    def turns_gradients_off(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a ``with`` item or a decorator stops autograd, or marks the kernel of an operator."""
+        path = dotted_name(node.func if isinstance(node, ast.Call) else node)
+        if path is None:
+            return False
+        meant = [each for each in resolutions(path, scope) if each is not None]
+        return path.rpartition(".")[2] in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
 
     def inside_function(self, scope: Scope | None) -> bool:
         while scope is not None:

@@ -35,6 +35,12 @@ class ClassFinder(cst.CSTVisitor):
         return False
 
 
+def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:
+    """The names of the methods that stand under an ``if`` or ``try`` of the class body."""
+    always = {id(statement) for statement in class_node.body.body}
+    return frozenset(node.name.value for node in members(class_node)[0] if id(node) not in always)
+
+
 def members(class_node: cst.ClassDef) -> tuple[list[cst.FunctionDef], list[tuple[str, cst.BaseExpression]]]:
     """The methods of a class body, and its plain assignments; those under ``if`` and ``try`` count, in source order."""
     methods: list[cst.FunctionDef] = []

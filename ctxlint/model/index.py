@@ -7,9 +7,16 @@ decided on LibCST nodes.
 from __future__ import annotations
 
 import ast
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ctxlint.model.scopes import LOCAL, Bound, Scope, dotted_name, resolutions
+from ctxlint.model.scopes import LOCAL, Bound, Scope, dotted_name, meanings, resolutions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 
 @dataclass
@@ -26,15 +33,22 @@ class ClassRecord:
     body: Scope
     statement: int
     ordinal: int
+    alternative: bool = False
+    """Whether it stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
     bases: tuple[tuple[str | None, ...], ...] = ()
 
 
 @dataclass
 class CallRecord:
-    """A call and the scope it is written in."""
+    """A call, the scope it is written in, and the ``with`` items of that scope that it stands under.
+
+    ``expects_error`` says that it stands under, or inside, something like ``pytest.raises(...)``.
+    """
 
     node: ast.Call
     scope: Scope
+    within: tuple[ast.expr, ...] = ()
+    expects_error: bool = False
 
 
 @dataclass
@@ -45,25 +59,31 @@ class FileIndex:
     statements: list[ast.stmt]
     classes: dict[str, ClassRecord] = field(default_factory=dict)
     functions: dict[str, tuple[int, ast.AST]] = field(default_factory=dict)
-    """Qualified name → index of the top-level statement and the node, for every function outside classes, and in them."""
+    """Qualified name → index of the top-level statement and the node, for every function, methods included."""
     calls: list[CallRecord] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
+    applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
+    """What ``.apply`` is read of, called or not, and where."""
     patches: set[tuple[str, str]] = field(default_factory=set)
     """(class, attribute) for ``Class.attribute = …`` outside the class."""
 
     # Questions
 
-    def class_of(self, dotted: str, scope: Scope, line: int | None = None) -> str | None:
-        """The qualified name of the class of this file that ``dotted`` certainly means; None for anything else.
+    def class_of(self, dotted: str, scope: Scope, line: int) -> str | None:
+        """The qualified name of the class of this file that ``dotted`` certainly means to code at ``line``.
 
-        The last binding wins: a name that is rebound to something else is not the class any more.
+        None for anything else: a name that is rebound, or that an ``if`` binds to one class or another.
         """
-        found = resolutions(dotted, scope, line)
-        last = found[-1] if found else None
-        if last is None or not last.startswith(LOCAL):
-            return None
-        name = last[len(LOCAL) :]
+        found = set(meanings(dotted, scope, line))
+        return self._class(found.pop()) if len(found) == 1 else None
+
+    def classes_of(self, dotted: str, scope: Scope) -> set[str]:
+        """The qualified names of the classes of this file that ``dotted`` may mean."""
+        return {name for name in map(self._class, resolutions(dotted, scope)) if name is not None}
+
+    def _class(self, meaning: str | None) -> str | None:
+        name = meaning[len(LOCAL) :] if meaning is not None and meaning.startswith(LOCAL) else None
         return name if name in self.classes else None
 
 
@@ -89,6 +109,13 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
 
 _STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
 
+_EXPECT_ERRORS = frozenset(
+    {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
+)
+"""The last part of the names of what a test calls to say that something raises or warns."""
+
+_ASKS_FOR_VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
+
 
 class _Indexer:
     """Walks one top-level statement."""
@@ -97,6 +124,27 @@ class _Indexer:
         self.index = index
         self.number = number
         self.ordinal = 0
+        self.chosen = False
+        self.handler = False
+        self.alternative = False
+        self.within: tuple[ast.expr, ...] = ()
+        self.expects_error = False
+
+    def bound(self, kind: str, line: int, conditional: bool, target: str = "", value: ast.expr | None = None) -> Bound:
+        """A binding at the place where the walk is."""
+        return Bound(kind, line, conditional, target, value, self.chosen, self.handler)
+
+    @contextmanager
+    def inside(self, **changes: object) -> Iterator[None]:
+        """Walk what stands under some statement, with other facts about the place."""
+        before = {name: getattr(self, name) for name in changes}
+        vars(self).update(changes)
+        yield
+        vars(self).update(before)
+
+    def new_scope(self) -> AbstractContextManager[None]:
+        """Walk the body of a function or class: what surrounds the statement decides nothing inside."""
+        return self.inside(chosen=False, handler=False, within=(), expects_error=False)
 
     def body(self, statements: list[ast.stmt], scope: Scope, conditional: bool) -> None:
         for statement in statements:
@@ -114,7 +162,7 @@ class _Indexer:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, conditional: bool) -> None:
         qualname = _join(scope, node.name)
-        scope.bind(node.name, Bound("def", node.lineno, conditional, qualname))
+        scope.bind(node.name, self.bound("def", node.lineno, conditional, qualname))
         self.index.functions[qualname] = (self.number, node)
         inner = Scope("function", qualname, scope)
         arguments = node.args
@@ -126,27 +174,29 @@ class _Indexer:
         for expression in (*node.decorator_list, *arguments.defaults, *arguments.kw_defaults):
             if expression is not None:
                 self.expression(expression, scope)
-        self.body(node.body, inner, conditional=False)
+        with self.new_scope():
+            self.body(node.body, inner, conditional=False)
 
     def class_(self, node: ast.ClassDef, scope: Scope, conditional: bool) -> None:
         qualname = _join(scope, node.name)
         if qualname in self.index.classes:  # a second class of this name, in another branch: both count
             qualname = f"{qualname}@{node.lineno}"
-        scope.bind(node.name, Bound("class", node.lineno, conditional, qualname))
+        scope.bind(node.name, self.bound("class", node.lineno, conditional, qualname))
         inner = Scope("class", qualname, scope)
-        record = ClassRecord(qualname, node, scope, inner, self.number, self.ordinal)
+        record = ClassRecord(qualname, node, scope, inner, self.number, self.ordinal, self.alternative)
         self.index.classes[qualname] = record
         self.ordinal += 1
         for expression in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
             self.expression(expression, scope)
-        self.body(node.body, inner, conditional=False)
+        with self.new_scope():
+            self.body(node.body, inner, conditional=False)
 
     def imports(self, node: ast.Import | ast.ImportFrom, scope: Scope, conditional: bool) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
                 target = alias.name if alias.asname else name
-                scope.bind(name, Bound("import", node.lineno, conditional, target))
+                scope.bind(name, self.bound("import", node.lineno, conditional, target))
             return
         origin = "." * node.level + (node.module or "")
         for alias in node.names:
@@ -154,7 +204,7 @@ class _Indexer:
                 scope.stars.append(origin)
             else:
                 target = f"{origin}.{alias.name}" if node.module else f"{origin}{alias.name}"
-                scope.bind(alias.asname or alias.name, Bound("import", node.lineno, conditional, target))
+                scope.bind(alias.asname or alias.name, self.bound("import", node.lineno, conditional, target))
 
     def other(self, node: ast.stmt, scope: Scope, conditional: bool) -> None:
         if isinstance(node, ast.Assign):
@@ -164,7 +214,27 @@ class _Indexer:
             self.target(node.target, node.value, scope, conditional)
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             for name in node.names:
-                scope.bind(name, Bound("other", node.lineno, True))
+                scope.bind(name, self.bound("other", node.lineno, True))
+        facts = self.facts_under(node)
+        if not facts:
+            self.parts(node, scope, conditional)
+            return
+        with self.inside(**facts):
+            self.parts(node, scope, conditional)
+
+    def facts_under(self, node: ast.stmt) -> dict[str, object]:
+        """What is different inside a compound statement."""
+        if isinstance(node, ast.If):
+            alternative = self.alternative or _asks_for_version(node.test)
+            return {"chosen": True, "alternative": alternative}
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            items = tuple(item.context_expr for item in node.items)
+            expects = self.expects_error or any(_expects_errors(item) for item in items)
+            return {"within": (*self.within, *items), "expects_error": expects}
+        return {"chosen": True} if type(node).__name__ == "Match" else {}
+
+    def parts(self, node: ast.stmt, scope: Scope, conditional: bool) -> None:
+        """What is inside a statement that is no definition and no import."""
         compound = False
         for field_name, value in ast.iter_fields(node):
             if isinstance(value, list):
@@ -174,7 +244,7 @@ class _Indexer:
                     self.body(value, scope, conditional or not straight)
                 elif value and type(value[0]).__name__ in ("ExceptHandler", "match_case"):
                     for part in value:
-                        self.part(part, scope)
+                        self.part(part, scope)  # an ``except`` clause or a ``case``
                 else:
                     for each in value:
                         if isinstance(each, ast.AST):
@@ -188,7 +258,12 @@ class _Indexer:
         """An ``except`` handler or a ``case``."""
         name = getattr(part, "name", None)
         if isinstance(name, str):
-            scope.bind(name, Bound("other", getattr(part, "lineno", 0), True))
+            scope.bind(name, self.bound("other", getattr(part, "lineno", 0), True))
+        handler = isinstance(part, ast.ExceptHandler)
+        with self.inside(handler=self.handler or handler, alternative=self.alternative or handler):
+            self.inside_part(part, scope)
+
+    def inside_part(self, part: ast.AST, scope: Scope) -> None:
         for _field, value in ast.iter_fields(part):
             if isinstance(value, list):
                 for each in value:
@@ -200,7 +275,7 @@ class _Indexer:
     def target(self, target: ast.expr, value: ast.expr | None, scope: Scope, conditional: bool) -> None:
         if isinstance(target, ast.Name):
             kind = "assign" if value is not None else "other"
-            scope.bind(target.id, Bound(kind, target.lineno, conditional, value=value))
+            scope.bind(target.id, self.bound(kind, target.lineno, conditional, value=value))
         elif isinstance(target, (ast.Tuple, ast.List)):
             values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else ()
             paired = len(values) == len(target.elts) and not any(isinstance(each, ast.Starred) for each in values)
@@ -221,11 +296,18 @@ class _Indexer:
             node = pending.pop()
             kind = type(node)
             if kind is ast.Call:
-                index.calls.append(CallRecord(node, scope))  # type: ignore[arg-type]
+                index.calls.append(CallRecord(node, scope, self.within, self.expects_error))  # type: ignore[arg-type]
                 self.string_access(node)  # type: ignore[arg-type]
+                if not self.expects_error and _expects_errors(node):
+                    with self.inside(expects_error=True):
+                        for child in ast.iter_child_nodes(node):
+                            self.expression(child, scope)
+                    continue
             elif kind is ast.Attribute:
                 if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
                     index.attributes.add(node.attr)  # type: ignore[attr-defined]
+                elif node.attr == "apply":  # type: ignore[attr-defined]
+                    index.applied.append((node.value, scope))  # type: ignore[attr-defined]
             elif kind is ast.NamedExpr:
                 scope.bind(node.target.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
             elif kind is ast.Name:
@@ -242,6 +324,22 @@ class _Indexer:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.index.attributes.add(attribute.value)
+
+
+def _expects_errors(node: ast.AST) -> bool:
+    """Whether an expression is a call like ``pytest.raises(...)``."""
+    name = dotted_name(node.func) if isinstance(node, ast.Call) else None
+    return name is not None and name.rpartition(".")[2] in _EXPECT_ERRORS
+
+
+def _asks_for_version(test: ast.expr) -> bool:
+    """Whether a condition asks for the release of a package, or for an attribute that only some have."""
+    return any(
+        _ASKS_FOR_VERSION.search(name) is not None
+        for node in ast.walk(test)
+        for name in (getattr(node, "id", None), getattr(node, "attr", None))
+        if isinstance(name, str)
+    )
 
 
 def _join(scope: Scope, name: str) -> str:

@@ -29,8 +29,9 @@ def understand(source: Source, project: Project | None = None) -> SourceFile:
         above = project.ancestry(Definition(unit, qualname))[1:]
         return [each.qualname for each in above if each.unit is unit]
 
-    calls, by_hand, patched = CallSites(source, index, functions, bases).collect()
-    builder = Builder(unit, project, calls, by_hand, patched)
+    sites = CallSites(source, index, functions, bases)
+    calls, by_hand, patched = sites.collect()
+    builder = Builder(unit, project, calls, by_hand, patched, sites.applied())
     built = [builder.build(record) for record in index.classes.values() if record.qualname in functions]
     by_name = {function.qualname: function for function in built if function is not None}
     return SourceFile(

@@ -24,8 +24,8 @@ class Bound:
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
 
     ``target`` is the imported dotted name, or the qualified name of the class or function. ``value`` is the assigned
-    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that it
-    is an ``if`` or ``match`` that decides on it, ``handler`` that it stands in an ``except`` clause.
+    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that an
+    ``if`` or ``match`` decides on it, ``handler`` that it stands in an ``except`` clause.
     """
 
     kind: str
@@ -35,6 +35,11 @@ class Bound:
     value: ast.expr | None = None
     chosen: bool = False
     handler: bool = False
+
+    @property
+    def is_none(self) -> bool:
+        """Whether ``None`` is assigned."""
+        return type(self.value).__name__ == "Constant" and getattr(self.value, "value", ...) is None
 
 
 @dataclass
@@ -65,6 +70,11 @@ class Scope:
             if not found[at].conditional:
                 return found[at:]
         return found
+
+    def intended(self, name: str, before: int | None = None) -> list[Bound]:
+        """As ``live``, without what stands in for a missing import: ``except`` clauses, and ``name = None``."""
+        found = self.live(name, before)
+        return [bound for bound in found if not bound.handler and not bound.is_none] or found
 
     def owner(self, name: str) -> Scope | None:
         """The scope whose binding of ``name`` is seen from here, by Python's rules; None for a builtin or unknown."""
@@ -111,7 +121,8 @@ def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
 def resolve_certainly(dotted: str, scope: Scope, depth: int = 0) -> str | None:
     """What ``dotted`` means on every path that is not a fallback; None where an ``if`` decides, or nothing is certain.
 
-    Bindings in an ``except`` clause are fallbacks: ``try: from a import f / except ImportError: f = None`` means ``a.f``.
+    Bindings in an ``except`` clause are fallbacks: ``try: from a import f``, ``except ImportError: f = None`` means
+    ``a.f``.
     """
     head, _, rest = dotted.partition(".")
     owner = scope.owner(head)
@@ -122,6 +133,27 @@ def resolve_certainly(dotted: str, scope: Scope, depth: int = 0) -> str | None:
     if any(bound.chosen for bound in bounds) or len(meanings) != 1:
         return None
     return meanings.pop()
+
+
+def meanings(dotted: str, scope: Scope, line: int) -> list[str | None]:
+    """What ``dotted`` may mean to code at ``line``, fallbacks left out; empty where that hangs on when the code runs.
+
+    Code in the scope that binds the name sees what is bound above it. Code in a function sees the last binding, unless
+    it stands between two: then it may have been called before the second.
+    """
+    head, _, rest = dotted.partition(".")
+    owner = scope.owner(head)
+    if owner is None:
+        return [_unbound(head, rest, scope)]
+    return [_follow(bound, rest, owner, 0) for bound in bindings(head, owner, scope, line)]
+
+
+def bindings(name: str, owner: Scope, scope: Scope, line: int) -> list[Bound]:
+    """The bindings of a name of ``owner`` that code at ``line`` of ``scope`` may see; as ``meanings``."""
+    if owner is scope:
+        return owner.intended(name, line)
+    lines = [bound.line for bound in owner.names[name]]
+    return [] if min(lines) < line < max(lines) else owner.intended(name)
 
 
 def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:

@@ -3,47 +3,103 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, Union
 
 import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.code import code_of, dotted
 from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
-from ctxlint.model.scopes import resolve
+from ctxlint.model.scopes import dotted_name, resolve, resolve_certainly
 from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.scopes import Scope
 
 _AUTOCAST_PAIR = re.compile(r"(?:^|_)custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")
+_CONTEXT_NAME = re.compile(r"_*ctx_*|_*context_*")
+
+Meaning = Union["cst.FunctionDef", str, None]
+"""What a decorator's name stands for: a function of the project, a dotted name from outside it, or unknown."""
 
 
-def decorators_of(node: cst.FunctionDef, scope: Scope, keeps: Callable[[str], Tri]) -> tuple[Decorator, ...]:
-    """The decorators, outermost first. ``keeps`` answers for a decorator that is defined in the same file."""
+def decorators_of(
+    node: cst.FunctionDef, scope: Scope, meaning: Callable[[str], Meaning] = lambda name: name
+) -> tuple[Decorator, ...]:
+    """The decorators, outermost first. ``meaning`` follows a resolved name into the project."""
     found: list[Decorator] = []
     for each in node.decorators:
         expression = each.decorator
         called = isinstance(expression, cst.Call)
         path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
-        name = resolve(path, scope) or path if path is not None else None
-        found.append(Decorator(each, name, called, _keeps_signature(name, keeps)))
+        if path is None:
+            found.append(Decorator(each, None, called, Tri.UNKNOWN))
+            continue
+        certain = resolve_certainly(path, scope) or _completed(path, scope, resolve_certainly)
+        name = certain or resolve(path, scope) or _completed(path, scope, resolve) or path
+        meant = meaning(name)
+        keeps = _keeps_signature(name, meant)
+        found.append(Decorator(each, name, called, keeps, certain is not None, _takes_descriptors(meant)))
     return tuple(found)
 
 
-def _keeps_signature(name: str | None, keeps: Callable[[str], Tri]) -> Tri:
-    if name is None:
-        return Tri.UNKNOWN
+def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | None]) -> str | None:
+    """What ``functools.partial`` was given first, where ``path`` is a name for its result."""
+    owner = scope.owner(path)
+    for bound in owner.intended(path) if owner is not None else ():
+        value = bound.value
+        if owner is None or type(value).__name__ != "Call" or not value.args:  # type: ignore[union-attr]
+            continue
+        maker = dotted_name(value.func)  # type: ignore[union-attr]
+        given = dotted_name(value.args[0])  # type: ignore[union-attr]
+        if maker is not None and given is not None and resolve(maker, owner) == "functools.partial":
+            return resolved(given, owner)
+    return None
+
+
+def _keeps_signature(name: str, meant: Meaning) -> Tri:
     if name in tables.SIGNATURE_KEEPING_DECORATORS or _AUTOCAST_PAIR.search(name):
         return Tri.YES
     if name in ("staticmethod", "classmethod"):
         return Tri.YES
-    return keeps(name)
+    if isinstance(meant, cst.FunctionDef):
+        return Tri.YES if passes_arguments_on(meant) else Tri.UNKNOWN
+    return Tri.YES if meant in tables.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
+
+
+def _takes_descriptors(meant: Meaning) -> bool:
+    if isinstance(meant, cst.FunctionDef):
+        return _names_descriptors(meant) or _gives_back_what_it_gets(meant)
+    return meant in tables.DESCRIPTOR_KEEPING_DECORATORS
+
+
+def _names_descriptors(node: cst.CSTNode) -> bool:
+    """Whether a decorator speaks of static or class methods itself."""
+    if isinstance(node, cst.Name):
+        return node.value in ("staticmethod", "classmethod", "__func__", "__get__")
+    return any(_names_descriptors(child) for child in node.children)
+
+
+def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
+    """Whether a decorator, or the one that it makes, only returns the very object that it is put on."""
+    returned = list(_returned(decorator.body))
+    inner = {each.name.value: each for each in _functions_in(decorator.body)}
+    if not returned or not all(isinstance(value, cst.Name) for value in returned):
+        return False
+    params = [param.name.value for param in (*decorator.params.posonly_params, *decorator.params.params)]
+    names = {value.value for value in returned if isinstance(value, cst.Name)}
+    if names == set(params[:1]):
+        return True
+    return all(name in inner and _gives_back_what_it_gets(inner[name]) for name in names)
 
 
 def passes_arguments_on(decorator: cst.FunctionDef) -> bool:
     """Whether a decorator's wrapper hands ``*args, **kwargs`` on to the function and returns what that returns."""
+    if _names_descriptors(decorator):
+        return False
     wrapped = [param.name.value for param in decorator.params.params]
     for inner in _functions_in(decorator.body):
         star = inner.params.star_arg
@@ -66,14 +122,19 @@ def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
     return [statement for statement in body.body if isinstance(statement, cst.FunctionDef)]
 
 
-def _returned_calls(node: cst.CSTNode) -> list[cst.Call]:
-    found: list[cst.Call] = []
+def _returned_calls(body: cst.BaseSuite) -> list[cst.Call]:
+    return [value for value in _returned(body, into_functions=True) if isinstance(value, cst.Call)]
+
+
+def _returned(node: cst.CSTNode, into_functions: bool = False) -> Iterator[cst.BaseExpression | None]:
+    """What the ``return`` statements inside a node give, those of nested functions only if asked for."""
     for child in node.children:
-        if isinstance(child, cst.Return) and isinstance(child.value, cst.Call):
-            found.append(child.value)
+        if isinstance(child, cst.Return):
+            yield child.value
+        elif isinstance(child, cst.FunctionDef) and not into_functions:
+            continue
         elif isinstance(child, (cst.BaseStatement, cst.BaseSuite, cst.Else, cst.SimpleStatementLine)):
-            found.extend(_returned_calls(child))
-    return found
+            yield from _returned(child, into_functions)
 
 
 def binding_of(decorators: tuple[Decorator, ...]) -> Binding:
@@ -88,14 +149,11 @@ def binding_of(decorators: tuple[Decorator, ...]) -> Binding:
 
 def params_of(node: cst.FunctionDef, scope: Scope) -> tuple[Param, ...]:
     """All parameters in order."""
-    found: list[Param] = []
     params = node.params
-    for param in (*params.posonly_params, *params.params):
-        found.append(_param(param, ParameterKind.POSITIONAL, scope))
+    found = [_param(param, ParameterKind.POSITIONAL, scope) for param in (*params.posonly_params, *params.params)]
     if isinstance(params.star_arg, cst.Param):
         found.append(_param(params.star_arg, ParameterKind.VARIADIC, scope))
-    for param in params.kwonly_params:
-        found.append(_param(param, ParameterKind.KEYWORD_ONLY, scope))
+    found.extend(_param(param, ParameterKind.KEYWORD_ONLY, scope) for param in params.kwonly_params)
     if params.star_kwarg is not None:
         found.append(_param(params.star_kwarg, ParameterKind.KEYWORDS, scope))
     return tuple(found)
@@ -151,14 +209,52 @@ def _quoted(node: cst.SimpleString, scope: Scope) -> str:
 
 
 def split_params(
-    name: str, params: tuple[Param, ...], binding: Binding, forward_takes_ctx: bool
+    node: cst.FunctionDef, params: tuple[Param, ...], binding: Binding, forward_takes_ctx: bool
 ) -> tuple[Param | None, Param | None]:
-    """Which parameter is a receiver, and which one gets the ctx (None where there is none)."""
+    """Which parameter is a receiver, and which one is the ctx (None where there is none).
+
+    A receiver is the ``cls`` of a classmethod, or a ``self`` or ``cls`` that stands before the ctx. Beside
+    ``setup_context`` forward gets no ctx; where it has a parameter for it by mistake, that is the ctx all the same.
+    """
+    name = node.name.value
     positional = [param for param in params if param.kind is ParameterKind.POSITIONAL]
     receiver: Param | None = None
     if binding is Binding.CLASS:
         receiver = positional.pop(0) if positional else None
-    elif len(positional) > 1 and positional[0].name in _RECEIVERS and positional[1].name in ("ctx", "context"):
+    elif len(positional) > 1 and positional[0].name in _RECEIVERS and _is_context(node, positional[1]):
         receiver = positional.pop(0)
-    takes_ctx = name in ("backward", "vjp", "setup_context", "jvp") or (name == "forward" and forward_takes_ctx)
-    return receiver, positional[0] if takes_ctx and positional else None
+    if not positional or name not in ("forward", "backward", "vjp", "setup_context", "jvp"):
+        return receiver, None
+    if name == "forward" and not forward_takes_ctx and not _is_mistaken_context(node, positional[0]):
+        return receiver, None
+    return receiver, positional[0]
+
+
+def is_context_name(name: str) -> bool:
+    """Whether people call a ctx so."""
+    return _CONTEXT_NAME.fullmatch(name) is not None
+
+
+def _is_context(node: cst.FunctionDef, param: Param) -> bool:
+    """Whether a second parameter is the ctx: by its name, and by its use where tensors are called so too."""
+    return param.name.strip("_") == "ctx" or (is_context_name(param.name) and used_as_context(node.body, param.name))
+
+
+def _is_mistaken_context(node: cst.FunctionDef, param: Param) -> bool:
+    """Whether the first parameter of a forward that gets no ctx was meant to be one."""
+    if param.name.strip("_") == "ctx" or used_as_context(node.body, param.name):
+        return True
+    return param.name in _RECEIVERS and not _mentions(node.body, param.name)
+
+
+def used_as_context(node: cst.CSTNode, name: str) -> bool:
+    """Whether something is done with ``name`` that only a ctx allows."""
+    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
+        return node.attr.value in tables.CONTEXT_ONLY
+    return any(used_as_context(child, name) for child in node.children)
+
+
+def _mentions(node: cst.CSTNode, name: str) -> bool:
+    if isinstance(node, cst.Name):
+        return node.value == name
+    return any(_mentions(child, name) for child in node.children)

@@ -38,6 +38,9 @@ CONTEXT_METHODS = frozenset(
     }
 )
 
+CONTEXT_ONLY = CONTEXT_METHODS | {"needs_input_grad", "saved_tensors", "saved_variables", "saved_for_forward"}
+"""What only a ctx has: by it a parameter is known for one."""
+
 CONTEXT_NAMES = frozenset(
     {
         "needs_input_grad",
@@ -123,6 +126,22 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "functools.cache",
     }
 )
+
+DESCRIPTOR_KEEPING_DECORATORS = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "typing.final",
+        "typing.override",
+        "typing.no_type_check",
+        "typing_extensions.final",
+        "typing_extensions.override",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.jit.export",
+    }
+)
+"""Decorators that mark what they are put on and give it back, a staticmethod object too."""
 
 CLASS_DECORATORS = frozenset(
     {
@@ -222,6 +241,11 @@ TENSOR_METHODS = (
 )
 """Tensor methods that give exactly one new tensor."""
 
+TWO_OPERANDS = frozenset(
+    _WORDS("add sub subtract mul multiply div true_divide matmul mm bmm mv dot outer maximum minimum fmod remainder")
+)
+"""Methods and functions with two operands, neither of which can be a tuple."""
+
 SCALAR_METHODS = {
     **dict.fromkeys(_WORDS("dim ndimension numel nelement element_size data_ptr get_device storage_offset"), "int"),
     **dict.fromkeys(
@@ -318,6 +342,26 @@ TORCH_SCALARS = {
     "torch.compiler.is_compiling": "bool",
 }
 
+GRADIENTS_OFF = frozenset(
+    {
+        "torch.no_grad",
+        "torch.autograd.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.inference_mode",
+        "torch.autograd.grad_mode.no_grad",
+        "torch.autograd.grad_mode.inference_mode",
+        "torch.library.custom_op",
+        "torch.library.triton_op",
+        "torch.library.impl",
+        "torch.library.register_kernel",
+        "torch.library.register_fake",
+    }
+)
+"""What makes autograd record nothing, as a ``with`` item or as a decorator."""
+
+OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap", "impl"})
+"""Decorators that an operator object gives: ``@op.register_kernel("cuda")``."""
+
 IN_PLACE_COLLECTIVES = frozenset({"torch.distributed.all_reduce"})
 """Collectives that certainly write into their first argument, on every rank."""
 
@@ -405,3 +449,14 @@ TENSOR_ONLY_METHODS = (
 """Methods by whose call a name is shown to be a tensor. Numpy's and process groups' own names are left out."""
 
 TENSOR_ONLY_ATTRIBUTES = frozenset(_WORDS("is_cuda requires_grad is_leaf is_sparse"))
+
+TENSOR_LIKE_NAMES = (
+    TENSOR_METHODS
+    | VIEW_METHODS
+    | USUAL_VIEW_METHODS
+    | CONVERSIONS
+    | INTEGRAL_CONVERSIONS
+    | TUPLE_METHODS
+    | frozenset(_WORDS("shape dtype device ndim T mT data grad dim item tolist numpy size stride"))
+) - frozenset(_WORDS("type all any index_put"))
+"""Methods and attributes that speak for a tensor, or an array; other objects have some of them too."""

@@ -1,0 +1,96 @@
+"""Has a method a parameter for the ctx that autograd passes first?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.code import dotted
+from ctxlint.model.functions import UnboundContext
+from ctxlint.model.scopes import resolve
+from ctxlint.model.signatures import used_as_context
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import Method
+    from ctxlint.model.scopes import Scope
+
+_RECEIVERS = ("self", "cls")
+_CALLED_ON_TENSORS = tables.TENSOR_ONLY_METHODS | tables.TENSOR_METHODS | tables.VIEW_METHODS | {"size", "contiguous"}
+
+
+def lacks_context(method: Method, scope: Scope) -> bool:
+    """Whether a method that autograd calls with the ctx certainly has no parameter for it.
+
+    Then the ctx arrives in the parameter of the first input or gradient: the body uses an unbound ``ctx``, or what
+    stands first is used as only a tensor can be.
+    """
+    if method.name not in ("forward", "backward", "vjp", "setup_context", "jvp"):
+        return False
+    if not method.ctx and not method.own_params:
+        return True
+    ctx = method.ctx
+    if ctx is None or not ctx.name.strip("_") or ctx.name in _RECEIVERS or _says_context(ctx.name):
+        return False
+    body = method.node.body
+    if used_as_context(body, ctx.name):
+        return False
+    if method.facts.of(UnboundContext) or ctx.annotation in tables.TENSOR_ANNOTATIONS:
+        return True
+    return not _binds(body, ctx.name) and _used_as_tensor(body, ctx.name, scope)
+
+
+def _says_context(name: str) -> bool:
+    return "ctx" in name.lower() or "context" in name.lower()
+
+
+def _used_as_tensor(node: cst.CSTNode, name: str, scope: Scope) -> bool:
+    """Whether ``name`` is calculated with, indexed, returned, or given to a function of torch."""
+    if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+        return False
+    if any(_is(part, name) for part in _parts_for_tensors(node, scope)):
+        return True
+    return any(_used_as_tensor(child, name, scope) for child in node.children)
+
+
+def _parts_for_tensors(node: cst.CSTNode, scope: Scope) -> list[cst.CSTNode | None]:
+    """The parts of a node in which a ctx makes no sense."""
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right]
+    if isinstance(node, cst.AugAssign):
+        return [node.value]
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+        return [node.expression]
+    if isinstance(node, (cst.Subscript, cst.Return)):
+        elements = node.value.elements if isinstance(node.value, cst.Tuple) else ()
+        return [node.value, *(element.value for element in elements)]
+    if isinstance(node, cst.Call):
+        return _parts_of_call(node, scope)
+    return []
+
+
+def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
+    func = node.func
+    if isinstance(func, cst.Attribute) and func.attr.value in _CALLED_ON_TENSORS and isinstance(func.value, cst.Name):
+        return [func.value]
+    path = dotted(func)
+    callee = resolve(path, scope) if path is not None else None
+    space, _, function = (callee or "").rpartition(".")
+    if f"{space}." in tables.TORCH_NAMESPACES and function in tables.TORCH_SINGLE:
+        return [argument.value for argument in node.args]
+    return []
+
+
+def _is(node: cst.CSTNode | None, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def _binds(node: cst.CSTNode, name: str) -> bool:
+    """Whether ``name`` is bound anew anywhere."""
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
+        target = node.target
+        elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+        if any(_is(each, name) for each in (target, *(element.value for element in elements))):
+            return True
+    return any(_binds(child, name) for child in node.children)
