@@ -199,7 +199,7 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
     from ctxlint.fixes.edit import with_line_endings_of
     from ctxlint.rules.base import Category
 
-    fix = finding.fix
+    fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
     if fix is not None:
         fix = replace(
             with_line_endings_of(source, fix),

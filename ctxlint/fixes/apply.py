@@ -39,15 +39,12 @@ class _Unwritable(Exception):
 
 def is_applicable(diagnostic: Diagnostic, settings: Settings) -> bool:
     """Whether ``--fix`` with these settings applies the fix of ``diagnostic``."""
-    return can_be_applied(diagnostic, settings, unsafe=settings.unsafe_fixes)
-
-
-def can_be_applied(diagnostic: Diagnostic, settings: Settings, *, unsafe: bool) -> bool:
-    """Whether ``--fix`` applies the fix of ``diagnostic``; ``unsafe`` says whether it comes with ``--unsafe-fixes``."""
     fix = diagnostic.fix
-    if fix is None or not fix.edits or not settings.is_fixable(diagnostic.code, diagnostic.name):
+    if fix is None or not fix.edits:
         return False
-    return fix.applicability is Applicability.SAFE or (unsafe and fix.applicability is Applicability.UNSAFE)
+    return fix.applicability is Applicability.SAFE or (
+        settings.unsafe_fixes and fix.applicability is Applicability.UNSAFE
+    )
 
 
 def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileResult]) -> FileResult:

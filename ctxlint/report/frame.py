@@ -101,27 +101,28 @@ class Frame:
 
 
 def visible(text: str) -> str:
-    """``text`` as a terminal may be given it: tabs as spaces, other control characters as their pictures."""
-    if text.isprintable():
-        return text
-    return "".join(
-        " " * _TAB
-        if char == "\t"
-        else chr(0x2400 + ord(char))
-        if char < " "
-        else "�"
-        if "\x7f" <= char < "\xa0"
-        else char
-        for char in text
-    )
+    """``text`` as a terminal may be given it: tabs as spaces, what has no picture of its own as a stand-in."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return " " * _TAB
+    if char < " ":
+        return chr(0x2400 + ord(char))
+    return char if char.isprintable() else "\ufffd"
 
 
 def columns(text: str) -> int:
     """How many columns of a terminal ``text`` takes, as ``visible`` shows it."""
     if text.isascii():
         return len(text) + (_TAB - 1) * text.count("\t")
-    from unicodedata import combining, east_asian_width
+    return sum(map(_columns, visible(text)))
 
-    return sum(
-        _TAB if char == "\t" else 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
+
+def _columns(char: str) -> int:
+    from unicodedata import category, east_asian_width
+
+    if category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1

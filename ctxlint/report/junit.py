@@ -40,7 +40,7 @@ def _suite(result: FileResult) -> Iterator[str]:
         line, column = each.span.start
         message = _valid(each.message)
         yield (
-            f'        <testcase name={_attribute(each.code)} classname={name} line="{line}" column="{column}">\n'
+            f"        <testcase name={_attribute(each.code)} classname={name}>\n"
             f"            <failure message={quoteattr(message)} type={_attribute(each.name)}>"
             f"line {line}, col {column}, {escape(message)}</failure>\n"
             "        </testcase>\n"

@@ -114,11 +114,12 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
 
 
 def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:
-    region = _region(*span)
+    place: dict[str, Any] = {"artifactLocation": _artifact(path), "region": _region(*span)}
     if source is not None:
-        lines = source.lines(span.start.line, min(span.end.line, source.line_count))
-        region["snippet"] = {"text": lines}
-    return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
+        first, last = span.start.line, min(span.end.line, source.line_count)
+        place["region"]["snippet"] = {"text": source.text[source.offset(span.start) : source.offset(span.end)]}
+        place["contextRegion"] = {"startLine": first, "endLine": last, "snippet": {"text": source.lines(first, last)}}
+    return {"physicalLocation": place}
 
 
 def _region(start: Position, end: Position) -> dict[str, Any]:
