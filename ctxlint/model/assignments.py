@@ -19,13 +19,12 @@ from ctxlint.model.events import (
     Unpacking,
 )
 from ctxlint.model.scopes import LOCAL
-from ctxlint.model.sequences import element_of, replaced
+from ctxlint.model.sequences import element_of, integer, is_mutable, rest_of, unknown_content, with_item
 from ctxlint.model.values import (
     Choice,
     Constant,
     Context,
     Imported,
-    Mapping,
     NeedsInputGrad,
     Opaque,
     SavedTensors,
@@ -95,8 +94,7 @@ class Assignments(Calls):
                 paired = tuple(each.value for each in value_node.elements)
         for at, element in enumerate(target.elements):
             if isinstance(element, cst.StarredElement):
-                rest = Sequence("list", (Slot(Opaque(element), starred=True),))
-                self.assign_target(element.value, rest, statement)
+                self.assign_target(element.value, rest_of(value, at, len(target.elements), element), statement)
             else:
                 part = element_of(value, at, len(target.elements), star, element)
                 self.assign_target(element.value, part, statement, paired[at])
@@ -155,24 +153,41 @@ class Assignments(Calls):
             self.record(ClassAttribute, target, owner=owner.name[len(LOCAL) :], attribute=name, written=True)
         if isinstance(value, Context):
             self.record(Escape, target, how="stored")
+        self.share(value)
 
     def store_item(self, target: cst.Subscript, value: Value) -> None:
-        holder = self.evaluate(target.value)
-        self.indices(target)
+        """``holder[...] = value``."""
         if isinstance(value, Context):
             self.record(Escape, target, how="stored")
-        if isinstance(holder, Sequence):
-            self.rebind(target.value, replaced(holder, self.constant_index(target), value))
-        elif isinstance(holder, (Mapping, Choice)) or is_container(holder) is Tri.YES:
-            return
-        elif not isinstance(holder, (Imported, Scalar, Constant)):
-            self.mutated(target, target.value, holder, "[...] =")
+        holder = self.evaluate(target.value)
+        self.indices(target)
+        if not self.item_changed(target, holder, value):
+            self.share(value)
+            if isinstance(holder, Choice) or is_container(holder) is Tri.YES:
+                return
+            if not isinstance(holder, (Imported, Scalar, Constant)):
+                self.mutated(target, target.value, holder, "[...] =")
+
+    def item_changed(self, target: cst.Subscript, holder: Value, value: Value) -> bool:
+        """Put ``value`` into a list or dict; False where the holder is neither."""
+        if not any(is_mutable(option) for option in holder.options()):
+            return False
+        single = len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index)
+        at = self.constant_index(target)
+
+        def after(container: Value) -> Value:
+            if single and isinstance(container, Sequence) and container.kind == "list":
+                return with_item(container, at, value)
+            return unknown_content(container)
+
+        self.change(holder, after)
+        return True
 
     def constant_index(self, target: cst.Subscript) -> int | None:
+        """The literal whole number in brackets."""
         if len(target.slice) != 1 or not isinstance(target.slice[0].slice, cst.Index):
             return None
-        value = self.peek(target.slice[0].slice.value)
-        return value.value if isinstance(value, Constant) and type(value.value) is int else None
+        return integer(self.peek(target.slice[0].slice.value))
 
     def augmented(self, node: cst.AugAssign) -> None:
         change = self.use(node.value)
@@ -185,9 +200,9 @@ class Assignments(Calls):
         elif isinstance(target, cst.Subscript):
             holder = self.evaluate(target.value)
             self.indices(target)
-            if isinstance(holder, Sequence):
-                self.rebind(target.value, replaced(holder, self.constant_index(target), Opaque(node)))
-            elif is_container(holder) is not Tri.YES and not isinstance(holder, Choice):
+            if self.item_changed(target, holder, Opaque(node)):
+                return
+            if is_container(holder) is not Tri.YES and not isinstance(holder, Choice):
                 self.mutated(target, target.value, holder, f"[...] {how}")
         elif isinstance(target, cst.Attribute):
             value = self.evaluate(target)
@@ -205,6 +220,9 @@ class Assignments(Calls):
         if is_tensor(value) is Tri.YES:
             self.mutated(node, target, value, how)
             return value
+        if any(is_mutable(option) for option in value.options()):
+            self.change(value, lambda old: self.combine(old, change, node.operator, node))
+            return self.peek(target)
         if is_tensor(value) is Tri.NO or isinstance(value, Choice):
             return self.combine(value, change, node.operator, node)
         self.record(

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Callable, Protocol
 
 import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.events import ContextCall, Escape, GenericCall
 from ctxlint.model.scopes import LOCAL
-from ctxlint.model.sequences import as_sequence, spread, unknown_many
+from ctxlint.model.sequences import (
+    after_method,
+    as_sequence,
+    is_mutable,
+    mutable_parts,
+    spread,
+    substitute,
+    unknown_content,
+    unknown_many,
+)
 from ctxlint.model.tensors import Arguments, TensorCalls
 from ctxlint.model.values import (
     NONE,
@@ -33,6 +42,7 @@ from ctxlint.model.values import (
     is_container,
     is_tensor,
     join,
+    join_all,
     kind_of,
 )
 
@@ -137,61 +147,60 @@ class Calls(TensorCalls):
                 self.saved_tuple_used(node, func.value, f".{name}()")
             self.arguments(node, None)
             return Opaque(node)
-        if isinstance(receiver, Sequence) and receiver.kind == "list":
-            return self.list_method(node, func, receiver, name)
-        if isinstance(receiver, Mapping):
-            return self.mapping_method(node, func)
         keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)
         arguments = self.arguments(node, f".{name}", keeps_context=keeps)
+        if any(is_mutable(option) for option in receiver.options()):
+            return self.container_method(node, receiver, name, arguments)
+        if is_tensor(receiver) is not Tri.YES:
+            self.lend(arguments)
         if is_container(receiver) is Tri.YES:
             return Opaque(node)
         return self.tensor_method(node, func, receiver, name, arguments)
 
-    def list_method(self, node: cst.Call, func: cst.Attribute, receiver: Sequence, name: str) -> Value:
-        """A method of a list display: what it holds afterwards is known where it hangs on a plain name."""
-        arguments = self.arguments(node, f".{name}")
-        for slot in arguments.positional:
-            if isinstance(slot.value, Context):
-                return Opaque(node)
-        changed: tuple[Slot, ...] | None = None
-        if name == "append" and len(arguments.positional) == 1:
-            changed = (*receiver.slots, arguments.positional[0])
-        elif name == "extend" and len(arguments.positional) == 1:
-            changed = (*receiver.slots, *spread(arguments.positional[0].value, arguments.positional[0].node))
-        elif name in ("count", "index", "copy"):
-            return receiver if name == "copy" else Scalar("int", node)
-        elif name == "reverse":
-            changed = tuple(reversed(receiver.slots))
-        elif name == "clear":
-            changed = ()
-        elif name == "insert" and len(arguments.positional) == 2 and receiver.exact:
-            position = arguments.value(0)
-            at = position.value if isinstance(position, Constant) else None
-            if type(at) is int:
-                changed = (*receiver.slots[:at], arguments.positional[1], *receiver.slots[at:])
-        result: Value = NONE
-        if name == "pop" and receiver.exact and not arguments.positional and receiver.slots:
-            changed, result = receiver.slots[:-1], receiver.slots[-1].value
-        elif changed is None:
-            changed, result = (Slot(UNKNOWN, starred=True),), Opaque(node)
-        self.rebind(func.value, Sequence("list", changed, receiver.node))
-        return result
+    # Lists and dicts, and who holds them
 
-    def mapping_method(self, node: cst.Call, func: cst.Attribute) -> Value:
-        self.arguments(node, None)
-        self.rebind(func.value, Mapping((Slot(UNKNOWN, starred=True),)))
-        return Opaque(node)
+    def container_method(self, node: cst.Call, receiver: Value, name: str, arguments: Arguments) -> Value:
+        """A method of a list, set or dict, or of one of several."""
+        results: list[Value] = []
 
-    def rebind(self, holder: cst.BaseExpression, value: Value) -> None:
-        """A container changed: every name that held it holds the new content now."""
-        if isinstance(holder, cst.Name):
-            old = self.state.names.get(holder.value)
-            for name, held in self.state.names.items():
-                if held is old:
-                    self.state.names[name] = value
-        elif isinstance(holder, cst.Attribute) and isinstance(self.peek(holder.value), Context):
-            if holder.attr.value in self.state.attributes:
-                self.state.attributes[holder.attr.value] = value
+        def after(container: Value) -> Value:
+            if not isinstance(container, Sequence) or container.kind != "list":
+                self.lend(arguments)
+                results.append(Opaque(node))
+                return unknown_content(container)
+            changed, result = after_method(container, name, arguments.positional, node)
+            results.append(result)
+            return changed
+
+        self.change(receiver, after)
+        return join_all(results)
+
+    def change(self, holder: Value, after: Callable[[Value], Value]) -> None:
+        """A list, set or dict, or one of several, is changed: whoever holds it sees it as it is ``after``."""
+        replacements: dict[int, Value] = {}
+        for option in holder.options():
+            if is_mutable(option):
+                replacements[id(option)] = after(option)
+        if isinstance(holder, Choice):
+            whole = join_all(replacements.get(id(option), option) for option in holder.alternatives)
+            for option in holder.alternatives:  # a name that holds this very one may or may not see the change
+                if id(option) in replacements:
+                    replacements[id(option)] = join(option, replacements[id(option)])
+            replacements[id(holder)] = whole
+        for holders in (self.state.names, self.state.attributes):
+            for name, value in holders.items():
+                holders[name] = substitute(value, replacements)
+
+    def lend(self, arguments: Arguments) -> None:
+        """Lists and dicts are given to code that may change them."""
+        for slot in (*arguments.positional, *arguments.keywords.values()):
+            self.share(slot.value)
+
+    def share(self, value: Value) -> None:
+        """Others hold a value from now on: what is in it, where that can change, is not known any more."""
+        if isinstance(value, (Choice, Sequence, Mapping)):
+            for part in mutable_parts(value):
+                self.change(part, unknown_content)
 
     # Functions
 
@@ -200,6 +209,8 @@ class Calls(TensorCalls):
         builtin = callee[len("builtins.") :] if callee is not None and callee.startswith("builtins.") else None
         keeps = builtin in tables.CONTEXT_SAFE_BUILTINS or builtin in ("setattr", "delattr", "vars")
         arguments = self.arguments(node, callee, keeps_context=keeps)
+        if builtin is None and (callee is None or not callee.startswith(tables.TORCH_NAMESPACES)):
+            self.lend(arguments)
         if callee is None:
             return Opaque(node)
         if builtin == "super":
@@ -229,9 +240,10 @@ class Calls(TensorCalls):
             if first is None:
                 return Sequence(name, (), node) if not arguments.positional else Opaque(node)
             return as_sequence(first, name, node)
-        if name in ("dict", "set", "frozenset", "sorted", "reversed", "zip", "enumerate", "map", "filter"):
-            kind = "list" if name == "sorted" else "set" if name in ("set", "frozenset") else "generator"
-            return Mapping((Slot(UNKNOWN, starred=True),), node) if name == "dict" else unknown_many(kind, node)
+        if name == "dict":
+            return Mapping((Slot(UNKNOWN, starred=True),), node)
+        if name in _MAKERS:
+            return unknown_many(_MAKERS[name], node)
         if name in tables.BUILTIN_SCALARS:
             return Scalar(tables.BUILTIN_SCALARS[name], node)
         if name in ("abs", "pow", "round") and first is not None and is_tensor(first) is Tri.YES:
@@ -239,22 +251,32 @@ class Calls(TensorCalls):
         return Opaque(node)
 
 
+_MAKERS = {
+    "sorted": "list",
+    "set": "set",
+    "frozenset": "set",
+    **dict.fromkeys(("reversed", "zip", "enumerate", "map", "filter"), "generator"),
+}
+"""Builtins that make something to walk over, by the kind of it."""
+
+
 def _renamed(value: Value, node: cst.Call) -> Value:
     """What a followed function returned, as a value of the caller: its nodes stand in another place."""
     if isinstance(value, Choice):
-        options = [_renamed(option, node) for option in value.alternatives]
-        result = options[0]
-        for other in options[1:]:
-            result = join(result, other)
-        return result
-    if isinstance(value, Sequence):
-        slots = tuple(Slot(_element(slot.value, node, at), None, slot.starred) for at, slot in enumerate(value.slots))
-        return Sequence(value.kind, slots, node)
+        return join_all(_renamed(option, node) for option in value.alternatives)
     return _element(value, node, None)
 
 
 def _element(value: Value, node: cst.Call, position: int | None) -> Value:
     """One returned value: what was passed in comes out as it is; what the function made is told apart by its place."""
+    if isinstance(value, Sequence):
+        base = 0 if position is None else 100 * (position + 1)
+        slots = tuple(
+            Slot(_element(slot.value, node, base + at), None, slot.starred) for at, slot in enumerate(value.slots)
+        )
+        return Sequence(value.kind, slots, node)
+    if isinstance(value, Choice):
+        return join_all(_element(option, node, position) for option in value.alternatives)
     if isinstance(value, Fresh):
         return Fresh(node, value.kind, position)
     if isinstance(value, Single):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
+from ctxlint.model.code import dotted
 from ctxlint.model.functions import (
     ApplyCall,
     ArgumentKind,
@@ -162,10 +163,13 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
 
 
 class Uses:
-    """Collects what the body of forward does with its parameters, until a parameter's name is bound anew."""
+    """Collects what a method does with names (``x``) and attributes (``ctx.x``), until they are bound anew.
+
+    A second name for one of them, ``w = ctx.weight``, counts as well.
+    """
 
     def __init__(self, names: Iterable[str], canonical: Callable[[cst.BaseExpression], str | None]) -> None:
-        self.open = set(names)
+        self.open = {name: name for name in names}
         self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
         self.canonical = canonical
 
@@ -177,7 +181,7 @@ class Uses:
             if isinstance(node, cst.AugAssign):
                 return
             for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
-                self.target(target)
+                self.target(target, node.value)
             return
         if isinstance(node, cst.For):
             self.walk(node.iter)
@@ -203,15 +207,26 @@ class Uses:
                 self.walk(child)
 
     def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str) -> None:
-        if isinstance(node, cst.Name) and node.value in self.open:
-            self.evidence[node.value].append(Evidence(tensor, trust, reason, node))
+        name = self.known(node)
+        if name is not None:
+            self.evidence[name].append(Evidence(tensor, trust, reason, node))
 
-    def target(self, target: cst.BaseExpression) -> None:
+    def known(self, node: cst.CSTNode | None) -> str | None:
+        """Which of the names an expression is, if any."""
+        path = dotted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        return self.open.get(path) if path is not None else None
+
+    def target(self, target: cst.BaseExpression, value: cst.BaseExpression | None = None) -> None:
         if isinstance(target, cst.Name):
-            self.open.discard(target.value)
+            same = self.known(value)
+            self.open.pop(target.value, None)
+            if same is not None:
+                self.open[target.value] = same
         elif isinstance(target, (cst.Tuple, cst.List)):
-            for element in target.elements:
-                self.target(element.value)
+            values = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+            paired = len(values) == len(target.elements)
+            for at, element in enumerate(target.elements):
+                self.target(element.value, values[at].value if paired else None)
         elif isinstance(target, cst.StarredElement):
             self.target(target.value)
         else:
@@ -220,6 +235,8 @@ class Uses:
     def attribute(self, node: cst.Attribute) -> None:
         if node.attr.value in tables.TENSOR_ONLY_ATTRIBUTES:
             self.add(node.value, True, Trust.STRONG, f"`.{node.attr.value}` is read of it")
+        elif node.attr.value in tables.TENSOR_LIKE_NAMES:
+            self.add(node.value, True, Trust.HINT, f"`.{node.attr.value}` is read of it")
 
     def call(self, node: cst.Call) -> None:
         func = node.func

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-from ctxlint.model.functions import Event, Guard
-from ctxlint.model.values import UNBOUND, UNKNOWN, Sequence, Slot, Value, join
+from ctxlint.model.events import Event, Guard
+from ctxlint.model.values import UNBOUND, UNKNOWN, Choice, Sequence, Slot, SomeTensor, Tri, Value, is_tensor, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,12 +65,9 @@ def merge(before: State, arms: list[State]) -> State:
         alive[0].thinned = before.thinned or thinned
         return alive[0]
     first = alive[0]
-    names = dict(first.names)
+    names = first.names
     for other in alive[1:]:
-        for name in sorted(set(names) | set(other.names)):
-            mine, its = names.get(name, UNBOUND), other.names.get(name, UNBOUND)
-            if mine is not its:
-                names[name] = join(mine, its)
+        names = meet(names, other.names, join)
     attributes = {
         name: value
         for name, value in first.attributes.items()
@@ -85,19 +82,67 @@ def merge(before: State, arms: list[State]) -> State:
     return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=before.thinned or thinned)
 
 
+def meet(
+    first: dict[str, Value], second: dict[str, Value], combine: Callable[[Value, Value], Value]
+) -> dict[str, Value]:
+    """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""
+    done: dict[tuple[int, int], Value] = {}
+    names = dict(first)
+    for name in sorted(first.keys() | second.keys()):
+        mine, its = first.get(name, UNBOUND), second.get(name, UNBOUND)
+        if mine is its:
+            continue
+        pair = (id(mine), id(its))
+        if pair not in done:
+            done[pair] = combine(mine, its)
+        names[name] = done[pair]
+    return names
+
+
 def widen(before: Value, after: Value) -> Value:
-    """The value of a name that a loop body changes: sequences that grow have an unknown length."""
+    """The value of a name that the body of a loop changes from ``before`` to ``after``: any number of turns is possible.
+
+    A tuple or list that grows at its end keeps what it had; one that changes its length otherwise is of unknown length.
+    """
     if before == after:
         return before
-    if isinstance(before, Sequence) and isinstance(after, Sequence) and before.kind == after.kind:
-        if len(before.slots) == len(after.slots):
-            slots = tuple(
-                mine if mine == its else Slot(join(mine.value, its.value), starred=mine.starred or its.starred)
-                for mine, its in zip(before.slots, after.slots)
-            )
-            return Sequence(before.kind, slots, before.node)
-        return Sequence(before.kind, (*before.slots, Slot(UNKNOWN, starred=True)), before.node)
-    return join(before, after)
+    if not isinstance(before, Sequence) or not isinstance(after, Sequence) or before.kind != after.kind:
+        return join(before, after)
+    if before.exact and after.exact and len(before.slots) == len(after.slots):
+        slots = tuple(
+            mine if mine == its else Slot(join(mine.value, its.value)) for mine, its in zip(before.slots, after.slots)
+        )
+        return Sequence(before.kind, slots, before.node)
+    kept = before.slots if before.exact else before.slots[:-1]
+    grows = all(not slot.starred for slot in kept) and after.slots[: len(kept)] == kept
+    more = Slot(UNKNOWN, starred=True)
+    return Sequence(before.kind, (*kept, more) if grows else (more,), before.node)
+
+
+def covers(general: Value, special: Value) -> bool:
+    """Whether whatever holds of ``general`` also holds of ``special``."""
+    if general == special or general == UNKNOWN:
+        return True
+    if isinstance(special, Choice):
+        return all(covers(general, option) for option in special.alternatives)
+    if isinstance(general, Choice):
+        return any(covers(option, special) for option in general.alternatives)
+    if isinstance(general, SomeTensor):
+        return is_tensor(special) is Tri.YES
+    if not isinstance(general, Sequence) or not isinstance(special, Sequence) or general.kind != special.kind:
+        return False
+    if general.exact:
+        fixed = general.slots
+        if not special.exact or len(special.slots) != len(fixed):
+            return False
+    else:
+        fixed = general.slots[:-1]
+        if general.slots[-1].value != UNKNOWN or len(special.slots) < len(fixed):
+            return False
+    return all(
+        not mine.starred and not its.starred and covers(mine.value, its.value)
+        for mine, its in zip(fixed, special.slots)
+    )
 
 
 class Recorder:

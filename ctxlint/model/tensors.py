@@ -14,6 +14,7 @@ from ctxlint.model.values import (
     Imported,
     Kind,
     Opaque,
+    SavedTensors,
     Scalar,
     Sequence,
     Slot,
@@ -61,6 +62,8 @@ class TensorCalls(Expressions):
         self, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
     ) -> Value:
         """A method of what may be a tensor."""
+        if name in tables.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
+            self.saved_tuple_given(node, name, arguments.positional[:1])
         if name in tables.INPLACE_METHODS:
             self.mutated(node, func.value, receiver, name)
             return receiver
@@ -129,6 +132,12 @@ class TensorCalls(Expressions):
             statement=self.statement,
         )
 
+    def saved_tuple_given(self, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
+        """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
+        for slot in operands:
+            if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
+                self.saved_tuple_used(node, slot.node, f"given to `{name}`")
+
     def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
         if callee in tables.TORCH_SCALARS:
             return Scalar(tables.TORCH_SCALARS[callee], node)
@@ -156,6 +165,8 @@ class TensorCalls(Expressions):
     def tensor_function(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
         first = arguments.value(0, "input")
+        if name in tables.TENSOR_METHODS and name != "where":
+            self.saved_tuple_given(node, name, arguments.positional[: 2 if name in tables.TWO_OPERANDS else 1])
         out = arguments.keywords.get("out")
         if out is not None and is_none(out.value) is Tri.NO:
             self.mutated(node, out.node, out.value, "out=")

@@ -1,0 +1,102 @@
+"""Does autograd ever run backward, and does it ever take this path through it?
+
+It runs backward only when some input needs a gradient and some output can have one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.events import Question
+from ctxlint.model.values import Kind, NeedsInputGrad, Parameter, Tri, is_tensor, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.events import Guard
+    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.values import Value
+
+
+def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
+    """What backward returns, as far as rules may judge it: on paths that autograd takes, as gradients of forward."""
+    if not fn.count_judgeable or fn.forward is None or backward_never_runs(fn):
+        return ()
+    return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
+
+
+def backward_never_runs(fn: FunctionClass) -> bool:
+    """Whether forward certainly has no output that can have a gradient: integers, marked ones, no tensors at all."""
+    marked = tuple(
+        argument.value
+        for call in fn.context_calls("mark_non_differentiable")
+        if not call.guards
+        for argument in call.arguments
+        if not argument.starred
+    )
+    return bool(fn.outputs) and all(
+        returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots)
+        for returned in fn.outputs
+    )
+
+
+def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
+    if output in marked or is_tensor(output) is Tri.NO:
+        return True
+    return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in output.options())
+
+
+def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
+    """Whether autograd certainly never takes a path through backward on which these tests come out so."""
+    tests = tuple(path)
+    return _contradicts_itself(tests) or _nothing_needed(fn, tests) or _undefined_gradient(fn, tests)
+
+
+def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
+    """The gradients of outputs (by position) that are None on this path, as a test of it says."""
+    return frozenset(
+        guard.asks.value.index
+        for guard in path
+        if guard.asks is not None
+        and guard.asks.question is Question.IS_NONE
+        and guard.asks.answer
+        and isinstance(guard.asks.value, Parameter)
+        and guard.asks.value.role == "gradient"
+    )
+
+
+def _contradicts_itself(path: tuple[Guard, ...]) -> bool:
+    """One test holds and does not, in the same words. What it asks about may have changed in between: who knows."""
+    held = {guard.text for guard in path if guard.text and guard.holds}
+    return any(guard.text in held for guard in path if not guard.holds)
+
+
+def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that no input needs a gradient, or that one needs it which is certainly no tensor."""
+    refused: set[int] = set()
+    for guard in path:
+        asks = guard.asks
+        if asks is None or asks.question is not Question.NEEDS_INPUT_GRAD or not isinstance(asks.value, NeedsInputGrad):
+            continue
+        index = asks.value.index
+        if index is None:
+            if not asks.answer:
+                return True
+        elif not asks.answer:
+            refused.add(index)
+        elif 0 <= index < len(fn.inputs) and fn.inputs[index].against_a_gradient:
+            return True
+    if not refused or fn.variadic_inputs is not None:
+        return False
+    return all(each.index in refused or each.is_tensor is Tri.NO for each in fn.inputs)
+
+
+def _undefined_gradient(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that the gradient of a tensor is None, which it never is unless forward asked for that."""
+    if fn.materializes_grads is not Tri.YES:
+        return False
+    return any(all(_may_be_tensor(returned, at) for returned in fn.outputs) for at in absent_gradients(path))
+
+
+def _may_be_tensor(output: Returned, at: int) -> bool:
+    return at >= len(output.slots) or is_tensor(output.slots[at].value) is not Tri.NO

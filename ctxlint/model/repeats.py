@@ -1,0 +1,90 @@
+"""What happens more than once on one path through a method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.model.events import Event
+    from ctxlint.model.method import EventType, Method
+
+
+def happens_after(later: Event, earlier: Event) -> bool:
+    """Whether some path certainly has both, ``earlier`` first."""
+    if later.implies(earlier):
+        return True
+    return earlier.order in later.maybe_before and later.certainly_with(earlier)
+
+
+def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType]]:
+    """Each event that certainly runs on one path after another of ``events``, with the nearest such one."""
+    for at, later in enumerate(events):
+        earlier = next((each for each in reversed(events[:at]) if happens_after(later, each)), None)
+        if earlier is not None:
+            yield later, earlier
+
+
+def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
+    """The innermost loop or comprehension that runs the event on each of its turns.
+
+    None where there is no such loop, or where its body may be left early: then it may be made for one turn.
+    """
+    if not event.in_loop:
+        return None
+    found = None
+    for node in _path_to(method.node.body, event.node):
+        if isinstance(node, (cst.For, cst.While, cst.CompFor, cst.BaseComp)):
+            found = node
+    if isinstance(found, (cst.For, cst.While)) and _leaves_early(found.body):
+        return None
+    return found
+
+
+def turned_names(loop: cst.CSTNode) -> frozenset[str]:
+    """The names that a loop binds anew on each turn."""
+    targets: list[cst.CSTNode] = []
+    if isinstance(loop, cst.For):
+        targets.append(loop.target)
+    clause = getattr(loop, "for_in", loop)
+    while isinstance(clause, cst.CompFor):
+        targets.append(clause.target)
+        clause = clause.inner_for_in
+    return frozenset(name for target in targets for name in _names_in(target))
+
+
+def names_in(node: cst.CSTNode) -> frozenset[str]:
+    """Every name in an expression; attribute names are none."""
+    return frozenset(_names_in(node))
+
+
+def _names_in(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, cst.Attribute):
+        yield from _names_in(node.value)
+    else:
+        for child in node.children:
+            yield from _names_in(child)
+
+
+def _path_to(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes from ``root`` down to ``wanted``; empty where it is not inside."""
+    if root is wanted:
+        return [root]
+    for child in root.children:
+        below = _path_to(child, wanted)
+        if below:
+            return [root, *below]
+    return []
+
+
+def _leaves_early(node: cst.CSTNode) -> bool:
+    if isinstance(node, (cst.Break, cst.Return, cst.Raise)):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return False
+    return any(_leaves_early(child) for child in node.children)
