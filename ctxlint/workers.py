@@ -40,8 +40,11 @@ def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes
     try:
         from concurrent.futures import ProcessPoolExecutor
         from concurrent.futures.process import BrokenProcessPool
+        from multiprocessing import get_all_start_methods, get_context
 
-        executor = ProcessPoolExecutor(processes, initializer=_start_worker)
+        # Not `fork`: whoever calls this as a library may have threads, and a lock that one of them holds stays locked.
+        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+        executor = ProcessPoolExecutor(processes, get_context(method), initializer=_start_worker)
     except (ImportError, OSError):  # a system without semaphores
         return
     try:

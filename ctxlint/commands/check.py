@@ -175,6 +175,10 @@ _ABOUT_FILES = ("CTX900", "CTX902")
 def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO) -> None:
     from ctxlint.report import FOR_PEOPLE, render
 
+    for_programs = settings.output_format not in FOR_PEOPLE
+    name = _output_file(options)
+    if not (report.results or for_programs or options.count or name):
+        return  # the usual run ends here, without the cost of importing a format
     if options.statistics:
         from ctxlint.report.statistics import render_statistics
 
@@ -183,8 +187,6 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
         pieces = render(report, settings.output_format)
     if options.count:
         pieces = _with_count(pieces, len(report.diagnostics))
-    for_programs = settings.output_format not in FOR_PEOPLE
-    name = _output_file(options)
     if name is None:
         write(pieces, stream, encoding="utf-8" if for_programs else "")
         return

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
-from ctxlint.files.decode import encode
+from ctxlint.files.decode import Undecodable, encode
 from ctxlint.files.nesting import too_deep
 from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.result import FileResult, Fixed, internal_error, io_error, with_finding
@@ -90,9 +90,8 @@ def _check_round(
     """The result for the text after a round. Raises _Fault and _Unwritable when it must not be kept."""
     try:
         encode(source, source.text)
-    except UnicodeEncodeError as error:
-        missing = source.text[error.start : error.end]
-        raise _Unwritable(f"Cannot fix {names}: {source.encoding} has no {missing!r}; nothing was changed") from None
+    except Undecodable as error:
+        raise _Unwritable(f"{error}, so {names} cannot be fixed; nothing was changed") from None
     if parses and not _parses(source.text):
         raise _Fault(f"The fixes of {names} break the syntax of this file")
     after = check(source)

@@ -1,0 +1,146 @@
+"""The Python API: what goes in, what comes out, and that it can travel."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import ctxlint
+from ctxlint.configuration import Configuration
+from ctxlint.files.source import Position, Span
+from ctxlint.pipeline import lint_paths as results_for
+from ctxlint.workers import WORTH_SHARING, map_files
+from tests import stand_ins
+from tests.stand_ins import CANDIDATE
+
+BROKEN = """\
+import torch
+
+
+class Double(torch.autograd.Function):
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_ins.install(monkeypatch)
+
+
+def test_lint_source() -> None:
+    (finding,) = ctxlint.lint_source(BROKEN, "double.py")
+    assert isinstance(finding, ctxlint.Diagnostic)
+    assert (finding.path, finding.code, finding.name) == ("double.py", "CTX101", "missing-staticmethod")
+    assert finding.span == Span(Position(5, 9), Position(5, 16))
+    assert ctxlint.lint_source(BROKEN, settings=ctxlint.Settings(ignore=("CTX101",))) == []
+    assert ctxlint.lint_source("x = 1\n") == []
+    assert ctxlint.lint_source("\ufeff" + BROKEN) == ctxlint.lint_source(BROKEN)
+
+
+def test_no_configuration_is_read_for_a_text() -> None:
+    Path("ctxlint.toml").write_text("ignore = ['CTX101']\n", encoding="utf-8")
+    assert len(ctxlint.lint_source(BROKEN)) == 1
+
+
+def test_lint_paths() -> None:
+    Path("b.py").write_text(BROKEN, encoding="utf-8")
+    Path("a").mkdir()
+    Path("a/c.py").write_text(BROKEN, encoding="utf-8")
+    Path("a/ctxlint.toml").write_text("ignore = ['CTX101']\n", encoding="utf-8")
+    assert [each.path for each in ctxlint.lint_paths([Path(), "gone.py"])] == ["b.py", "gone.py"]
+    everything = ctxlint.lint_paths(["."], ctxlint.Settings())
+    assert [Path(each.path).as_posix() for each in everything] == ["a/c.py", "b.py"]
+
+
+@pytest.mark.usefixtures("_stand_ins")
+def test_fix_source() -> None:
+    text = f"{CANDIDATE}wrong = risky = plain\r\n"
+    fixed = ctxlint.fix_source(text)
+    assert isinstance(fixed, ctxlint.FixedSource)
+    assert fixed.text == f"{CANDIDATE}right = risky = plain\r\n"
+    assert ([each.code for each in fixed.diagnostics], fixed.fixed) == (["CTX212", "CTX301"], {"CTX211": 1})
+    assert ctxlint.fix_source(text, unsafe_fixes=True).text == f"{CANDIDATE}right = tame = plain\r\n"
+    assert ctxlint.fix_source("\ufeff" + text).text == f"\ufeff{CANDIDATE}right = risky = plain\r\n"
+    assert ctxlint.fix_source("wrong = 1\n") == ctxlint.FixedSource("wrong = 1\n", (), {})
+    assert ctxlint.fix_source(f"{CANDIDATE}harmless = 1\n").text == f"{CANDIDATE}harmless = 1\n"
+
+
+@pytest.mark.usefixtures("_stand_ins")
+def test_what_comes_back_can_be_pickled() -> None:
+    findings = ctxlint.lint_source(f"{CANDIDATE}wrong = plain\n")
+    assert [each.fix is not None for each in findings] == [True, False]
+    assert pickle.loads(pickle.dumps(findings)) == findings
+    fixed = ctxlint.fix_source(f"{CANDIDATE}wrong = plain\n")
+    assert pickle.loads(pickle.dumps(fixed)) == fixed
+    assert pickle.loads(pickle.dumps(ctxlint.lint_source)) is ctxlint.lint_source
+
+
+def test_import_is_light() -> None:
+    code = "import sys; before = set(sys.modules); import ctxlint; print(*(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if name.startswith("ctxlint")] == ["ctxlint"]
+
+
+def test_every_name_is_there() -> None:
+    for name in ctxlint.__all__:
+        assert getattr(ctxlint, name) is not None
+    assert set(ctxlint.__all__) <= set(dir(ctxlint))
+    with pytest.raises(AttributeError, match="has no attribute 'lint_everything'"):
+        _ = ctxlint.lint_everything  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several processes
+
+
+def test_processes_change_nothing() -> None:
+    for number in range(WORTH_SHARING + 3):
+        Path(f"f{number}.py").write_text(BROKEN + f"\nx = {number}\n", encoding="utf-8")
+    one = ctxlint.lint_paths(["."], jobs=1)
+    assert len(one) == WORTH_SHARING + 3
+    assert ctxlint.lint_paths(["."], jobs=2) == one
+
+
+def test_results_keep_their_order() -> None:
+    items = list(range(WORTH_SHARING + 1))
+    assert list(map_files(partial(pow, 2), items, 2)) == [2**item for item in items]
+
+
+def _exit_in_a_worker(parent: int, item: int) -> int:
+    import os
+
+    if item == 150 and os.getpid() != parent:
+        os._exit(1)
+    return item
+
+
+def test_a_worker_that_dies_takes_nothing_with_it() -> None:
+    import os
+
+    items = list(range(WORTH_SHARING + 1))
+    assert list(map_files(partial(_exit_in_a_worker, os.getpid()), items, 2)) == items
+
+
+def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
+    from ctxlint.configuration import ConfigurationError
+
+    Path("a").mkdir()
+    Path("a/c.py").write_text(BROKEN, encoding="utf-8")
+    Path("a/ctxlint.toml").write_text("ignor = []\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"a/ctxlint.toml:1: unknown key `ignor`"):
+        list(results_for(["."], Configuration()))
