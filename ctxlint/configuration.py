@@ -1,19 +1,15 @@
-"""From configuration files to Settings: which file counts for a folder, what its keys mean, what is wrong with them."""
+"""Which settings apply to a folder: the nearest configuration file above it, and what the command line adds."""
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from ctxlint import __version__
 from ctxlint.settings import PerFileIgnore, Settings
 
+PROJECT_FILE = "pyproject.toml"
 _OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
-_PROJECT_FILE = "pyproject.toml"
-_TABLE = ("tool", "ctxlint")
 
 
 class ConfigurationError(Exception):
@@ -31,7 +27,7 @@ class Configuration:
 
     overrides: dict[str, Any] = field(default_factory=dict)
     isolated: bool = False
-    file: Path | None = None
+    file: str | None = None
     inline: tuple[str, ...] = ()
     fixed: Settings | None = None
     _by_folder: dict[str, Settings] = field(default_factory=dict)
@@ -43,131 +39,58 @@ class Configuration:
         """
         if self.fixed is not None:
             return self.fixed
-        if self.isolated or self.file is not None:
-            folder = ""
-        else:
-            folder = os.path.abspath(folder)
+        folder = "" if self.isolated or self.file is not None else os.path.abspath(folder)
         known = self._by_folder.get(folder)
         if known is None:
             known = self._by_folder[folder] = self._load(folder)
         return known
 
     def _load(self, folder: str) -> Settings:
-        if self.isolated:
-            settings = Settings(root=Path.cwd())
-        elif self.file is not None:
-            settings = read_configuration(self.file)
-        else:
-            found = _own_file(folder)
+        file = self.file
+        if file is None and not self.isolated:
+            file = _own_file(folder)
             parent = os.path.dirname(folder)
-            if found is None and parent != folder:
+            if file is None and parent != folder:
                 return self.settings_for(parent)
-            settings = Settings(root=Path.cwd()) if found is None else read_configuration(found)
-        for line in self.inline:
-            settings = _apply_inline(settings, line)
+        settings = Settings(root=os.getcwd()) if file is None else read_configuration(file)
+        if self.inline:
+            from ctxlint.configuration_file import apply_inline
+
+            for line in self.inline:
+                settings = apply_inline(settings, line)
         return replace(settings, **self.overrides)
 
 
-def _own_file(folder: str) -> Path | None:
+def _own_file(folder: str) -> str | None:
     """The configuration file in ``folder`` itself, if any."""
     for name in _OWN_FILES:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
-            return Path(path)
-    path = os.path.join(folder, _PROJECT_FILE)
+            return path
+    path = os.path.join(folder, PROJECT_FILE)
     try:
         with open(path, "rb") as file:
             data = file.read()
     except OSError:
         return None
-    # Most projects say nothing about ctxlint: they should not cost a TOML parser.
-    if b"ctxlint" not in data or _own_table(_parse(path, data)) is None:
+    if b"ctxlint" not in data:  # most projects say nothing about ctxlint: they should not cost a TOML parser
         return None
-    return Path(path)
+    from ctxlint.configuration_file import holds_table
+
+    return path if holds_table(path, data) else None
 
 
-def read_configuration(path: Path, *, _extended_by: tuple[Path, ...] = ()) -> Settings:
+def read_configuration(path: str | os.PathLike[str]) -> Settings:
     """The settings that one file gives; a file named pyproject.toml is asked for its ``[tool.ctxlint]`` table.
 
     Raises ConfigurationError when it cannot be read, holds a key that is unknown, or a value of the wrong kind.
     """
-    path = Path(os.path.abspath(path))
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from None
-    document = _parse(str(path), data)
-    if path.name == _PROJECT_FILE:
-        table: object = _own_table(document) or {}
-        above: tuple[str, ...] = _TABLE
-    else:
-        table, above = document, ()
-    place = _Place(path, data.decode("utf-8", "replace"), above)
-    if not isinstance(table, dict):
-        raise place.error((), "expected a table")
-    return _read_table(table, place, (*_extended_by, path))
+    from ctxlint.configuration_file import read
+
+    return read(os.path.abspath(path))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a table stands, to say in which line a key is wrong."""
-
-    path: Path
-    text: str
-    above: tuple[str, ...]
-
-    def error(self, keys: tuple[str, ...], message: str) -> ConfigurationError:
-        line = _line_of(self.text, (*self.above, *keys))
-        return ConfigurationError(f"{_shown(self.path)}:{line}: {message}")
-
-
-def _read_table(table: dict[str, Any], place: _Place, chain: tuple[Path, ...]) -> Settings:
-    values = _values(table, place)
-    root = place.path.parent
-    base = Settings()
-    extended = values.pop("extend", None)
-    if extended is not None:
-        target = Path(os.path.abspath(root / os.path.expanduser(extended)))
-        if target in chain:
-            raise place.error(("extend",), "the files extend each other in a circle")
-        base = read_configuration(target, _extended_by=chain)
-    required = values.get("required_version")
-    if required is not None and not version_allowed(__version__, required):
-        raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
-    return replace(base, **_anchored(values, root, base), root=root, config_file=place.path)
-
-
-def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
-    """The attributes of Settings that a table sets. Raises ConfigurationError for what does not belong there."""
-    from ctxlint.options import BY_KEY, nearest
-
-    values = {}
-    for key, value in table.items():
-        option = BY_KEY.get(key)
-        if option is None:
-            raise place.error((key,), f"unknown key `{key}`{nearest(key, BY_KEY)}")
-        try:
-            values[option.field] = option.read(value)
-        except ValueError as error:
-            raise place.error((key,), f"`{key}`: {error}") from None
-    return values
-
-
-def _anchored(values: dict[str, Any], root: Path, base: Settings) -> dict[str, Any]:
-    """``values`` with globs made absolute, and with what comes on top of an extended file joined to that."""
-    values = dict(values)
-    for key in ("exclude", "extend_exclude"):
-        if key in values:
-            values[key] = tuple(anchored(glob, root) for glob in values[key])
-    for key in ("extend_select", "extend_exclude"):
-        if key in values:
-            values[key] = (*getattr(base, key), *values[key])
-    if "per_file_ignores" in values:
-        values["per_file_ignores"] = per_file_ignores(values["per_file_ignores"].items(), root)
-    return values
-
-
-def per_file_ignores(pairs: Any, root: Path) -> tuple[PerFileIgnore, ...]:
+def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
     """The records for pairs of glob and selectors, as they stand in the configuration."""
     return tuple(
         PerFileIgnore(anchored(glob.lstrip("!"), root), tuple(selectors), negated=glob.startswith("!"))
@@ -175,7 +98,7 @@ def per_file_ignores(pairs: Any, root: Path) -> tuple[PerFileIgnore, ...]:
     )
 
 
-def anchored(pattern: str, root: Path) -> str:
+def anchored(pattern: str, root: str) -> str:
     """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
     from glob import escape
 
@@ -183,112 +106,3 @@ def anchored(pattern: str, root: Path) -> str:
     if "/" not in pattern or os.path.isabs(pattern):
         return pattern
     return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"
-
-
-def _apply_inline(settings: Settings, line: str) -> Settings:
-    """``--config 'key = value'``: the key goes on top of the file's."""
-    try:
-        table = _toml().loads(line)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"--config {line!r} is neither an existing file nor a `key = value` pair of TOML: {error}"
-        ) from None
-    from ctxlint.options import BY_KEY, nearest
-
-    values = {}
-    for key, value in table.items():
-        option = BY_KEY.get(key)
-        if option is None or key == "extend":
-            raise ConfigurationError(f"--config: unknown key `{key}`{nearest(key, BY_KEY)}")
-        try:
-            values[option.field] = option.read(value)
-        except ValueError as error:
-            raise ConfigurationError(f"--config: `{key}`: {error}") from None
-    return replace(settings, **_anchored(values, Path.cwd(), Settings()))
-
-
-def _own_table(document: dict[str, Any]) -> object:
-    """The ``[tool.ctxlint]`` table of a pyproject.toml; None where there is none."""
-    tool = document.get("tool")
-    return tool.get("ctxlint") if isinstance(tool, dict) else None
-
-
-def _parse(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = _toml().loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{_shown(Path(path))}: not UTF-8: {error.reason} at byte {error.start}") from None
-    except ValueError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f":{found[1]}:{found[2]}" if found else ""
-        raise ConfigurationError(f"{_shown(Path(path))}{place}: not valid TOML: {error}") from None
-    return document
-
-
-def _toml() -> Any:
-    """The standard library's TOML reader, or the package that it came from on Python 3.9 and 3.10."""
-    try:
-        from importlib import import_module
-
-        return import_module("tomllib")
-    except ImportError:
-        return import_module("tomli")
-
-
-def _line_of(text: str, keys: tuple[str, ...]) -> int:
-    """The 1-based line that sets ``keys``, or opens the deepest table above it: TOML readers do not say."""
-    best, best_depth = 1, 0
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(re.split(r"\r?\n", text), start=1):
-        header = re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]", line)
-        if header:
-            table = here = _split_key(header[1])
-        else:
-            assigned = re.match(r"""\s*((?:[\w.\-]|"[^"]*"|'[^']*'|\s)+?)\s*=""", line)
-            if not assigned:
-                continue
-            here = (*table, *_split_key(assigned[1]))
-        depth = len(here) if keys[: len(here)] == here else (len(keys) if here[: len(keys)] == keys else 0)
-        if depth > best_depth:
-            best, best_depth = number, depth
-    return best
-
-
-def _split_key(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip("\"'") for part in re.findall(r""""[^"]*"|'[^']*'|[\w\-]+""", dotted))
-
-
-def _shown(path: Path) -> str:
-    """``path`` as a message should show it: relative where that is shorter."""
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:  # another drive
-        return str(path)
-    return min(relative, str(path), key=len)
-
-
-def version_allowed(version: str, required: str) -> bool:
-    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``."""
-    comparisons = {
-        "==": lambda a, b: a == b,
-        "!=": lambda a, b: a != b,
-        ">=": lambda a, b: a >= b,
-        "<=": lambda a, b: a <= b,
-        ">": lambda a, b: a > b,
-        "<": lambda a, b: a < b,
-    }
-    for clause in required.split(","):
-        found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
-        if found is None:
-            raise ConfigurationError(f'`required-version`: expected something like ">=0.1,<1", found "{required}"')
-        if not comparisons[found[1] or "=="](_release(version), _release(found[2])):
-            return False
-    return True
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """``(0, 1)`` for ``0.1.0``: trailing zeros say nothing."""
-    numbers = [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)

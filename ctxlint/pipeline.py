@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
-from ctxlint.diagnostic import Diagnostic, Severity
 from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.configuration import Configuration
+    from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
     from ctxlint.model.functions import SourceFile
     from ctxlint.rules.base import Finding, Rule
@@ -196,6 +196,7 @@ def _rules_that_are_on(settings: Settings) -> tuple[Rule[Any], ...]:
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings) -> Diagnostic:
+    from ctxlint.diagnostic import Diagnostic, Severity
     from ctxlint.fixes.edit import with_line_endings_of
     from ctxlint.rules.base import Category
 
@@ -224,6 +225,8 @@ def _unreadable(path: str, reason: str, settings: Settings) -> FileResult:
 
 
 def _too_deep(path: str) -> Diagnostic:
+    from ctxlint.diagnostic import Diagnostic
+
     message = "The code is nested too deeply to be read; this file was not checked in full"
     return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)
 

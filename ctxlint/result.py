@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ctxlint.diagnostic import Diagnostic
 from ctxlint.files.source import Position, Span
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
+    from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
 
 INTERNAL_ERROR = "CTX900"
@@ -63,12 +63,16 @@ class FileResult:
 
 def internal_error(path: str, message: str) -> Diagnostic:
     """The finding that says that ctxlint itself failed on a file."""
+    from ctxlint.diagnostic import Diagnostic  # a clean run has no use for it
+
     message = f"{message}. This is a bug in ctxlint, please report it"
     return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
 
 
 def io_error(path: str, reason: str) -> Diagnostic:
     """The finding that says that a file could not be read or written."""
+    from ctxlint.diagnostic import Diagnostic
+
     return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", reason)
 
 

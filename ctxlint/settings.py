@@ -6,8 +6,7 @@ Where the answers come from (files, the command line) is the business of ``ctxli
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -122,8 +121,8 @@ class Settings:
     show_fixes: bool = False
     output_format: str = "full"
     required_version: str | None = None
-    root: Path = field(default_factory=Path)
-    config_file: Path | None = None
+    root: str = "."
+    config_file: str | None = None
 
     @property
     def exclude_globs(self) -> tuple[str, ...]:
@@ -186,7 +185,7 @@ def parse_torch_version(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def matches(pattern: str, path: str, root: Path) -> bool:
+def matches(pattern: str, path: str, root: str) -> bool:
     """Whether a glob fits ``path`` or a folder that it lies in; see PerFileIgnore for what it is relative to."""
     from ctxlint.files.find import is_excluded
 

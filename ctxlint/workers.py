@@ -52,7 +52,7 @@ def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes
     except BrokenProcessPool:
         return
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(cancel_futures=True)
 
 
 def _start_worker() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ctxlint.configuration import Configuration, ConfigurationError, read_configuration, version_allowed
+from ctxlint.configuration import Configuration, ConfigurationError, read_configuration
+from ctxlint.configuration_file import version_allowed
 from ctxlint.fixes.edit import Applicability
 from ctxlint.settings import PerFileIgnore, Selection, Settings
 from tests import stand_ins
@@ -157,7 +159,7 @@ required-version = ">=0.1"
 """,
         )
     )
-    here = Path.cwd()
+    here = str(Path.cwd())
     assert settings == Settings(
         select=("CTX2", "plain-word"),
         extend_select=("CTX302",),
@@ -181,7 +183,7 @@ required-version = ">=0.1"
             PerFileIgnore(f"{here}/src/*", ("plain-word",), negated=True),
         ),
         root=here,
-        config_file=here / "pyproject.toml",
+        config_file=os.path.join(here, "pyproject.toml"),
     )
 
 
@@ -277,7 +279,7 @@ def test_isolated_and_a_file_by_name() -> None:
     _write("pyproject.toml", "[tool.ctxlint]\nselect = ['CTX2']\n")
     other = _write("other.toml", "select = ['CTX3']\n")
     assert Configuration(isolated=True).settings_for(".").select is None
-    assert Configuration(file=other).settings_for(".").select == ("CTX3",)
+    assert Configuration(file=str(other)).settings_for(".").select == ("CTX3",)
 
 
 def test_a_key_on_the_command_line() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import Any
 
 from ctxlint import __version__
 from ctxlint.configuration import Configuration, anchored, per_file_ignores
 from ctxlint.settings import FORMATS, Selection, parse_torch_version
+
+STDIN = "-"
+"""The path that means standard input."""
 
 _DESCRIPTION = """\
 Find where custom torch.autograd.Function classes break the contract that autograd expects of them, and mend them.
@@ -40,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         usage="ctxlint [check] [OPTION ...] [PATH ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         fromfile_prefix_chars="@",
         allow_abbrev=False,
     )
@@ -57,6 +59,15 @@ def parser() -> argparse.ArgumentParser:
     _add_output(made.add_argument_group("output"))
     _add_configuration(made.add_argument_group("configuration"))
     return made
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """A formatter that knows its width; argparse would import ``shutil`` to ask for it, in every run."""
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (OSError, ValueError):
+        width = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=min(width, 120) - 2)
 
 
 def _add_rules(group: Any) -> None:
@@ -203,7 +214,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Configuration]:
     for each in inline:
         if "=" not in each:
             asked.error(f"--config: no such file: {each}")
-    file = Path(files[0]) if files else None
+    file = files[0] if files else None
     return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
 
 
@@ -220,7 +231,7 @@ _PLAIN = (
 
 def _overrides(options: argparse.Namespace) -> dict[str, Any]:
     """The attributes of Settings that the command line and the environment set. Raises ValueError."""
-    here = Path.cwd()
+    here = os.getcwd()
     values: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
     values["command_line"] = Selection(
         _checked(options, "select"), _checked(options, "extend_select") or (), _checked(options, "ignore") or ()

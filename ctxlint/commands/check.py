@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from ctxlint.commands import arguments
+from ctxlint.commands.arguments import STDIN
 from ctxlint.commands.output import say, wants_color, write, write_bytes
-from ctxlint.report.paths import STDIN
 
 if TYPE_CHECKING:
     from argparse import Namespace

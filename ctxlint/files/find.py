@@ -78,7 +78,7 @@ def find_files(
     *,
     exclude: Sequence[str],
     extend_exclude: Sequence[str],
-    root: Path,
+    root: str | Path,
     force_exclude: bool = False,
     respect_gitignore: bool = True,
 ) -> Iterator[Result]:
@@ -106,7 +106,7 @@ def find_files(
 class _Walk:
     """One run: what it leaves out, and what it has met."""
 
-    def __init__(self, globs: Sequence[str], root: Path, respect_gitignore: bool) -> None:
+    def __init__(self, globs: Sequence[str], root: str | Path, respect_gitignore: bool) -> None:
         self.globs = tuple(globs)
         self.excluded = _Globs(self.globs, str(root))
         self.respect_gitignore = respect_gitignore
@@ -144,7 +144,9 @@ class _Walk:
                     if not self.left_out(folder, entry.name, ignored, is_folder=True):
                         folders.append((entry.path, path, ignored))
                 elif entry.name.endswith(SUFFIXES) and not self.left_out(folder, entry.name, ignored):
-                    if self.is_new(entry.path):
+                    if entry.is_symlink() and not os.path.exists(entry.path):
+                        yield Skipped(path, "a link to nothing")
+                    elif self.is_new(entry.path):
                         yield Found(path)
             stack.extend(reversed(folders))
 
@@ -167,7 +169,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 # Excludes
 
 
-def is_excluded(path: str, globs: Sequence[str], root: Path) -> bool:
+def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
     """Whether a glob fits the path, or a folder that it is in."""
     excluded = _Globs(tuple(globs), str(root))
     absolute = os.path.abspath(path)
