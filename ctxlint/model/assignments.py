@@ -21,6 +21,7 @@ from ctxlint.model.events import (
 from ctxlint.model.scopes import LOCAL
 from ctxlint.model.sequences import element_of, integer, is_mutable, rest_of, unknown_content, with_item
 from ctxlint.model.values import (
+    UNKNOWN,
     Choice,
     Constant,
     Context,
@@ -63,7 +64,7 @@ class Assignments(Calls):
     ) -> None:
         """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
         if isinstance(target, cst.Name):
-            self.state.names[target.value] = value
+            self.state.names[target.value] = self.seen_by_others(target.value, value)
             self.record(Assigned, target, name=target.value, value=value, value_node=value_node)
             if isinstance(value, SavedTensors):
                 self.bound_saved_tensors(target.value)
@@ -75,6 +76,14 @@ class Assignments(Calls):
             self.store_item(target, value)
         elif isinstance(target, cst.StarredElement):
             self.assign_target(target.value, Sequence("list", (Slot(value, starred=True),)), statement)
+
+    def seen_by_others(self, name: str, value: Value) -> Value:
+        """What a name holds after it is bound, where definitions inside the method see it too."""
+        if name in self.rebound:
+            return UNKNOWN
+        if name in self.borrowed and is_mutable(value):
+            return unknown_content(value)
+        return value
 
     def unpack(
         self,

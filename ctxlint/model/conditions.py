@@ -9,7 +9,23 @@ import libcst as cst
 from ctxlint.model.code import code_of
 from ctxlint.model.events import Asks, FlagsTested, Guard, Question
 from ctxlint.model.state import Recorder
-from ctxlint.model.values import NONE, UNKNOWN, Choice, NeedsInputGrad, Scalar, Tri, Value, is_none, without
+from ctxlint.model.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Constant,
+    Context,
+    Fresh,
+    Mapping,
+    NeedsInputGrad,
+    Scalar,
+    Sequence,
+    SomeTensor,
+    Tri,
+    Value,
+    is_none,
+    without,
+)
 
 
 class Conditions(Recorder):
@@ -70,6 +86,33 @@ class Conditions(Recorder):
             return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if isinstance(flags, NeedsInputGrad) else None
         return None
 
+    def decided(self, test: cst.BaseExpression) -> bool | None:
+        """How a test comes out on every path: a literal, or a question about a local name that holds one.
+
+        Constants of the module do not count, since they are there to be changed.
+        """
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            inner = self.decided(test.expression)
+            return None if inner is None else not inner
+        if isinstance(test, cst.BooleanOperation):
+            found = {self.decided(test.left), self.decided(test.right)}
+            decisive = isinstance(test.operator, cst.Or)
+            return decisive if decisive in found else not decisive if found == {not decisive} else None
+        if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and self.is_local(test)):
+            value = self.peek(test)
+            return bool(value.value) if isinstance(value, Constant) else None
+        if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and self.is_local(test.left):
+            negated = _tests_none(test)
+            value = self.peek(test.left)
+            if negated is None or not isinstance(value, _PLAINLY_NONE_OR_NOT):
+                return None
+            return (is_none(value) is Tri.YES) is not negated
+        return False if self.canonical(test) == "typing.TYPE_CHECKING" else None
+
+    def is_local(self, node: cst.Name) -> bool:
+        """Whether the value of a name is the method's own doing."""
+        return node.value in ("True", "False") or node.value in self.state.names
+
     def peek(self, node: cst.BaseExpression) -> Value:
         """The value of an expression without recording anything."""
         self.muted += 1
@@ -93,22 +136,31 @@ class Conditions(Recorder):
             if value is not None and holds:
                 self.state.names[test.value] = without(value, NONE)
             return
-        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
             return
-        part = test.comparisons[0]
-        if not isinstance(part.operator, (cst.Is, cst.IsNot)) or not isinstance(test.left, cst.Name):
-            return
-        if not (isinstance(part.comparator, cst.Name) and part.comparator.value == "None"):
-            return
+        negated = _tests_none(test)
         name = test.left.value
         value = self.state.names.get(name)
-        if value is None:
+        if negated is None or value is None:
             return
-        if holds is isinstance(part.operator, cst.Is):
-            if is_none(value) is not Tri.NO and isinstance(value, Choice):
-                self.state.names[name] = NONE
-        else:
+        if holds is negated:
             self.state.names[name] = without(value, NONE)
+        elif is_none(value) is not Tri.NO and isinstance(value, Choice):
+            self.state.names[name] = NONE
+
+
+_PLAINLY_NONE_OR_NOT = (Constant, Fresh, SomeTensor, Sequence, Mapping, Context)
+"""Values of which it is plain whether they are None. A gradient is not among them: it may not have come."""
+
+
+def _tests_none(test: cst.Comparison) -> bool | None:
+    """False for ``… is None``, True for ``… is not None``, None for any other comparison."""
+    part = test.comparisons[0]
+    if len(test.comparisons) != 1 or not isinstance(part.operator, (cst.Is, cst.IsNot)):
+        return None
+    if not isinstance(part.comparator, cst.Name) or part.comparator.value != "None":
+        return None
+    return isinstance(part.operator, cst.IsNot)
 
 
 def _certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:

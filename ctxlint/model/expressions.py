@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Callable
 
 import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
-from ctxlint.model.conditions import Conditions
 from ctxlint.model.events import (
     ClassAttribute,
     ContextRead,
@@ -20,12 +20,12 @@ from ctxlint.model.events import (
     TupleUsedAsTensor,
     UnboundContext,
 )
+from ctxlint.model.nested_scopes import NestedScopes
 from ctxlint.model.scopes import LOCAL, Scope, resolutions
 from ctxlint.model.sequences import (
     concatenation,
     fold,
     integer,
-    iterated_item,
     literal,
     repetition,
     sequence_item,
@@ -73,15 +73,28 @@ if TYPE_CHECKING:
 SAVED_NAMES = ("saved_tensors", "saved_variables", "saved_for_forward")
 
 
-class Expressions(Conditions):
+class Expressions(NestedScopes):
     """Evaluates expressions in the current state."""
 
     def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
+        """Begin in the scope of a method that binds ``method_names``."""
         super().__init__()
         self.scope = scope
         """The scope in which the method's free names are looked up."""
         self.local_names = method_names
         """Every name that the method binds anywhere: such a name is never a global."""
+        self.protected = 0
+        """How many ``try`` statements around take care of a missing attribute."""
+
+    @abstractmethod
+    def assign_target(
+        self,
+        target: cst.BaseExpression,
+        value: Value,
+        statement: cst.CSTNode | None,
+        value_node: cst.BaseExpression | None = None,
+    ) -> None:
+        """Bind a target; see ``assignments``."""
 
     # Entry
 
@@ -190,7 +203,7 @@ class Expressions(Conditions):
             self.record(Escape, node, how="stored")
             return Opaque(node)
         own = name in self.state.attributes
-        self.record(ContextRead, node, attribute=name, called=called, guarded=guarded, own=own)
+        self.record(ContextRead, node, attribute=name, called=called, guarded=guarded or self.protected > 0, own=own)
         return self.state.attributes[name] if own else ContextAttribute(name)
 
     def saved_tuple_used(self, node: cst.CSTNode, holder: cst.BaseExpression, how: str) -> None:
@@ -361,7 +374,11 @@ class Expressions(Conditions):
         return join(left, right)
 
     def conditional(self, node: cst.IfExp) -> Value:
+        """``a if test else b``."""
         self.evaluate(node.test)
+        outcome = self.decided(node.test)
+        if outcome is not None:
+            return self.use(node.body if outcome else node.orelse)
         before = self.state
         self.state = before.fork(*self.guards_of(node.test, True, node))
         self.narrow(node.test, True)
@@ -376,67 +393,9 @@ class Expressions(Conditions):
     def walrus(self, node: cst.NamedExpr) -> Value:
         value = self.evaluate(node.value)
         if isinstance(node.target, cst.Name):
-            self.state.names[node.target.value] = value
+            self.walrus_names.add(node.target.value)
+            self.assign_target(node.target, value, node, node.value)
         return value
-
-    # Nested scopes
-
-    def lambda_(self, node: cst.Lambda) -> Value:
-        self.captured(node)
-        return Scalar("callable", node)
-
-    def captured(self, node: cst.CSTNode) -> None:
-        """A nested function: it is not walked, but what it reads is noted, and whether it holds the ctx."""
-        names: list[cst.Name] = []
-        _collect_names(node, names)
-        for name in names:
-            self.names_read.add(name.value)
-            if isinstance(self.state.names.get(name.value), Context):
-                self.record(Escape, node, how="captured")
-                return
-
-    def comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
-        kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
-        length = self.comprehend(node.for_in, lambda: self.use(node.elt))
-        if length is None:
-            return Sequence(kind, (Slot(UNKNOWN, starred=True),), node)
-        return Sequence(kind, tuple(Slot(value) for value in length), node)
-
-    def dict_comprehension(self, node: cst.DictComp) -> Value:
-        self.comprehend(node.for_in, lambda: (self.evaluate(node.key), self.use(node.value))[1])
-        return Mapping((Slot(UNKNOWN, starred=True),), node)
-
-    def comprehend(self, clause: cst.CompFor, element: Callable[[], Value]) -> list[Value] | None:
-        """Walk a comprehension; the values of its elements where they are known one by one."""
-        iterated = self.evaluate(clause.iter)
-        before = dict(self.state.names)
-        plain = clause.inner_for_in is None and not clause.ifs
-        values: list[Value] | None = None
-        self.loops += 1
-        if plain and isinstance(iterated, Sequence) and iterated.exact and 0 < len(iterated.slots) <= 16:
-            values = []
-            for position, slot in enumerate(iterated.slots):
-                self.muted += position > 0
-                self.assign_target(clause.target, slot.value, None)
-                values.append(element())
-                self.muted -= position > 0
-        else:
-            self.assign_target(clause.target, iterated_item(iterated, clause.iter), None)
-            for test in clause.ifs:
-                self.evaluate(test.test)
-            if clause.inner_for_in is not None:
-                self.comprehend(clause.inner_for_in, element)
-            else:
-                element()
-        self.loops -= 1
-        # A comprehension has a scope of its own; only a walrus binds outside it, to something unknown.
-        self.state.names = {name: value for name, value in self.state.names.items() if name in before}
-        self.state.names.update(before)
-        return values
-
-    def assign_target(self, target: cst.BaseExpression, value: Value, statement: cst.CSTNode | None) -> None:
-        """Bind a target; see ``interpreter``."""
-        raise NotImplementedError
 
     # Literals
 
@@ -523,26 +482,6 @@ def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
     return True
 
 
-def _collect_names(node: cst.CSTNode, found: list[cst.Name]) -> None:
-    for child in node.children:
-        if isinstance(child, cst.Name):
-            found.append(child)
-        elif isinstance(child, cst.Attribute):
-            _collect_names_of_attribute(child, found)
-        else:
-            _collect_names(child, found)
-
-
-def _collect_names_of_attribute(node: cst.Attribute, found: list[cst.Name]) -> None:
-    value: cst.CSTNode = node
-    while isinstance(value, cst.Attribute):
-        value = value.value
-    if isinstance(value, cst.Name):
-        found.append(value)
-    else:
-        _collect_names(value, found)
-
-
 def _constant_name(self: Expressions, node: cst.Name) -> Value:
     if node.value == "None":
         return NONE
@@ -567,6 +506,7 @@ _HANDLERS: dict[type, Callable[..., Value]] = {
     cst.IfExp: Expressions.conditional,
     cst.NamedExpr: Expressions.walrus,
     cst.Lambda: Expressions.lambda_,
+    cst.Yield: Expressions.yield_,
     cst.ListComp: Expressions.comprehension,
     cst.SetComp: Expressions.comprehension,
     cst.GeneratorExp: Expressions.comprehension,

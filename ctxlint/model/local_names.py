@@ -1,18 +1,80 @@
-"""Which names a function binds."""
+"""Which names a function binds, which ones a definition inside it borrows, and whether it yields."""
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import TYPE_CHECKING, Union
+
 import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Definition = Union[cst.FunctionDef, cst.Lambda, cst.ClassDef]
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 def bound_names(function: cst.FunctionDef) -> frozenset[str]:
     """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not."""
+    found = times_bound(function.body)
+    free = {name for name in found if found[name] <= 0}
+    names = set(found) - free
+    return frozenset(names.union(param.name.value for param in _parameters(function.params)))
+
+
+def times_bound(body: cst.CSTNode) -> Counter[str]:
+    """How many places in a body bind each name. Names that it declares ``global`` or ``nonlocal`` count zero."""
+    found: Counter[str] = Counter()
+    outer: set[str] = set()
+    _bindings(body, found, outer)
+    for name in outer:
+        found[name] = 0
+    return found
+
+
+def borrowed_names(node: Definition) -> frozenset[str]:
+    """The names of the enclosing function that a function, lambda or class inside it may read or bind."""
     found: set[str] = set()
-    free: set[str] = set()
-    for param in _parameters(function.params):
-        found.add(param.name.value)
-    _bind_block(function.body, found, free)
-    return frozenset(found - free)
+    if isinstance(node, cst.ClassDef):
+        _reads(node, found)
+        return frozenset(found)
+    for param in _parameters(node.params):
+        if param.default is not None:
+            _reads_of(param.default, found)
+    inner: set[str] = set()
+    if isinstance(node, cst.FunctionDef):
+        _reads(node.body, inner)
+        return frozenset(found | (inner - bound_names(node)))
+    _reads_of(node.body, inner)
+    return frozenset(found | inner.difference(param.name.value for param in _parameters(node.params)))
+
+
+def rebound_from_inside(node: cst.CSTNode) -> frozenset[str]:
+    """The names that a definition inside a function, at any depth, declares ``nonlocal``."""
+    if isinstance(node, cst.Nonlocal):
+        return frozenset(item.name.value for item in node.names)
+    return frozenset(name for child in _inside(node) for name in rebound_from_inside(child))
+
+
+def yields(node: cst.CSTNode) -> bool:
+    """Whether there is a ``yield`` in a piece of code, nested functions left out."""
+    if isinstance(node, cst.Yield):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return False
+    return any(yields(child) for child in _inside(node))
+
+
+def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The children that are code, and no whitespace."""
+    return (child for child in node.children if not isinstance(child, _WHITESPACE))
+
+
+_WHITESPACE = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline, cst.Comment)
+
+_PLAIN = (cst.Name, cst.BaseString, cst.BaseNumber, cst.Attribute, *_WHITESPACE)
+"""What holds no binding."""
 
 
 def _parameters(params: cst.Parameters) -> list[cst.Param]:
@@ -24,54 +86,73 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
     return listed
 
 
-def assigned_in(body: cst.BaseSuite) -> frozenset[str]:
-    found: set[str] = set()
-    _bind_block(body, found, set())
-    return frozenset(found)
-
-
-def _bind_block(node: cst.CSTNode, found: set[str], free: set[str]) -> None:
+def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
     for child in node.children:
-        if isinstance(child, (cst.FunctionDef, cst.ClassDef)):
-            found.add(child.name.value)
-        elif isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-            _bind_target(child.target, found)
-            _bind_block(child, found, free)
-        elif isinstance(child, cst.AsName):
-            _bind_target(child.name, found)
-        elif isinstance(child, cst.ImportAlias):
-            name = child.evaluated_alias or child.evaluated_name.partition(".")[0]
-            found.add(name)
-        elif isinstance(child, cst.Global):
-            free.update(item.name.value for item in child.names)
-        elif isinstance(child, (cst.MatchAs, cst.MatchStar)) and child.name is not None:
-            found.add(child.name.value)
-            _bind_block(child, found, free)
-        elif isinstance(child, (cst.Lambda, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)):
+        if isinstance(child, _PLAIN):
             continue
-        elif not isinstance(child, _LEAVES):
-            _bind_block(child, found, free)
+        if isinstance(child, (cst.FunctionDef, cst.ClassDef)):
+            found[child.name.value] += 1
+            continue
+        if isinstance(child, cst.Lambda):
+            continue
+        if isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
+            found.update(target_names(child.target))
+        elif isinstance(child, cst.AsName):
+            found.update(target_names(child.name))
+        elif isinstance(child, cst.ImportAlias):
+            found[child.evaluated_alias or child.evaluated_name.partition(".")[0]] += 1
+            continue
+        elif isinstance(child, (cst.Global, cst.Nonlocal)):
+            outer.update(item.name.value for item in child.names)
+        elif isinstance(child, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
+            found.update(captured_by(child))
+        _bindings(child, found, outer)
 
 
-_LEAVES = (
-    cst.Name,
-    cst.SimpleString,
-    cst.Integer,
-    cst.Float,
-    cst.Attribute,
-    cst.SimpleWhitespace,
-    cst.TrailingWhitespace,
-    cst.EmptyLine,
-    cst.Newline,
-    cst.Return,
-)
-
-
-def _bind_target(target: cst.CSTNode, found: set[str]) -> None:
+def target_names(target: cst.CSTNode) -> Iterator[str]:
+    """The plain names that an assignment to ``target`` binds."""
     if isinstance(target, cst.Name):
-        found.add(target.value)
+        yield target.value
     elif isinstance(target, (cst.Tuple, cst.List)):
         for element in target.elements:
-            _bind_target(element.value, found)
+            yield from target_names(element.value)
     elif isinstance(target, cst.StarredElement):
-        _bind_target(target.value, found)
+        yield from target_names(target.value)
+
+
+def captured_by(pattern: cst.CSTNode) -> list[str]:
+    """The name that a pattern of a ``case`` binds itself; patterns inside it are not looked at."""
+    name = None
+    if isinstance(pattern, (cst.MatchAs, cst.MatchStar)):
+        name = pattern.name
+    elif isinstance(pattern, cst.MatchMapping):
+        name = pattern.rest
+    return [name.value] if name is not None else []
+
+
+def _reads(node: cst.CSTNode, found: set[str]) -> None:
+    for child in _inside(node):
+        _reads_of(child, found)
+
+
+def _reads_of(node: cst.CSTNode, found: set[str]) -> None:
+    if isinstance(node, cst.Name):
+        found.add(node.value)
+    elif isinstance(node, cst.Attribute):
+        _reads_of(node.value, found)
+    elif isinstance(node, cst.Arg):
+        _reads_of(node.value, found)
+    elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
+        found.update(borrowed_names(node))
+    elif isinstance(node, _COMPREHENSIONS):
+        inner: set[str] = set()
+        _reads(node, inner)
+        found.update(inner.difference(_comprehension_targets(node.for_in)))
+    else:
+        _reads(node, found)
+
+
+def _comprehension_targets(clause: cst.CompFor | None) -> Iterator[str]:
+    while clause is not None:
+        yield from target_names(clause.target)
+        clause = clause.inner_for_in
