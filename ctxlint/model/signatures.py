@@ -97,44 +97,127 @@ def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
 
 
 def passes_arguments_on(decorator: cst.FunctionDef) -> bool:
-    """Whether a decorator's wrapper hands ``*args, **kwargs`` on to the function and returns what that returns."""
+    """Whether a decorator's wrapper hands all arguments on to the function, one for one, and returns what that returns.
+
+    The wrapper may work on each argument (``args = [arg.contiguous() for arg in args]``), and it may stand inside the
+    decorator that a decorator with options makes.
+    """
     if _names_descriptors(decorator):
         return False
-    wrapped = [param.name.value for param in decorator.params.params]
-    for inner in _functions_in(decorator.body):
-        star = inner.params.star_arg
-        if not isinstance(star, cst.Param):
-            continue
-        for returned in _returned_calls(inner.body):
-            callee = dotted(returned.func)
-            spread = any(
-                argument.star == "*"
-                and isinstance(argument.value, cst.Name)
-                and argument.value.value == star.name.value
-                for argument in returned.args
-            )
-            if callee in wrapped and spread:
-                return True
-    return False
+    return _hands_on(decorator, frozenset())
+
+
+def _hands_on(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
+    """Whether a function nested in this one calls one of the enclosing functions' parameters with all its arguments."""
+    params = (*function.params.posonly_params, *function.params.params)
+    callables = wrapped | {param.name.value for param in params}
+    return any(_is_wrapper(inner, callables) or _hands_on(inner, callables) for inner in _functions_in(function.body))
+
+
+def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
+    star = function.params.star_arg
+    if not isinstance(star, cst.Param):
+        return False
+    leading = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+    values = [value for value in _returned(function.body) if value is not None]
+    for value in values:
+        if not isinstance(value, cst.Call) or dotted(value.func) not in wrapped:
+            return False
+        if not _same_arguments(value, leading, star.name.value, function.body):
+            return False
+    return bool(values)
+
+
+def _same_arguments(call: cst.Call, leading: list[str], star: str, body: cst.BaseSuite) -> bool:
+    """Whether a call passes the leading parameters and then ``*args``, as it is or worked on one by one."""
+    plain = [argument for argument in call.args if argument.keyword is None and argument.star != "**"]
+    if len(plain) != len(leading) + 1 or plain[-1].star != "*" or not isinstance(plain[-1].value, cst.Name):
+        return False
+    names = [argument.value.value for argument in plain[:-1] if isinstance(argument.value, cst.Name)]
+    if names != leading or any(argument.star for argument in plain[:-1]):
+        return False
+    passed = plain[-1].value.value
+    return _one_for_one(body, passed, star) if passed != star or _rebinds(body, star) else True
+
+
+def _one_for_one(node: cst.CSTNode, name: str, star: str) -> bool:
+    """Whether ``name`` is only ever bound to one element for each of ``*args``."""
+    sources = list(_bound_to(node, name))
+    return bool(sources) and all(_maps(source, star) or _grows(source, node, name, star) for source in sources)
+
+
+def _rebinds(node: cst.CSTNode, name: str) -> bool:
+    return any(True for _ in _bound_to(node, name))
+
+
+def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
+    """What ``name`` is assigned, anywhere in a body but in nested functions."""
+    for child in node.children:
+        if isinstance(child, cst.Assign):
+            if any(isinstance(each.target, cst.Name) and each.target.value == name for each in child.targets):
+                yield child.value
+        elif isinstance(child, (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.SimpleStatementLine)):
+            if not isinstance(child, cst.FunctionDef):
+                yield from _bound_to(child, name)
+
+
+def _maps(value: cst.BaseExpression, star: str) -> bool:
+    """``[f(arg) for arg in args]``, also as a generator in ``tuple(...)``."""
+    if isinstance(value, cst.Call) and dotted(value.func) in ("tuple", "list") and len(value.args) == 1:
+        value = value.args[0].value
+    if not isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return False
+    clause = value.for_in
+    return not clause.ifs and clause.inner_for_in is None and _iterates(clause.iter, star)
+
+
+def _iterates(node: cst.BaseExpression, star: str) -> bool:
+    if isinstance(node, cst.Call) and dotted(node.func) == "enumerate" and node.args:
+        node = node.args[0].value
+    return isinstance(node, cst.Name) and node.value == star
+
+
+def _grows(value: cst.BaseExpression, body: cst.CSTNode, name: str, star: str) -> bool:
+    """``name = []`` and then, in a loop over the arguments, one ``name.append(...)`` in each turn."""
+    if not isinstance(value, cst.List) or value.elements:
+        return False
+    loops = [each for each in _loops_in(body) if _iterates(each.iter, star) and _appends(each.body, name)]
+    return len(loops) == 1
+
+
+def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
+    for child in node.children:
+        if isinstance(child, cst.For):
+            yield child
+        elif isinstance(child, (cst.BaseSuite, cst.With)):
+            yield from _loops_in(child)
+
+
+def _appends(body: cst.BaseSuite, name: str) -> bool:
+    """Whether a loop body appends to ``name`` once, in every turn."""
+    calls = [
+        small.value
+        for statement in body.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        for small in statement.body
+        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)
+    ]
+    return sum(dotted(call.func) == f"{name}.append" for call in calls) == 1
 
 
 def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
     return [statement for statement in body.body if isinstance(statement, cst.FunctionDef)]
 
 
-def _returned_calls(body: cst.BaseSuite) -> list[cst.Call]:
-    return [value for value in _returned(body, into_functions=True) if isinstance(value, cst.Call)]
-
-
-def _returned(node: cst.CSTNode, into_functions: bool = False) -> Iterator[cst.BaseExpression | None]:
-    """What the ``return`` statements inside a node give, those of nested functions only if asked for."""
+def _returned(node: cst.CSTNode) -> Iterator[cst.BaseExpression | None]:
+    """What the ``return`` statements inside a node give, those of nested functions left out."""
     for child in node.children:
         if isinstance(child, cst.Return):
             yield child.value
-        elif isinstance(child, cst.FunctionDef) and not into_functions:
+        elif isinstance(child, cst.FunctionDef):
             continue
         elif isinstance(child, (cst.BaseStatement, cst.BaseSuite, cst.Else, cst.SimpleStatementLine)):
-            yield from _returned(child, into_functions)
+            yield from _returned(child)
 
 
 def binding_of(decorators: tuple[Decorator, ...]) -> Binding:

@@ -1,0 +1,209 @@
+"""What backward does with the gradient of each output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.events import Question
+from ctxlint.model.values import (
+    NONE,
+    Fresh,
+    Kind,
+    Parameter,
+    SavedTensor,
+    Tri,
+    Value,
+    View,
+    is_none,
+    is_tensor,
+    kind_of,
+    usual_storage,
+)
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method, Param
+
+
+@dataclass(frozen=True)
+class OutputGradient:
+    """The parameter of backward that receives the gradient of output number ``index`` (from 0)."""
+
+    param: Param
+    index: int
+
+
+def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
+    """The values that forward marks; None where it marks something that cannot be told."""
+    marked: list[Value] = []
+    for call in fn.context_calls("mark_non_differentiable"):
+        if not call.exact:
+            return None
+        marked.extend(argument.value for argument in call.arguments)
+    return tuple(marked)
+
+
+def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
+    """What output number ``index`` is, over all returns of forward; None where some return leaves it open."""
+    found: list[Value] = []
+    for returned in fn.outputs:
+        if not returned.known or index >= len(returned.slots):
+            return None
+        if any(slot.starred for slot in returned.slots[: index + 1]):
+            return None
+        found.append(returned.slots[index].value)
+    return tuple(found) if found else None
+
+
+def surely_differentiable(fn: FunctionClass, index: int) -> bool:
+    """Whether an output is certainly a floating tensor, where it is not None, and never marked non-differentiable."""
+    values, marked = output_values(fn, index), marked_non_differentiable(fn)
+    if values is None or marked is None or fn.escapes:
+        return False
+    options = [option for value in values for option in value.options() if option != NONE]
+    hidden = [option for value in marked for option in (value, *value.options())]
+    return bool(options) and all(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT and option not in hidden for option in options
+    )
+
+
+def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
+    """The gradients of certainly differentiable outputs that backward never reads, while it reads another one."""
+    backward = fn.backward
+    if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
+        return []
+    dropped = _deleted_names(backward.node.body)
+    return [
+        OutputGradient(param, index)
+        for index, param in enumerate(backward.positional)
+        if not is_read(backward, param)
+        and not param.name.startswith("_")
+        and param.name not in dropped
+        and surely_differentiable(fn, index)
+    ]
+
+
+def is_read(method: Method, param: Param) -> bool:
+    """Whether a body reads a parameter, itself or in a nested function."""
+    return param.name in method.facts.names_read
+
+
+def _deleted_names(node: cst.CSTNode) -> set[str]:
+    found: set[str] = set()
+    for child in node.children:
+        if isinstance(child, cst.Del):
+            targets = child.target.elements if isinstance(child.target, cst.Tuple) else ()
+            named = [child.target, *(element.value for element in targets)]
+            found.update(each.value for each in named if isinstance(each, cst.Name))
+        elif isinstance(child, (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.Finally)):
+            found |= _deleted_names(child)
+    return found
+
+
+def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
+    """The returns of backward that give a gradient although no gradient parameter is read at all.
+
+    A gradient that comes from an object kept on ctx is left alone: pipelines bring gradients in through it. So is one
+    whose name says that it is not used: ``_grad_output``.
+    """
+    backward = fn.backward
+    if backward is None or not (backward.positional or backward.variadic is not None):
+        return []
+    if any(is_read(backward, param) or param.name.startswith("_") for param in backward.own_params):
+        return []
+    return [
+        returned.node
+        for returned in fn.gradients
+        if returned.known and any(_computed(slot.value) for slot in returned.slots if not slot.starred)
+    ]
+
+
+def _computed(value: Value) -> bool:
+    """Whether a value is certainly a tensor that the code at hand made, or saved."""
+    if isinstance(value, View):
+        origin = usual_storage(value)
+        return origin is not None and _computed(origin)
+    return isinstance(value, (Fresh, SavedTensor)) and is_none(value) is not Tri.YES
+
+
+def unmaterialized(fn: FunctionClass) -> bool:
+    """Whether forward certainly asks for None in place of zeros for gradients that are not there."""
+    calls = fn.context_calls("set_materialize_grads")
+    if len(calls) != 1 or calls[0].guards or not calls[0].exact or not calls[0].arguments:
+        return False
+    value = calls[0].arguments[0].value
+    return getattr(value, "value", None) is False
+
+
+def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
+    """The gradients that backward works with although nothing anywhere tests them for None: the first use of each."""
+    backward = fn.backward
+    if backward is None:
+        return []
+    names = {param.name for param in backward.positional if not param.has_default}
+    uses = _FirstUses(names)
+    uses.walk(backward.node.body)
+    tested = {
+        guard.asks.value.name
+        for event in backward.facts.events
+        for guard in event.guards
+        if guard.asks is not None
+        and guard.asks.question is Question.IS_NONE
+        and isinstance(guard.asks.value, Parameter)
+    }
+    return [
+        (param, uses.operations[param.name])
+        for param in backward.positional
+        if param.name in uses.operations and param.name not in uses.tested and param.name not in tested
+    ]
+
+
+class _FirstUses:
+    """Finds, for each name, the first operation that None does not survive, and whether the name is ever tested."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.operations: dict[str, cst.CSTNode] = {}
+        self.tested: set[str] = set()
+
+    def walk(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Comparison):
+            for each in (node.left, *(part.comparator for part in node.comparisons)):
+                self.test(each)
+        elif isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+            self.test(node.test)
+        elif isinstance(node, cst.BooleanOperation):
+            self.test(node.left)
+            self.test(node.right)
+        elif isinstance(node, cst.UnaryOperation):
+            if isinstance(node.operator, cst.Not):
+                self.test(node.expression)
+            else:
+                self.operation(node.expression, node)
+        elif isinstance(node, cst.BinaryOperation):
+            self.operation(node.left, node)
+            self.operation(node.right, node)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            self.operation(node.func.value, node)
+        elif isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
+            self.walk(node.value)
+            targets = node.targets if isinstance(node, cst.Assign) else (node,)
+            for target in targets:
+                if isinstance(target.target, cst.Name) and target.target.value not in self.operations:
+                    self.tested.add(target.target.value)  # bound anew: no longer what came in
+            return
+        for child in node.children:
+            self.walk(child)
+
+    def test(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name) and node.value in self.names:
+            self.tested.add(node.value)
+
+    def operation(self, node: cst.CSTNode, where: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name) and node.value in self.names:
+            self.operations.setdefault(node.value, where)
+
+

@@ -1,0 +1,56 @@
+"""Inputs that hold tensors which autograd does not see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model import tables
+from ctxlint.model.values import Tri, Value, is_none
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import FunctionClass, Input
+
+
+def is_tensor_container(annotation: str | None) -> bool:
+    """Whether an annotation is exactly a list, tuple, dict … of tensors."""
+    if annotation is None or not annotation.endswith("]"):
+        return False
+    head, _, inside = annotation[:-1].partition("[")
+    if head == "typing.Optional":
+        return is_tensor_container(inside)
+    elements = [each.strip() for each in inside.split(",")]
+    return head in tables.CONTAINER_ANNOTATIONS and any(each in tables.TENSOR_ANNOTATIONS for each in elements)
+
+
+def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
+    """The inputs annotated as containers of tensors for which backward certainly returns something."""
+    found: list[Input] = []
+    for each in fn.inputs:
+        if not is_tensor_container(each.param.annotation):
+            continue
+        for returned in fn.gradients:
+            slots = returned.slots
+            if not returned.known or each.index >= len(slots):
+                continue
+            before = slots[: each.index + 1]
+            value = slots[each.index].value
+            if not any(slot.starred for slot in before) and _certainly_something(value):
+                found.append(each)
+                break
+        else:
+            if _starred_from(fn, each.index):
+                found.append(each)
+    return found
+
+
+def _certainly_something(value: Value) -> bool:
+    return any(is_none(option) is Tri.NO for option in value.options())
+
+
+def _starred_from(fn: FunctionClass, index: int) -> bool:
+    """Whether the gradients from this position on are a star: one gradient for each tensor inside, as the author hoped."""
+    last = fn.inputs[-1].index == index if fn.inputs else False
+    return last and any(
+        returned.known and len(returned.slots) > index and returned.slots[index].starred
+        for returned in fn.gradients
+    )

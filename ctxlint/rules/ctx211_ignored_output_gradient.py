@@ -1,0 +1,89 @@
+"""CTX211: the gradient of a float output is never read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.outputs import ignored_gradients
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class IgnoredOutputGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a parameter of `backward` that is never read although it receives the gradient of a floating output that is
+    not marked as non-differentiable.
+
+    ## Why is this bad?
+    The output looks differentiable: it has a `grad_fn` and `requires_grad=True`. A loss on it adds nothing to the
+    gradients of the inputs, and torch says nothing: with `y, z = F.apply(x)`, `(y + z).sum().backward()` gives the gradient
+    of `y` alone.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class CubeAndSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor):
+            ctx.save_for_backward(x)
+            return x**3, x**2
+
+        @staticmethod
+        def backward(ctx, grad_cube, grad_square):
+            (x,) = ctx.saved_tensors
+            return grad_cube * 3 * x**2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class CubeAndSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor):
+            ctx.save_for_backward(x)
+            return x**3, x**2
+
+        @staticmethod
+        def backward(ctx, grad_cube, grad_square):
+            (x,) = ctx.saved_tensors
+            return grad_cube * 3 * x**2 + grad_square * 2 * x
+    ```
+
+    Where the output is no function of the inputs to be differentiated, mark it: `ctx.mark_non_differentiable(square)`.
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Reported only where the output is certainly a floating tensor (or sometimes None). A name that begins with `_`, and
+    `del grad`, say that the gradient is dropped on purpose.
+
+    ## References
+    - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
+    """
+
+    code = "CTX211"
+    name = "ignored-output-gradient"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
+            return
+        for each in ignored_gradients(fn):
+            yield Finding(
+                fn.span(each.param.node.name),
+                f"`backward` never reads `{each.param.name}`, the gradient of output {each.index + 1} of `forward`, a "
+                f"floating tensor; losses on that output silently get no gradient. Use it, or call "
+                f"`ctx.mark_non_differentiable` on the output.",
+            )

@@ -1,0 +1,89 @@
+"""CTX212: a gradient is returned although no incoming gradient is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.outputs import gradients_without_upstream
+from ctxlint.model.reachability import backward_never_runs
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class GradientIgnoresUpstream(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that returns a gradient without reading any of the gradients that it is given.
+
+    ## Why is this bad?
+    By the chain rule the gradient is a product with the incoming one. Left out, `loss.backward()` on the output itself
+    happens to be right, since the incoming gradient is 1. `(1024 * loss).backward()`, as gradient scaling does it,
+    gives a gradient that is 1024 times too small; a weighted or averaged loss goes wrong the same way, silently.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return 2 * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where the gradient comes out of an object that is kept on ctx, as pipelines do it.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX212"
+    name = "gradient-ignores-upstream"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or backward.inherited or not fn.signature_judgeable or not backward.signature_known:
+            return
+        if backward_never_runs(fn):
+            return
+        for node in gradients_without_upstream(fn)[:1]:
+            names = quoted([param.name for param in backward.own_params], "or")
+            yield Finding(
+                fn.span(node),
+                f"`backward` returns a gradient without reading {names}; the gradient is right only where 1 comes in, and "
+                f"silently wrong under loss scaling or weighting. Multiply by the incoming gradient.",
+            )

@@ -1,0 +1,95 @@
+"""CTX214: gradients may be None after ``set_materialize_grads(False)``, and nothing tests for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.outputs import unmaterialized, untested_operations
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class UnmaterializedGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that works with an incoming gradient without testing it for None, in a Function with several
+    outputs whose forward calls `ctx.set_materialize_grads(False)`.
+
+    ## Why is this bad?
+    After that call torch passes None, instead of zeros, for an output that the loss does not use. Arithmetic on it raises
+    `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'`, but only in programs that leave an output
+    unused.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class SinCos(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x.sin(), x.cos()
+
+        @staticmethod
+        def backward(ctx, grad_sin, grad_cos):
+            (x,) = ctx.saved_tensors
+            return grad_sin * x.cos() - grad_cos * x.sin()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class SinCos(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x.sin(), x.cos()
+
+        @staticmethod
+        def backward(ctx, grad_sin, grad_cos):
+            (x,) = ctx.saved_tensors
+            grad_x = torch.zeros_like(x)
+            if grad_sin is not None:
+                grad_x = grad_x + grad_sin * x.cos()
+            if grad_cos is not None:
+                grad_x = grad_x - grad_cos * x.sin()
+            return grad_x
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    A gradient that any test mentions counts as tested everywhere.
+
+    ## References
+    - [FunctionCtx.set_materialize_grads](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.set_materialize_grads.html)
+    """
+
+    code = "CTX214"
+    name = "unmaterialized-gradient"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or backward.inherited or not fn.signature_judgeable or not unmaterialized(fn):
+            return
+        counts = [returned.count for returned in fn.outputs]
+        if not counts or any(count is None or count < 2 for count in counts):
+            return
+        for param, node in untested_operations(fn):
+            yield Finding(
+                fn.span(node),
+                f"`{param.name}` is None when the loss does not use its output, since `forward` calls "
+                f"`set_materialize_grads(False)`; this raises TypeError then. Test `{param.name} is not None` first.",
+            )

@@ -1,0 +1,85 @@
+"""CTX216: a gradient is returned for a container of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.tensor_containers import container_inputs_with_gradient
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class TensorListInput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a gradient that `backward` returns for an input annotated as a list, tuple or dict of tensors.
+
+    ## Why is this bad?
+    Autograd does not look inside the container: to it the argument is no tensor. When backward returns something for it,
+    torch raises `RuntimeError: function FBackward returned a gradient different than None at position 1, but the
+    corresponding forward input was not a Variable`. With no other tensor among the inputs, the outputs do not even
+    require a gradient, silently.
+
+    ## Example
+    ```python
+    from typing import List
+
+    import torch
+
+
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, scale: torch.Tensor, parts: List[torch.Tensor]):
+            ctx.count = len(parts)
+            return scale * sum(parts)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output, [grad_output] * ctx.count
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *parts):
+            ctx.count = len(parts)
+            return sum(parts)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return (grad_output,) * ctx.count
+    ```
+
+    ## Fix safety
+    There is no fix: the calls change with the signature.
+
+    ## Known limits
+    Only annotations tell; an input without one is taken for anything.
+
+    ## References
+    - [torch.autograd.Function.forward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.forward.html)
+    """
+
+    code = "CTX216"
+    name = "tensor-list-input"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.forward is None or fn.forward.inherited:
+            return
+        for each in container_inputs_with_gradient(fn):
+            yield Finding(
+                fn.span(each.param.node.name),
+                f"`{each.name}` is a container of tensors, which autograd does not look into, but `backward` returns a "
+                f"gradient for it; torch raises RuntimeError at backward. Pass the tensors as inputs of their own "
+                f"(`*{each.name}`).",
+            )

@@ -1,0 +1,107 @@
+"""CTX218: ``jvp`` with the wrong number of tangents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class JvpArity(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `jvp` that cannot take one tangent for each input of `forward`, or that returns another number of tangents
+    than `forward` has outputs.
+
+    ## Why is this bad?
+    Torch passes one tangent for each argument, None for those that are no tensors; a `jvp` that takes another number
+    raises TypeError. What it returns is counted exactly, without the tolerance that backward enjoys:
+    `RuntimeError: Function's jvp returned an invalid number of forward gradients (expected 2 but got 1)`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, x_t):
+            x, y = ctx.saved_tensors
+            return x_t * y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx, x_t, y_t):
+            x, y = ctx.saved_tensors
+            return x_t * y + x * y_t
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where a call may leave out inputs with defaults, and where a count is unknown.
+
+    ## References
+    - [torch.autograd.Function.jvp](https://pytorch.org/docs/stable/generated/torch.autograd.Function.jvp.html)
+    """
+
+    code = "CTX218"
+    name = "jvp-arity"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        jvp = fn.methods.get("jvp")
+        if jvp is None or jvp.inherited or fn.forward is None or not fn.count_judgeable or not jvp.signature_known:
+            return
+        if fn.variadic_inputs is None:
+            required = sum(param.required for param in jvp.positional)
+            most = len(jvp.positional) if jvp.variadic is None else len(fn.inputs)
+            if required > len(fn.inputs) or most < fn.required_inputs:
+                yield Finding(
+                    fn.span(jvp.node.name),
+                    f"`jvp` takes {counted(len(jvp.positional), 'tangent')} but `forward` takes "
+                    f"{counted(len(fn.inputs), 'input')}; torch passes one tangent for each input and raises TypeError. "
+                    f"Take one parameter for each input, None at run time for those that are no tensors.",
+                )
+        counts = {returned.count for returned in fn.outputs}
+        if len(counts) != 1 or None in counts:
+            return
+        outputs = counts.pop()
+        for returned in fn.tangents:
+            if returned.count is not None and returned.count != outputs:
+                yield Finding(
+                    fn.span(returned.node),
+                    f"`jvp` returns {counted(returned.count, 'tangent')} but `forward` has "
+                    f"{counted(outputs or 0, 'output')}; torch raises RuntimeError. Return one for each output, None for "
+                    f"those that are not differentiable.",
+                )

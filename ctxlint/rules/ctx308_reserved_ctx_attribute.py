@@ -1,0 +1,136 @@
+"""CTX308: assignment to a ctx attribute that autograd uses itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import ContextWrite, FunctionClass
+from ctxlint.model.values import Constant, Parameter, Sequence, Tri, is_tensor
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.values import Value
+    from ctxlint.settings import Settings
+
+_READ_ONLY = frozenset(
+    {
+        "saved_tensors",
+        "saved_variables",
+        "metadata",
+        "next_functions",
+        "requires_grad",
+        "_raw_saved_tensors",
+        "_input_metadata",
+    }
+)
+_TUPLES = frozenset({"dirty_tensors", "non_differentiable", "to_save"})
+_FLAGS = frozenset({"materialize_grads", "_is_pure_view", "_materialize_non_diff_grads"})
+_BROKEN_AT_BACKWARD = frozenset({"apply", "_forward_cls"})
+
+
+class ReservedCtxAttribute(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an assignment to an attribute of ctx that is read-only or that autograd uses itself.
+
+    ## Why is this bad?
+    - `saved_tensors`, `saved_variables`, `metadata`, `next_functions`, `requires_grad`: `apply` raises `AttributeError:
+      attribute 'requires_grad' of 'torch._C._FunctionBase' objects is not writable`.
+    - `to_save`, `dirty_tensors`, `non_differentiable` with anything but a tuple, `materialize_grads` with anything but a
+      bool: `apply` raises.
+    - `needs_input_grad`: accepted, and changes what backward reads (read-only up to torch 2.0).
+    - `saved_for_forward`: lost; backward finds None.
+    - `apply`, `_forward_cls`: backward raises.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.requires_grad = x.requires_grad
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x_requires_grad = x.requires_grad
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    There is no fix: the attribute needs a new name.
+
+    ## Known limits
+    Names of methods (`name`, `register_hook`) may be shadowed and are not reported.
+
+    ## References
+    - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
+    """
+
+    code = "CTX308"
+    name = "reserved-ctx-attribute"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.own_protocol_methods:
+            for write in method.facts.of(ContextWrite):
+                consequence = _consequence(write, method.name)
+                if consequence is not None:
+                    yield Finding(fn.span(write.node), f"`ctx.{write.attribute}` {consequence}")
+
+
+def _consequence(write: ContextWrite, method: str) -> str | None:
+    """What torch does about this assignment; None where it does nothing wrong."""
+    name = write.attribute
+    if write.deletes:
+        return None
+    before_backward = method in ("forward", "setup_context")
+    if name in _READ_ONLY:
+        when = "`apply`" if before_backward else f"`{method}`"
+        return f"is read-only; torch raises AttributeError in {when}. Use another name."
+    if name in _TUPLES and before_backward and write.value is not None and _is_no_tuple(write.value):
+        return f"must be a tuple; torch raises in `apply`. Call `ctx.{_method_for(name)}(...)` instead."
+    if name in _FLAGS and before_backward and write.value is not None and _is_no_bool(write.value):
+        return "must be a bool; torch raises TypeError in `apply`."
+    if name == "needs_input_grad" and before_backward:
+        return "is what torch itself tells backward; assigning to it overrides that. Use another name."
+    if name == "saved_for_forward" and before_backward:
+        return "is lost: torch sets it anew. Call `ctx.save_for_forward(...)` instead."
+    if name in _BROKEN_AT_BACKWARD and before_backward:
+        return "is how torch calls backward; overwriting it makes backward raise. Use another name."
+    return None
+
+
+def _method_for(name: str) -> str:
+    return {"to_save": "save_for_backward", "dirty_tensors": "mark_dirty"}.get(name, "mark_non_differentiable")
+
+
+def _is_no_tuple(value: Value) -> bool:
+    if isinstance(value, Sequence):
+        return value.kind != "tuple"
+    return isinstance(value, Constant) or is_tensor(value) is Tri.YES
+
+
+def _is_no_bool(value: Value) -> bool:
+    if isinstance(value, Constant):
+        return not isinstance(value.value, bool)
+    return not isinstance(value, Parameter) and is_tensor(value) is Tri.YES

@@ -1,0 +1,99 @@
+"""CTX315: forward leaves state on the class that backward reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.events import ClassAttribute
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class StateOnClass(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an attribute of the Function class itself that `forward` (or `setup_context`) writes and `backward` reads.
+
+    ## Why is this bad?
+    There is one class and there may be many calls in flight. Backward of every one of them reads what the last forward
+    wrote: with two calls before `backward()` the first gets the second's value, silently.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor: float):
+            Scale.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * Scale.factor, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor: float):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+    ```
+
+    ## Fix safety
+    There is no fix: who else reads the attribute cannot be known.
+
+    ## Known limits
+    Only attributes reached by the name of the class count, not those reached through `cls` or a module. A buffer that is
+    made once, under `if Fn.buffer is None:`, is not reported.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX315"
+    name = "state-on-class"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        read = {
+            event.attribute
+            for method in fn.reading_methods
+            for event in method.facts.of(ClassAttribute)
+            if event.owner == fn.qualname and not event.written
+        }
+        seen: set[str] = set()
+        for method in fn.own_protocol_methods:
+            if method.name not in ("forward", "setup_context"):
+                continue
+            for event in method.facts.of(ClassAttribute):
+                if not event.written or event.owner != fn.qualname or _filled_once(event):
+                    continue
+                if event.attribute in read - seen:
+                    seen.add(event.attribute)
+                    yield Finding(
+                        fn.span(event.node),
+                        f"`{fn.name}.{event.attribute}` is shared by all calls of `{fn.name}`, and backward reads it; with "
+                        f"two calls in flight it silently reads the wrong one. Keep it on ctx: "
+                        f"`ctx.{event.attribute} = ...`.",
+                    )
+
+
+def _filled_once(event: ClassAttribute) -> bool:
+    """Whether the write stands under a test of the attribute for None: made once and shared on purpose."""
+    return any(f".{event.attribute} is None" in guard.text and guard.holds for guard in event.guards)

@@ -1,0 +1,92 @@
+"""CTX316: ``torch.is_grad_enabled()`` asked where it is always False."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, GenericCall
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+_GRAD_MODE_SWITCHES = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")
+
+
+class DeadGradModeTest(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `torch.is_grad_enabled()` called inside `forward` or `setup_context`.
+
+    ## Why is this bad?
+    Autograd runs both with grad mode off, so the answer is False in every call, whatever the caller's mode is. Code such
+    as `if torch.is_grad_enabled(): ctx.save_for_backward(x)` never saves, and backward fails for want of it.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if torch.is_grad_enabled():
+                ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if ctx.needs_input_grad[0]:
+                ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+    ```
+
+    ## Fix safety
+    There is no fix. To know the caller's mode, ask before `apply` and pass the answer as an input.
+
+    ## Known limits
+    Silent in a method that switches grad mode on itself.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX316"
+    name = "dead-grad-mode-test"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
+            return
+        for method in fn.own_protocol_methods:
+            if method.name not in ("forward", "setup_context") or fn.backward is None:
+                continue
+            calls = method.facts.of(GenericCall)
+            if any(call.callee in _GRAD_MODE_SWITCHES for call in calls):
+                continue
+            for call in calls:
+                if call.callee == "torch.is_grad_enabled":
+                    yield Finding(
+                        fn.span(call.node),
+                        f"`torch.is_grad_enabled()` is always False inside `{method.name}`: autograd runs it with grad "
+                        f"mode off. Test `ctx.needs_input_grad`, or ask before `apply` and pass the answer as an input.",
+                    )
