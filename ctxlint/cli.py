@@ -57,6 +57,9 @@ def _run(given: list[str]) -> int:
         return FAILED
     except (BrokenPipeError, KeyboardInterrupt):
         raise
+    except OSError as error:  # a full disk under the output, a current folder that has gone
+        print(f"ctxlint: error: {error.strerror or error}", file=sys.stderr)
+        return FAILED
     except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
         from ctxlint.result import describe
 
