@@ -11,6 +11,7 @@ from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.context_parameter import lacks_context
 from ctxlint.model.finder import conditional_methods, members
+from ctxlint.model.following import Follower
 from ctxlint.model.functions import (
     PROTOCOL,
     ApplyCall,
@@ -18,9 +19,7 @@ from ctxlint.model.functions import (
     Input,
     Method,
     MethodFacts,
-    Param,
     ParameterKind,
-    Return,
     Returned,
     Style,
 )
@@ -28,26 +27,20 @@ from ctxlint.model.inputs import Uses, describe, from_calls, gradient_of
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
+from ctxlint.model.returns import joined, returned_by
 from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.values import (
     CONTEXT,
-    NEVER,
-    NONE,
     UNKNOWN,
     InputsTuple,
     Kind,
     Opaque,
     Parameter,
-    Sequence,
-    Slot,
-    TensorTuple,
     Tri,
     Value,
     Variadic,
     constant,
-    is_container,
-    join,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +80,7 @@ class Builder:
             for base in alternatives
             if base is not None and base.startswith(LOCAL)
         )
-        self.following: list[str] = []
+        self.follow = Follower(unit)
 
     # Classes
 
@@ -123,6 +116,7 @@ class Builder:
             variadic_inputs=forward.variadic if forward is not None else None,
             outputs=tuple(returned_by(forward)) if forward is not None else (),
             gradients=gradients,
+            tangents=tuple(returned_by(methods["jvp"])) if "jvp" in methods else (),
             calls=calls,
             bases_known=bases_known,
             class_decorators=names,
@@ -196,9 +190,7 @@ class Builder:
         """Settle receiver and ctx of every method, and walk all but forward and setup_context."""
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
-            receiver, ctx = split_params(
-                draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT
-            )
+            receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
             method = _changed(draft, receiver=receiver, ctx=ctx)
             if name in ("backward", "vjp"):
                 method = self.walk(method, _bindings(method, "gradient", Tri.YES))
@@ -222,12 +214,13 @@ class Builder:
                 values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
             bindings.update(values)
             walked["forward"] = self.walk(forward, bindings)
-            returned = _all_returned(walked["forward"])
+            returned = joined(walked["forward"].facts)
         setup = methods.get("setup_context")
         if setup is not None:
             exact = forward is not None and forward.variadic is None
             bindings = _bindings(setup, "plain", Tri.UNKNOWN)
-            positional = setup.positional
+            callable_so = setup.signature_known and sum(param.required for param in setup.positional) <= 2
+            positional = setup.positional if callable_so else ()
             if len(positional) > 0:
                 bindings[positional[0].name] = InputsTuple(tuple(values.values()), exact)
             if len(positional) > 1:
@@ -244,37 +237,6 @@ class Builder:
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)
-
-    def follow(self, qualname: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
-        """What a function of this file returns for these arguments, one level deep; None where that is unknown."""
-        if self.following:
-            return None
-        node = self.unit.slices.find_function(qualname)
-        if node is None or node.asynchronous is not None or _has_other_decorators(node):
-            return None
-        scope = Scope("function", "", self.scope_around(qualname))
-        params = params_of(node, scope)
-        bindings = _bind_call(params, arguments, keywords)
-        if bindings is None:
-            return None
-        self.following.append(qualname)
-        try:
-            facts = interpret(node, bindings, scope, self.follow)
-        except RecursionError:
-            return None
-        finally:
-            self.following.pop()
-        if facts.is_generator or not facts.complete:
-            return None
-        if facts.falls_through is Tri.NO and not facts.of(Return):
-            return NEVER
-        return _joined(facts)
-
-    def scope_around(self, qualname: str) -> Scope:
-        """The scope that a function is defined in: the class body for a method, else the module."""
-        owner = qualname.rpartition(".")[0]
-        record = self.index.classes.get(owner)
-        return record.body if record is not None else self.index.module
 
     # Inputs
 
@@ -300,53 +262,6 @@ class Builder:
             )
             for index, param in enumerate(params)
         )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Returns
-
-
-def returned_by(method: Method) -> list[Returned]:
-    """What autograd gets from each return of a method: one entry for each alternative."""
-    found: list[Returned] = []
-    if not method.facts.complete:
-        return found
-    for event in method.returns:
-        written = event.node.value if isinstance(event.node, cst.Return) else None
-        for value in event.value.options():
-            slots, known = _slots(value, written if value is event.value else None)
-            exact = known and not any(slot.starred for slot in slots)
-            found.append(Returned(event.node, event, value, slots, known, exact))
-    return found
-
-
-def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot, ...], bool]:
-    """The elements that autograd sees, and whether anything is known about their number."""
-    if isinstance(value, Sequence) and value.kind == "tuple":
-        return value.slots, True
-    if isinstance(value, (Variadic, TensorTuple)):
-        return (Slot(value, written, starred=True),), True
-    if isinstance(value, Sequence) or is_container(value) is Tri.NO:
-        return (Slot(value, written),), True
-    return (), False
-
-
-def _all_returned(method: Method) -> Value:
-    facts = method.facts
-    return _joined(facts) if facts.complete else UNKNOWN
-
-
-def _joined(facts: MethodFacts) -> Value:
-    """One value for all returns of a walk."""
-    values = [event.value for event in facts.of(Return)]
-    if facts.falls_through is not Tri.NO:
-        values.append(NONE)
-    if not values:
-        return UNKNOWN
-    result = values[0]
-    for value in values[1:]:
-        result = join(result, value)
-    return result
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -396,34 +311,6 @@ def _bindings(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
         else:
             bindings[param.name] = Opaque(param.node)
     return bindings
-
-
-def _bind_call(
-    params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-) -> dict[str, Value] | None:
-    """What the parameters of a function hold when it is called so; None where the call does not fit."""
-    bindings: dict[str, Value] = {}
-    given = list(arguments)
-    for param in params:
-        if param.kind is ParameterKind.VARIADIC:
-            bindings[param.name] = Sequence("tuple", tuple(given))
-            given = []
-        elif param.kind is ParameterKind.KEYWORDS:
-            bindings[param.name] = Opaque(param.node)
-        elif param.kind is ParameterKind.POSITIONAL and given:
-            slot = given.pop(0)
-            if slot.starred:
-                return None
-            bindings[param.name] = slot.value
-        elif param.name in keywords:
-            bindings[param.name] = keywords[param.name].value
-        else:
-            bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
-    return None if given else bindings
-
-
-def _has_other_decorators(node: cst.FunctionDef) -> bool:
-    return any(dotted(each.decorator) not in ("staticmethod",) for each in node.decorators)
 
 
 def _decorator_name(node: cst.Decorator, scope: Scope) -> str | None:

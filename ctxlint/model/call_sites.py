@@ -162,7 +162,7 @@ class CallSites:
         scope: Scope | None = record.scope
         while scope is not None:
             entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
-            decorators = getattr(entry[1], "decorator_list", ()) if entry is not None else ()
+            decorators = entry.node.decorator_list if entry is not None else ()
             if any(self.turns_gradients_off(each, record.scope) for each in decorators):
                 return True
             scope = scope.parent

@@ -227,12 +227,15 @@ class Calls(TensorCalls):
             statement=self.statement,
         )
         if callee.startswith(LOCAL):
-            if self.follow is not None and not arguments.open_ended:
-                returned = self.follow(callee[len(LOCAL) :], arguments.positional, arguments.keywords)
-                if returned is not None:
-                    return _renamed(returned, node)
-            return Opaque(node)
+            return self.followed(node, callee[len(LOCAL) :], arguments)
         return self.torch_function(node, callee, arguments)
+
+    def followed(self, node: cst.Call, qualname: str, arguments: Arguments) -> Value:
+        """A call of what is defined in the same file, where the name certainly means that."""
+        if self.follow is None or arguments.open_ended or len(set(self.meanings(node.func))) != 1:
+            return Opaque(node)
+        returned = self.follow(qualname, arguments.positional, arguments.keywords)
+        return Opaque(node) if returned is None else _renamed(returned, node)
 
     def builtin(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         first = arguments.value(0)

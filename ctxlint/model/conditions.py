@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.code import code_of
 from ctxlint.model.events import Asks, FlagsTested, Guard, Question
 from ctxlint.model.state import Recorder
+from ctxlint.model.type_tests import is_instance, only_instances
 from ctxlint.model.values import (
     NONE,
     UNKNOWN,
@@ -107,7 +108,25 @@ class Conditions(Recorder):
             if negated is None or not isinstance(value, _PLAINLY_NONE_OR_NOT):
                 return None
             return (is_none(value) is Tri.YES) is not negated
+        asked = self.type_test(test)
+        if asked is not None:
+            answer = is_instance(self.peek(asked[0]), asked[1])
+            return None if answer is Tri.UNKNOWN else answer is Tri.YES
         return False if self.canonical(test) == "typing.TYPE_CHECKING" else None
+
+    def type_test(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
+        """What ``isinstance(x, C)`` asks about, and the dotted names of the classes; None for any other test."""
+        if not isinstance(test, cst.Call):
+            return None
+        callee = self.canonical(test.func)
+        if callee == "torch.is_tensor" and len(test.args) == 1:
+            return test.args[0].value, ("torch.Tensor",)
+        if callee != "builtins.isinstance" or len(test.args) != 2:
+            return None
+        kinds = test.args[1].value
+        written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+        names = [self.canonical(each) or "" for each in written]
+        return test.args[0].value, tuple(names)
 
     def is_local(self, node: cst.Name) -> bool:
         """Whether the value of a name is the method's own doing."""
@@ -135,6 +154,11 @@ class Conditions(Recorder):
             value = self.state.names.get(test.value)
             if value is not None and holds:
                 self.state.names[test.value] = without(value, NONE)
+            return
+        asked = self.type_test(test)
+        if asked is not None and isinstance(asked[0], cst.Name) and asked[0].value in self.state.names:
+            name = asked[0].value
+            self.state.names[name] = only_instances(self.state.names[name], asked[1], holds)
             return
         if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
             return

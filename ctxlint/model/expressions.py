@@ -33,6 +33,7 @@ from ctxlint.model.sequences import (
 )
 from ctxlint.model.state import merge
 from ctxlint.model.values import (
+    CONTEXT,
     NONE,
     UNBOUND,
     UNKNOWN,
@@ -146,6 +147,7 @@ class Expressions(NestedScopes):
                 return Imported(found[0])
             if name == "ctx":
                 self.record(UnboundContext, node, name=name)
+                return CONTEXT  # what the author means
             return Opaque(node)
         bounds = owner.live(name)
         if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
@@ -156,20 +158,24 @@ class Expressions(NestedScopes):
         return Imported(target) if target is not None else Opaque(node)
 
     def canonical(self, node: cst.BaseExpression) -> str | None:
-        """The dotted name that an expression stands for, with imports resolved; None where it is no such thing."""
+        """The dotted name that an expression stands for, with imports resolved; None where it is no such thing.
+
+        Where a condition decides between several, it is the first that could be followed.
+        """
+        return next((each for each in self.meanings(node) if each is not None), None)
+
+    def meanings(self, node: cst.BaseExpression) -> list[str | None]:
+        """Every dotted name that an expression may stand for; None among them for what cannot be followed."""
         path = dotted(node)
         if path is None:
-            return None
+            return []
         head, _, rest = path.partition(".")
         bound = self.state.names.get(head)
-        if bound is not None:
-            if isinstance(bound, Imported):
-                return f"{bound.name}.{rest}" if rest else bound.name
-            return None
-        if head in self.local_names:
-            return None
-        found = [each for each in resolutions(path, self.scope) if each is not None]
-        return found[0] if found else None
+        if isinstance(bound, Imported):
+            return [f"{bound.name}.{rest}" if rest else bound.name]
+        if bound is not None or head in self.local_names:
+            return []
+        return resolutions(path, self.scope)
 
     # Attributes
 

@@ -52,14 +52,29 @@ class CallRecord:
 
 
 @dataclass
+class FunctionRecord:
+    """A function or method, and the scope it is written in; ``statement`` and ``ordinal`` as for classes.
+
+    ``certain`` is False where a condition decides between several of this name.
+    """
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    scope: Scope
+    statement: int
+    ordinal: int
+    conditional: bool
+    certain: bool
+
+
+@dataclass
 class FileIndex:
     """What one pass over the file found."""
 
     module: Scope
     statements: list[ast.stmt]
     classes: dict[str, ClassRecord] = field(default_factory=dict)
-    functions: dict[str, tuple[int, ast.AST]] = field(default_factory=dict)
-    """Qualified name → index of the top-level statement and the node, for every function, methods included."""
+    functions: dict[str, FunctionRecord] = field(default_factory=dict)
+    """Every function by qualified name, methods included; the last one, where a name is defined again."""
     calls: list[CallRecord] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
@@ -124,6 +139,7 @@ class _Indexer:
         self.index = index
         self.number = number
         self.ordinal = 0
+        self.functions = 0
         self.chosen = False
         self.handler = False
         self.alternative = False
@@ -163,7 +179,11 @@ class _Indexer:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, conditional: bool) -> None:
         qualname = _join(scope, node.name)
         scope.bind(node.name, self.bound("def", node.lineno, conditional, qualname))
-        self.index.functions[qualname] = (self.number, node)
+        earlier = self.index.functions.get(qualname)
+        certain = earlier is None or not (conditional or earlier.conditional)
+        record = FunctionRecord(node, scope, self.number, self.functions, conditional, certain)
+        self.index.functions[qualname] = record
+        self.functions += 1
         inner = Scope("function", qualname, scope)
         arguments = node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -215,6 +235,10 @@ class _Indexer:
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
             for name in node.names:
                 scope.bind(name, self.bound("other", node.lineno, True))
+                if isinstance(node, ast.Global):
+                    self.index.module.bind(name, Bound("other", node.lineno, True))
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            scope.bind(node.target.id, self.bound("other", node.lineno, conditional))
         facts = self.facts_under(node)
         if not facts:
             self.parts(node, scope, conditional)

@@ -107,6 +107,11 @@ class MethodFacts:
     complete: bool = True
     """False where the walk met something that it cannot follow at all (``exec``, ``locals()``, a star import)."""
 
+    @property
+    def returns(self) -> tuple[Return, ...]:
+        """The return statements, in order."""
+        return self.of(Return)
+
     def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
         """The events of one kind, in order."""
         return tuple(event for event in self.events if isinstance(event, kind))

@@ -62,19 +62,14 @@ class Slices:
         return finder.classes[record.ordinal], part
 
     def find_function(self, qualname: str) -> cst.FunctionDef | None:
-        """The LibCST node of a function or method of this file; None where several share the name."""
-        entry = self.index.functions.get(qualname)
-        if entry is None:
+        """The LibCST node of a function or method of this file; None where a condition decides between several."""
+        record = self.index.functions.get(qualname)
+        if record is None or not record.certain:
             return None
-        finder, part = self._look_up(entry[0])
-        if part is None:
+        finder, part = self._look_up(record.statement)
+        if part is None or record.ordinal >= len(finder.functions):
             return None
-        name = qualname.rpartition(".")[2]
-        line = getattr(entry[1], "lineno", 0)
-        named = [node for node in finder.functions if node.name.value == name]
-        if len(named) > 1:
-            named = [node for node in named if part.span(node.name).start.line == line]
-        return named[0] if len(named) == 1 else None
+        return finder.functions[record.ordinal]
 
     def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
         if statement not in self._found:
