@@ -176,6 +176,26 @@ def test_one_crash_ends_nothing_else(run: Run) -> None:
     assert [line.partition(" ")[0] for line in lines[1:5]] == ["a.py:2:1:", "a.py:2:9:", "a.py:3:1:", "b.py:2:1:"]
 
 
+def test_a_crash_is_not_hidden_by_a_comment(run: Run) -> None:
+    for comment in ("# noqa", "# ctxlint: noqa"):
+        Path("a.py").write_text(f"{comment}\nx = 1  # noqa\n{CANDIDATE}crash = 1  # noqa\n", encoding="utf-8")
+        assert run("-q", "--output-format", "concise")[0] == 2
+
+
+def test_a_crash_of_the_fix_engine_is_a_finding(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ctxlint.fixes import apply
+
+    def fail(*_: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(apply, "plan", fail)
+    _write("a.py", "wrong = 1\n")
+    code, out, _ = run("--fix", "--output-format", "concise")
+    assert code == 2
+    assert out.startswith("a.py:1:1: CTX900 The fix engine failed with ValueError in test_cli.py:")
+    assert _read("a.py") == "wrong = 1\n"
+
+
 def test_recursion_is_a_finding(run: Run) -> None:
     _write("a.py", "deep = 1\nwrong = 1\n")
     code, out, _ = run("--output-format", "concise")
@@ -576,6 +596,17 @@ def test_standard_input_comes_back_when_nothing_is_mended(
     assert capfdbinary.readouterr().out == data
 
 
+def test_the_configuration_beside_the_name_of_standard_input(run: Run) -> None:
+    Path("sub").mkdir()
+    Path("sub/ctxlint.toml").write_text("fix = true\noutput-format = 'concise'\n", encoding="utf-8")
+    text = (CANDIDATE + "wrong = plain\n").encode()
+    assert run("-", "--stdin-filename", "sub/a.py", "-q", stdin=text) == (
+        1,
+        CANDIDATE + "right = plain\n",
+        "sub/a.py:2:9: CTX301 `plain` is found\n",
+    )
+
+
 def test_a_diff_of_standard_input(run: Run) -> None:
     text = (CANDIDATE + "wrong = 1\n").encode()
     assert run("-", "--diff", stdin=text) == (
@@ -832,7 +863,7 @@ if sys.platform != "win32":
             stderr=subprocess.PIPE,
             env=_environment(),
         )
-        time.sleep(1)
+        time.sleep(2)  # until it waits for input
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out, err) == (130, b"", b"")

@@ -40,10 +40,11 @@ def run(given: Sequence[str]) -> int:
 
 
 def _check(options: Namespace, configuration: Configuration) -> int:
-    settings = configuration.settings_for(".")
     if _reads_stdin(options):
-        results = [_lint_stdin(options, configuration)]
+        settings = configuration.settings_for(os.path.dirname(options.stdin_filename or ""))
+        results = [_lint_stdin(options, settings)]
     else:
+        settings = configuration.settings_for(".")
         results = _lint_files(options, configuration)
     _warn(results, options)
     report = _report(results, options, settings)
@@ -75,7 +76,12 @@ def mended(result: FileResult) -> FileResult:
     from ctxlint.fixes.apply import mend
     from ctxlint.pipeline import check_source
 
-    return mend(result, settings, lambda source: check_source(source, settings))
+    try:
+        return mend(result, settings, lambda source: check_source(source, settings))
+    except Exception as error:  # noqa: BLE001  (one file must not end the run)
+        from ctxlint.result import describe, internal_error, with_finding
+
+        return with_finding(result, internal_error(result.path, describe("The fix engine", error)))
 
 
 def _written(result: FileResult) -> FileResult:
@@ -94,14 +100,13 @@ def _written(result: FileResult) -> FileResult:
     return result
 
 
-def _lint_stdin(options: Namespace, configuration: Configuration) -> FileResult:
+def _lint_stdin(options: Namespace, settings: Settings) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
     from ctxlint.files.decode import encode
     from ctxlint.pipeline import is_left_out, lint_bytes
     from ctxlint.result import FileResult
 
     path = options.stdin_filename or STDIN
-    settings = configuration.settings_for(os.path.dirname(path))
     data = sys.stdin.buffer.read()
     if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
         result = FileResult(path, skipped="excluded")
@@ -132,9 +137,11 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
         for line, message in result.warnings:
             say(f"warning: {result.path}:{line}: {message}")
     if options.verbose:
+        from ctxlint.report import counted
+
         linted = [each for each in results if not each.skipped]
         candidates = sum(each.source is not None for each in linted)
-        say(f"Read {len(linted)} files, {candidates} of which may hold Functions")
+        say(f"Read {counted(len(linted), 'file')}, {candidates} of which may hold Functions")
 
 
 def _report(results: list[FileResult], options: Namespace, settings: Settings) -> Report:

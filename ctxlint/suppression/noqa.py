@@ -21,6 +21,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxlint.result import INTERNAL_ERROR
 from ctxlint.settings import specificity
 from ctxlint.suppression.layout import Comment, Layout, Lines, read_layout
 
@@ -86,14 +87,21 @@ class Suppression:
 
 
 def suppress(source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str]) -> Suppression:
-    """Drop the findings that a comment in ``source`` hides. ``names`` holds the name of every rule by its code."""
+    """Drop the findings that a comment in ``source`` hides; ``names`` holds the name of every rule by its code.
+
+    A failure of ctxlint itself is never hidden.
+    """
     found = tuple(diagnostics)
     if not found or _WORTH_A_LOOK.search(source.text) is None:
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
     directives = [each for each in comments if isinstance(each, Directive)]
     mistakes = [each for each in comments if isinstance(each, Mistake)]
-    hidden = {id(each) for each in found if any(directive.hides(each) for directive in directives)}
+    hidden = {
+        id(each)
+        for each in found
+        if each.code != INTERNAL_ERROR and any(directive.hides(each) for directive in directives)
+    }
     return Suppression(
         tuple(each for each in found if id(each) not in hidden),
         tuple(each for each in found if id(each) in hidden),
