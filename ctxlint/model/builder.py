@@ -101,7 +101,6 @@ class Builder:
         calls = tuple(self.calls.get(record.qualname, ()))
         inputs = self.inputs(forward, gradients, calls)
         methods.update(self.walk_forward(methods, inputs))
-        methods = {name: _with_ctx_judged(method) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         return FunctionClass(
@@ -191,7 +190,7 @@ class Builder:
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
-            method = _changed(draft, receiver=receiver, ctx=ctx)
+            method = _with_ctx_judged(_changed(draft, receiver=receiver, ctx=ctx), style)
             if name in ("backward", "vjp"):
                 method = self.walk(method, _bindings(method, "gradient", Tri.YES))
             elif name == "jvp":
@@ -283,9 +282,12 @@ def _style(methods: Mapping[str, Method], bases_known: bool) -> Style:
     return Style.CTX_IN_FORWARD if any(param.name == "ctx" for param in positional[:2]) else Style.UNKNOWN
 
 
-def _with_ctx_judged(method: Method) -> Method:
+def _with_ctx_judged(method: Method, style: Style) -> Method:
+    """The method, with no ctx where the parameter in its place is certainly meant for something else."""
+    if method.name == "forward" and style is Style.SETUP_CONTEXT:
+        return method
     scope = Scope("function", "", _class_scope(method.home) if method.home is not None else None)
-    return _changed(method, lacks_ctx=True) if lacks_context(method, scope) else method
+    return _changed(method, lacks_ctx=True, ctx=None) if lacks_context(method, scope) else method
 
 
 def _changed(method: Method, **changes: object) -> Method:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
-from ctxlint.model.functions import UnboundContext
+from ctxlint.model.local_names import borrowed_names, times_bound
 from ctxlint.model.scopes import resolve
 from ctxlint.model.signatures import used_as_context
 
@@ -24,21 +24,24 @@ def lacks_context(method: Method, scope: Scope) -> bool:
     """Whether a method that autograd calls with the ctx certainly has no parameter for it.
 
     Then the ctx arrives in the parameter of the first input or gradient: the body uses an unbound ``ctx``, or what
-    stands first is used as only a tensor can be.
+    stands first is used as only a tensor can be. Asked before the body is walked: ``method.ctx`` is what stands first.
     """
-    if method.name not in ("forward", "backward", "vjp", "setup_context", "jvp"):
-        return False
-    if not method.ctx and not method.own_params:
-        return True
     ctx = method.ctx
-    if ctx is None or not ctx.name.strip("_") or ctx.name in _RECEIVERS or _says_context(ctx.name):
+    if ctx is None:
+        return not method.own_params and method.name in ("forward", "backward", "vjp", "setup_context", "jvp")
+    if not ctx.name.strip("_") or ctx.name in _RECEIVERS or _says_context(ctx.name):
         return False
     body = method.node.body
     if used_as_context(body, ctx.name):
         return False
-    if method.facts.of(UnboundContext) or ctx.annotation in tables.TENSOR_ANNOTATIONS:
+    if ctx.annotation in tables.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
         return True
-    return not _binds(body, ctx.name) and _used_as_tensor(body, ctx.name, scope)
+    return ctx.name not in times_bound(body) and _used_as_tensor(body, ctx.name, scope)
+
+
+def uses_unbound_context(node: cst.FunctionDef, scope: Scope) -> bool:
+    """Whether a method reads a ``ctx`` that nothing binds, neither it nor what is around it."""
+    return "ctx" in borrowed_names(node) and scope.owner("ctx") is None and not scope.sees_star_import()
 
 
 def _says_context(name: str) -> bool:
@@ -84,13 +87,3 @@ def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
 
 def _is(node: cst.CSTNode | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
-
-
-def _binds(node: cst.CSTNode, name: str) -> bool:
-    """Whether ``name`` is bound anew anywhere."""
-    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-        target = node.target
-        elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
-        if any(_is(each, name) for each in (target, *(element.value for element in elements))):
-            return True
-    return any(_binds(child, name) for child in node.children)

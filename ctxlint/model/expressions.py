@@ -145,7 +145,7 @@ class Expressions(NestedScopes):
             found = resolutions(name, self.scope)
             if found and found[0] is not None:
                 return Imported(found[0])
-            if name == "ctx":
+            if name == "ctx" and not self.scope.sees_star_import():
                 self.record(UnboundContext, node, name=name)
                 return CONTEXT  # what the author means
             return Opaque(node)

@@ -227,6 +227,8 @@ class FunctionClass:
     """What forward returns, one entry for each alternative of each return."""
     gradients: tuple[Returned, ...]
     """What backward (or vjp) returns, one entry for each alternative of each return."""
+    tangents: tuple[Returned, ...]
+    """What jvp returns."""
     calls: tuple[ApplyCall, ...]
     """The calls of this class in the same file."""
     bases_known: bool
@@ -303,7 +305,7 @@ class FunctionClass:
     def context_methods(self) -> tuple[Method, ...]:
         """Own methods in which ctx is written before backward: forward (when it takes ctx) and setup_context."""
         found = (self.methods.get(name) for name in ("forward", "setup_context"))
-        return tuple(method for method in found if method is not None and method.ctx is not None)
+        return tuple(method for method in found if method is not None and (method.ctx is not None or method.lacks_ctx))
 
     @property
     def reading_methods(self) -> tuple[Method, ...]:

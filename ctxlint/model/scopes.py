@@ -87,6 +87,10 @@ class Scope:
             scope = scope.parent
         return None
 
+    def sees_star_import(self) -> bool:
+        """Whether a star import in this or a surrounding scope may bind any name."""
+        return bool(self.stars) or (self.parent is not None and self.parent.sees_star_import())
+
     def function_locals(self) -> frozenset[str]:
         """Every name bound in this or an enclosing function."""
         found: set[str] = set()

@@ -10,6 +10,7 @@ from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.functions import Method
     from ctxlint.settings import Settings
 
 
@@ -55,10 +56,13 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`.
+    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` that stands
+    before `ctx` is dropped: with it every call raises.
 
     ## Known limits
-    Silent where a decorator is there that may bind the function itself.
+    Silent where a base class, a class decorator or a decorator of the method is not known, since it may bind the
+    function itself. A Function in the style before torch 1.5, with state on `self`, is reported once, by
+    legacy-function (CTX108).
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -71,12 +75,18 @@ class MissingStaticmethod(Rule[FunctionClass]):
     fix = FixAvailability.ALWAYS
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable:
+        if not fn.signature_judgeable or fn.legacy_state is not None:
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
-                yield Finding(
-                    fn.span(method.node.name),
-                    f"`{method.name}` of `{fn.name}` is not a static method; it works through `.apply`, but calling an "
-                    f"instance raises RuntimeError. Add `@staticmethod`.",
-                )
+                yield Finding(fn.span(method.node.name), _message(fn, method))
+
+
+def _message(fn: FunctionClass, method: Method) -> str:
+    what = f"`{method.name}` of `{fn.name}` is not a static method"
+    if method.receiver is not None and method.ctx is not None:
+        return (
+            f"{what}; torch calls it without an instance, so `{method.receiver.name}` gets the ctx and the call raises "
+            f"TypeError. Add `@staticmethod` and drop `{method.receiver.name}`."
+        )
+    return f"{what}; it works through `.apply`, but calling an instance raises RuntimeError. Add `@staticmethod`."

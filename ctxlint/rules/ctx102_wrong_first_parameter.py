@@ -1,0 +1,171 @@
+"""CTX102: the first parameter is not the ctx, or does not look like it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.functions import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
+from ctxlint.model.signatures import is_context_name, used_as_context
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Method
+    from ctxlint.settings import Settings
+
+
+class WrongFirstParameter(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports methods that autograd calls with the ctx and whose first parameter is something else: it is called `self` or
+    `cls`; it is missing; another receiver stands before it; a classmethod has no `cls`. Also reports `super()` without
+    arguments in a static method.
+
+    ## Why is this bad?
+    Autograd takes `forward`, `backward`, `vjp`, `setup_context` and `jvp` from the class and passes the ctx first.
+    Under the name `self` it works and misleads: nothing that the class or `__init__` sets is there (`AttributeError:
+    'FBackward' object has no attribute 'scale'`). In the other cases the call raises: `TypeError: F.forward() takes 1
+    positional argument but 2 were given`, `F.forward() missing 1 required positional argument: 'x'`, `NameError: name
+    'ctx' is not defined`, `super(type, obj): obj must be an instance or subtype of type`. Or, worse, the ctx arrives in
+    the place of the first tensor. This has not changed from torch 1.13 to 2.15.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(self, x):
+            return x * 2
+
+        @staticmethod
+        def backward(grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe: `self` or `cls` is renamed to `ctx`, uses included, where that name is free; `ctx` is added where the body
+    uses it unbound; a receiver before `ctx` is dropped. `super()` has no fix.
+
+    ## Known limits
+    `forward(cls, ctx, x)` as a static method is legal where a subclass calls it by hand; it is reported only for
+    classes whose `apply` is used in the same file. A first parameter of any other name is taken for the ctx unless it
+    is used as only a tensor can be. Silent where a base class or a decorator is not known, and for methods that are
+    called by hand.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX102"
+    name = "wrong-first-parameter"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable or fn.legacy_state is not None:
+            return
+        for method in fn.own_protocol_methods:
+            if not method.signature_known or method.name in fn.called_directly:
+                continue
+            message = _message(fn, method)
+            if message is not None:
+                yield Finding(fn.span(method.node.name), message)
+            yield from _bare_super(fn, method)
+
+
+def _message(fn: FunctionClass, method: Method) -> str | None:
+    """What is wrong with the first parameters of a method; None for nothing."""
+    if method.name == "vmap":
+        return None
+    what = f"`{method.name}` of `{fn.name}`"
+    receiver = method.receiver
+    if method.binding is Binding.CLASS:
+        if receiver is not None and (
+            is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name)
+        ):
+            return (
+                f"{what} is a class method, so `{receiver.name}` gets the class and the ctx comes second; the call "
+                f"raises TypeError. Use `@staticmethod`, or put `cls` first."
+            )
+    elif receiver is not None:
+        # Without @staticmethod this is CTX101's finding, whose fix drops the receiver too.
+        if method.binding is Binding.INSTANCE or not fn.applied:
+            return None
+        return (
+            f"{what} is a static method, so `{receiver.name}` gets the ctx and the rest moves by one; the call raises "
+            f"TypeError. Drop `{receiver.name}`."
+        )
+    if method.lacks_ctx:
+        return _without_ctx(fn, method, what)
+    unbound = bool(method.facts.of(UnboundContext))
+    if unbound and method.name == "forward" and fn.style is Style.SETUP_CONTEXT and method.ctx is None:
+        return (
+            f"{what} uses `ctx`, which it does not get beside `setup_context`: NameError. Move that to `setup_context`."
+        )
+    ctx = method.ctx
+    if ctx is None or (ctx.name not in ("self", "cls") and not unbound) or fn.style is Style.UNKNOWN:
+        return None
+    if method.name == "forward" and fn.style is Style.SETUP_CONTEXT:
+        return None  # CTX103
+    if unbound:
+        return f"{what} uses `ctx`, but its ctx is called `{ctx.name}`: NameError. Call it `ctx`."
+    return f"`{ctx.name}` in {what} is the ctx, not {_receiver(ctx.name)}; that works and misleads. Call it `ctx`."
+
+
+def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
+    if method.name == "forward" and (fn.has_subclass or not (fn.applied or fn.backward is not None)):
+        return None  # a base whose subclasses bring setup_context, or a class that is used as a namespace
+    receiver = [method.receiver.name] if method.receiver is not None else []
+    written = ", ".join([*receiver, "ctx", *(_written(param.node) for param in method.own_params)])
+    advice = f"Write `{method.name}({written})`."
+    if not method.own_params:
+        return f"{what} has no parameters, but torch passes it the ctx first: TypeError. {advice}"
+    first = method.own_params[0].name
+    if method.facts.of(UnboundContext):
+        return f"{what} uses `ctx` without a parameter for it: torch passes the ctx as `{first}`. {advice}"
+    return f"{what} has no parameter for the ctx: torch passes it first, as `{first}`. {advice}"
+
+
+def _written(param: cst.Param) -> str:
+    star = param.star if isinstance(param.star, str) else ""
+    return star + param.name.value
+
+
+def _receiver(name: str) -> str:
+    return "the class" if name == "cls" else "an instance"
+
+
+def _bare_super(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    if method.binding is Binding.CLASS or method.receiver is not None:
+        return
+    if not any(param.kind is ParameterKind.POSITIONAL for param in method.params):
+        return
+    for call in method.facts.of(GenericCall):
+        if call.callee == "builtins.super" and isinstance(call.node, cst.Call) and not call.node.args:
+            first = method.params[0].name
+            yield Finding(
+                fn.span(call.node),
+                f"`super()` takes the first argument, here `{first}`, for the instance, and `{method.name}` of "
+                f"`{fn.name}` gets none: TypeError. Name the base class instead.",
+            )

@@ -1,0 +1,105 @@
+"""CTX103: forward takes a ctx beside ``setup_context``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class ForwardTakesCtx(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `forward` that takes the ctx although the class, or a base of it, defines `setup_context`.
+
+    ## Why is this bad?
+    Where `setup_context` is defined, torch calls `forward` with the inputs alone. The first of them arrives as `ctx`
+    and the last parameter gets nothing: `apply` raises `TypeError: missing a required argument: 'x'` (before torch 2.2:
+    `F.forward() missing 1 required positional argument: 'x'`). Where the last parameter has a default, nothing raises
+    there: `ctx` is the first tensor, and every input moves by one.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe: the parameter is dropped where `forward` does not use it. Where it does there is no fix, since what it does
+    with the ctx belongs in `setup_context`.
+
+    ## Known limits
+    A parameter counts as the ctx by its name `ctx`, by being used as one, or by being called `self` and never used.
+
+    ## References
+    - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
+    """
+
+    code = "CTX103"
+    name = "forward-takes-ctx"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        forward, setup = fn.forward, fn.setup_context
+        if not fn.signature_judgeable or fn.style is not Style.SETUP_CONTEXT or forward is None or setup is None:
+            return
+        if forward.ctx is None or not forward.signature_known or (forward.inherited and setup.inherited):
+            return
+        ctx = forward.ctx.name
+        shifts = forward.variadic is not None or any(param.has_default for param in forward.own_params)
+        effect = (
+            f"`{ctx}` is then the first input, and every input moves by one" if shifts else "`apply` raises TypeError"
+        )
+        if forward.inherited:
+            yield Finding(
+                fn.span(setup.node.name),
+                f"`{fn.name}` defines `setup_context`, but the `forward` that it inherits takes `{ctx}`; torch passes "
+                f"forward only the inputs: {effect}. Define a `forward` without `{ctx}` too.",
+            )
+            return
+        used = ctx in forward.facts.names_read
+        advice = f"Move what it does with `{ctx}` to `setup_context`" if used else f"Drop `{ctx}`"
+        yield Finding(
+            fn.span(forward.node.name),
+            f"`forward` of `{fn.name}` takes `{ctx}`, but beside `setup_context` torch passes it only the inputs: "
+            f"{effect}. {advice}.",
+        )

@@ -1,0 +1,135 @@
+"""CTX104: ``setup_context`` cannot be called as autograd calls it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import Binding, FunctionClass, ParameterKind
+from ctxlint.model.signatures import is_context_name
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Method, Param
+    from ctxlint.settings import Settings
+
+
+class SetupContextSignature(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `setup_context` that cannot be called as `setup_context(ctx, inputs, output)`, or that takes the output
+    before the inputs.
+
+    ## Why is this bad?
+    Torch passes three arguments by position: the ctx, the tuple of all inputs, and what `forward` returned. With
+    another number of parameters every `apply` raises `TypeError: F.setup_context() takes 2 positional arguments but 3
+    were given` or `F.setup_context() missing 1 required positional argument: 'output'`. The names are free, the order
+    is not: with `(ctx, output, inputs)` the two hold each other's value, and `save_for_backward can only save
+    variables, but argument 0 is of type tuple` is raised only when a gradient is needed. So it is from torch 2.0 to
+    2.15.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, x, factor, output):
+            ctx.factor = factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            _, ctx.factor = inputs
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+    ```
+
+    ## Fix safety
+    There is no fix: the body changes with the parameters.
+
+    ## Known limits
+    Silent where a base class or a decorator is not known.
+
+    ## References
+    - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
+    """
+
+    code = "CTX104"
+    name = "setup-context-signature"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        method = fn.setup_context
+        if method is None or method.inherited or not fn.signature_judgeable or not method.signature_known:
+            return
+        if _is_about_ctx(method):
+            return
+        message = _count_message(method) or _order_message(method)
+        if message is not None:
+            yield Finding(fn.span(method.node.name), f"`setup_context` of `{fn.name}` {message}")
+
+
+def _is_about_ctx(method: Method) -> bool:
+    """Whether what is wrong is the first parameter: CTX101's and CTX102's finding."""
+    receiver = method.receiver
+    if method.binding is Binding.CLASS:
+        return receiver is None or is_context_name(receiver.name)
+    return receiver is not None or method.lacks_ctx
+
+
+def _count_message(method: Method) -> str | None:
+    taken = [param for param in method.params if param is not method.receiver]
+    positional = [param for param in taken if param.kind is ParameterKind.POSITIONAL]
+    required = sum(param.required for param in positional)
+    variadic = any(param.kind is ParameterKind.VARIADIC for param in taken)
+    by_keyword = [param.name for param in taken if param.kind is ParameterKind.KEYWORD_ONLY and param.required]
+    advice = "Write `setup_context(ctx, inputs, output)`."
+    if by_keyword:
+        return f"needs `{by_keyword[0]}` by keyword, which torch does not pass: `apply` raises TypeError. {advice}"
+    if required > 3:
+        return f"needs {counted(required, 'argument')}, but torch passes three: `apply` raises TypeError. {advice}"
+    if len(positional) < 3 and not variadic:
+        return (
+            f"takes {counted(len(positional), 'argument')}, but torch passes three: `apply` raises TypeError. {advice}"
+        )
+    return None
+
+
+def _order_message(method: Method) -> str | None:
+    if len(method.positional) < 2:
+        return None
+    second, third = method.positional[:2]
+    if not (_is_called(second, "output") and _is_called(third, "input")):
+        return None
+    return (
+        f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first: each gets the value of the "
+        f"other. Write `setup_context(ctx, inputs, output)`."
+    )
+
+
+def _is_called(param: Param, word: str) -> bool:
+    return param.name.strip("_").rstrip("s") == word

@@ -1,0 +1,112 @@
+"""CTX105: a decorator outside ``@staticmethod`` or ``@classmethod``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Method
+    from ctxlint.settings import Settings
+
+_BINDING = ("staticmethod", "classmethod")
+
+
+class DecoratorOrder(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a decorator that stands outside `@staticmethod` or `@classmethod` on a method that autograd calls.
+
+    ## Why is this bad?
+    The outer decorator is given the `staticmethod` object instead of the function. Before Python 3.10 that object
+    cannot be called (`TypeError: 'staticmethod' object is not callable`); since then eager mode works, but what is left
+    on the class is a plain function that hides a descriptor, and `torch.compile(fullgraph=True)` raises `Unsupported`.
+    A `classmethod` object can never be called: `TypeError: 'classmethod' object is not callable`.
+
+    ## Example
+    ```python
+    import torch
+    from torch.autograd.function import once_differentiable
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @once_differentiable
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch.autograd.function import once_differentiable
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe for decorators that are known to wrap a function as they find it (those of torch); unsafe for others.
+
+    ## Known limits
+    Silent for decorators that mark the object and give it back (`typing.override`, `torch.jit.ignore`), and for those
+    of the same project that do so or that speak of `staticmethod` themselves. Methods that autograd does not call are
+    not looked at.
+
+    ## References
+    - [`staticmethod` objects are callable since Python
+      3.10](https://docs.python.org/3/library/functions.html#staticmethod)
+    """
+
+    code = "CTX105"
+    name = "decorator-order"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    fix = FixAvailability.ALWAYS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.own_protocol_methods:
+            found = _outside(method)
+            if found is None:
+                continue
+            outer, binding = found
+            name = method.decorators[outer].name or "the decorator"
+            shown = (
+                f"`@{name.removeprefix('builtins.').rpartition('.')[2]}`" if name != "the decorator" else "A decorator"
+            )
+            effect = (
+                "a class method cannot be called by it: TypeError"
+                if binding == "classmethod"
+                else "that fails before Python 3.10 and under `torch.compile`"
+            )
+            yield Finding(
+                fn.span(method.decorators[outer].node),
+                f"{shown} stands outside `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` "
+                f"first.",
+            )
+
+
+def _outside(method: Method) -> tuple[int, str] | None:
+    """The place of the outermost decorator above the one that binds, and the name of that one; None for none."""
+    names = [(decorator.name or "").rpartition(".")[2] for decorator in method.decorators]
+    bound = next((at for at, name in enumerate(names) if name in _BINDING), 0)
+    for at, decorator in enumerate(method.decorators[:bound]):
+        if not decorator.takes_descriptors:
+            return at, names[bound]
+    return None

@@ -1,0 +1,107 @@
+"""CTX601: ``ctx.saved_variables``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.code import dotted
+from ctxlint.model.functions import Escape, FunctionClass, SavedRead
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Method
+    from ctxlint.settings import Settings
+
+
+class SavedVariables(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `ctx.saved_variables`.
+
+    ## Why is this bad?
+    It is the name of `ctx.saved_tensors` from the days when variables and tensors were two things. It warns at every
+    backward (`DeprecationWarning: 'saved_variables' is deprecated; use 'saved_tensors'`, still so in torch 2.15), and
+    `torch.compile` does not know it.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_variables
+            return grad_output * 2 * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+    ```
+
+    ## Fix safety
+    Safe: the two names give the same tensors.
+
+    ## Known limits
+    Functions outside the class that are given the ctx are not looked at.
+
+    ## References
+    - [FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
+    """
+
+    code = "CTX601"
+    name = "saved-variables"
+    subject = FunctionClass
+    category = Category.MODERNIZE
+    fix = FixAvailability.ALWAYS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.methods.values():
+            if method.inherited:
+                continue
+            ctx = method.ctx.name if method.ctx is not None else "ctx"
+            for node in _reads(method):
+                yield Finding(
+                    fn.span(node),
+                    f"`{ctx}.saved_variables` is deprecated: it warns at every backward and fails under "
+                    f"`torch.compile`. Use `{ctx}.saved_tensors`.",
+                )
+
+
+def _reads(method: Method) -> Iterator[cst.CSTNode]:
+    """Where the method, or a function nested in it, reads the attribute."""
+    for read in method.facts.of(SavedRead):
+        if read.via == "saved_variables":
+            yield read.node
+    for escape in method.facts.of(Escape):
+        if escape.how == "captured" and method.ctx is not None:
+            yield from _attributes(escape.node, method.ctx.name)
+
+
+def _attributes(node: cst.CSTNode, ctx: str) -> Iterator[cst.CSTNode]:
+    if isinstance(node, cst.Attribute) and dotted(node) == f"{ctx}.saved_variables":
+        yield node
+    for child in node.children:
+        yield from _attributes(child, ctx)

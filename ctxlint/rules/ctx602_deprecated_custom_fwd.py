@@ -1,0 +1,117 @@
+"""CTX602: ``torch.cuda.amp.custom_fwd`` and ``custom_bwd``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import FunctionClass
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Decorator
+    from ctxlint.settings import Settings
+
+_DEPRECATED = frozenset(
+    f"{module}.{name}"
+    for module in ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
+    for name in ("custom_fwd", "custom_bwd")
+)
+
+
+class DeprecatedCustomFwd(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports methods of a Function that are decorated with `torch.cuda.amp.custom_fwd` or `torch.cuda.amp.custom_bwd`,
+    under whatever name they were imported.
+
+    ## Why is this bad?
+    Both are deprecated since torch 2.4, which has `torch.amp.custom_fwd(device_type=...)` for every kind of device. The
+    old ones warn when the class is defined, that is when the module is imported: ``FutureWarning:
+    `torch.cuda.amp.custom_fwd(args...)` is deprecated. Please use `torch.amp.custom_fwd(args..., device_type='cuda')`
+    instead.``
+
+    ## Example
+    ```python
+    import torch
+    from torch.cuda.amp import custom_bwd, custom_fwd
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @custom_fwd
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @custom_bwd
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch.amp import custom_bwd, custom_fwd
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @custom_fwd(device_type="cuda")
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @custom_bwd(device_type="cuda")
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    Safe: the old functions do nothing but call the new ones with `device_type="cuda"`.
+
+    ## Known limits
+    Silent where `target-torch` is older than 2.4, which does not have the new functions, and for a name that is bound
+    in one arm of an `if` or only in an `except` clause: that is how code supports both. A class in such a branch is
+    left alone too, if the `if` asks for a version or an attribute. An import that no Function uses is not reported.
+
+    ## References
+    - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)
+    - [pytorch#126531](https://github.com/pytorch/pytorch/pull/126531)
+    """
+
+    code = "CTX602"
+    name = "deprecated-custom-fwd"
+    subject = FunctionClass
+    category = Category.MODERNIZE
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.is_alternative or fn.patched or settings.targets_torch(2, 4) is False:
+            return
+        for method in fn.methods.values():
+            if method.inherited:
+                continue
+            for decorator in method.decorators:
+                if decorator.certain and decorator.name in _DEPRECATED:
+                    name = decorator.name.rpartition(".")[2]
+                    yield Finding(
+                        fn.span(decorator.node),
+                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4 and warns when `{fn.name}` is defined. "
+                        f"Use `torch.amp.{name}({_arguments(decorator)})`.",
+                    )
+
+
+def _arguments(decorator: Decorator) -> str:
+    """The arguments of the new decorator: those that the old one is given, and the device."""
+    expression = decorator.node.decorator
+    given = (
+        [code_of(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for argument in expression.args]
+        if isinstance(expression, cst.Call)
+        else []
+    )
+    return ", ".join(['device_type="cuda"', *(each.strip() for each in given)])

@@ -1,0 +1,123 @@
+"""CTX701: ``Fn.apply`` with too few or too many arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import Binding, ParameterKind, SourceFile
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import ApplyCall, FunctionClass, Method
+    from ctxlint.settings import Settings
+
+
+class ApplyArity(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, where `Fn` is
+    defined in the same file. Calls through a name (`relu = ReLU.apply`) count too.
+
+    ## Why is this bad?
+    `apply` hands its arguments on to `forward` by position: `TypeError: F.forward() missing 1 required positional
+    argument: 'w'`, `F.forward() takes from 2 to 4 positional arguments but 5 were given`; beside `setup_context`,
+    `missing a required argument: 'w'` and `too many positional arguments`. So it is on every torch.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+
+
+    def double(x):
+        return Scale.apply(x)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+
+
+    def double(x):
+        return Scale.apply(x, 2)
+    ```
+
+    ## Fix safety
+    There is no fix: what is missing cannot be known.
+
+    ## Known limits
+    Silent for calls with `*args` or `**kwargs`, under `pytest.raises` and its kin, for names that may mean something
+    else, and for classes with a base, an `apply` or a decorator that may change the arguments. Whether the target
+    release accepts keywords is the business of apply-keyword (CTX702).
+
+    ## References
+    - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)
+    """
+
+    code = "CTX701"
+    name = "apply-arity"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for call in file.calls:
+            fn = file.by_name[call.function]
+            if call.how not in ("apply", "construct-apply") or call.expects_error or not _is_judgeable(fn):
+                continue
+            forward = fn.forward
+            if forward is None or call.starred or call.double_starred:
+                continue
+            problem = _problem(call, forward)
+            if problem is not None:
+                called = call.alias or f"{fn.name}.apply"
+                yield Finding(call.span, f"`{called}` {problem}; `forward` of `{fn.name}` raises TypeError.")
+
+
+def _is_judgeable(fn: FunctionClass) -> bool:
+    forward = fn.forward
+    if forward is None or not fn.signature_judgeable or not forward.signature_known or forward.lacks_ctx:
+        return False
+    return forward.receiver is None or forward.binding is Binding.CLASS
+
+
+def _problem(call: ApplyCall, forward: Method) -> str | None:
+    """What the call does wrong, as the predicate of a sentence; None for nothing."""
+    positional = forward.positional
+    most = len(positional)
+    if call.positional > most and forward.variadic is None:
+        return f"passes {counted(call.positional, 'argument')}, but at most {most} {'is' if most == 1 else 'are'} taken"
+    by_position = {param.name for param in positional[: call.positional]}
+    given = by_position | set(call.keywords)
+    missing = [param.name for param in forward.own_params if param.required and param.name not in given]
+    if missing:
+        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}"
+    if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
+        return None
+    unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
+    if unknown:
+        return f"passes {quoted(unknown)}, which is no parameter"
+    twice = [name for name in call.keywords if name in by_position]
+    return f"passes {quoted(twice)} twice, by position and by keyword" if twice else None

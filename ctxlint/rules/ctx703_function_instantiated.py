@@ -1,0 +1,122 @@
+"""CTX703: a Function is made into an instance, or its ``forward`` called without ``apply``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import SourceFile, Style
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import ApplyCall, FunctionClass
+    from ctxlint.settings import Settings
+
+
+class FunctionInstantiated(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports `Fn(x)`, `Fn()(x)` and `Fn().apply(x)` for a Function `Fn` of the same file, and, where it has
+    `setup_context`, `Fn.forward(x)` outside of any Function.
+
+    ## Why is this bad?
+    A Function is never meant to have instances.
+
+    - `Fn(x)` computes nothing: it gives an object instead of a tensor, with a DeprecationWarning (`<class 'Fn'> should
+      not be instantiated`) that Python hides by default.
+    - `Fn()(x)` raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`.
+    - `Fn().apply(x)` works, warns, and loses what the instance holds.
+    - `Fn.forward(x)` beside `setup_context` runs, and autograd differentiates the body: the `backward` of the class is
+      silently left out.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+
+
+    def double(x):
+        return Double()(x)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+
+
+    def double(x):
+        return Double.apply(x)
+    ```
+
+    ## Fix safety
+    Safe for `Fn().apply(x)`, which means the same without the parentheses. Unsafe for the others.
+
+    ## Known limits
+    A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under
+    `pytest.raises` and its kin, under `torch.no_grad()`, in the kernels of operators, and for classes with their own
+    `__new__`, `__call__` or `apply`, or with a base or decorator that is not known.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX703"
+    name = "function-instantiated"
+    subject = SourceFile
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        inner = {call.callee_span for call in file.calls if call.how in ("construct-call", "construct-apply")}
+        for call in file.calls:
+            fn = file.by_name[call.function]
+            if call.expects_error or not fn.signature_judgeable or "__new__" in fn.methods:
+                continue
+            if call.how == "construct" and call.span in inner:
+                continue  # said of the whole of `Fn()(x)`
+            message = _message(fn, call)
+            if message is not None:
+                yield Finding(call.span, message)
+
+
+def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
+    name = fn.name
+    if call.how == "construct-apply":
+        return (
+            f"`{name}(...)` makes an instance only to reach `apply`, which torch deprecates. Write `{name}.apply(...)`."
+        )
+    if call.how == "direct":
+        if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
+            return None
+        if call.inside_function_class or call.gradients_off:
+            return None
+        return (
+            f"`{name}.forward(...)` leaves out the `backward` of `{name}`: autograd differentiates the body instead. "
+            f"Write `{name}.apply(...)`."
+        )
+    if "__call__" in fn.methods:
+        return None
+    if call.how == "construct-call":
+        return f"An instance of `{name}` is called, which raises RuntimeError. Write `{name}.apply(...)`."
+    if call.how == "construct" and (fn.backward is not None or fn.applied):  # else a class that is a namespace
+        return f"`{name}(...)` makes an object that computes nothing and cannot be called. Write `{name}.apply(...)`."
+    return None
