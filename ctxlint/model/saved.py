@@ -41,14 +41,15 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
 
 def mismatched(method: Method, saved: frozenset[int]) -> Iterator[Unpacking | SavedItem]:
     """Where the method takes a number of saved tensors that is none of ``saved``."""
-    unpackings = [each for read in method.facts.of(SavedRead) for each in read.unpackings]
+    reads = (read for read in method.facts.of(SavedRead) if read.via != "saved_for_forward")
+    unpackings = [each for read in reads for each in read.unpackings]
     wrong = [each for each in unpackings if not any(_fits(each, count) for count in saved)]
     for unpacking in wrong:
         if not _asks_for_length(unpacking.guards) and (not unpacking.guards or len(wrong) == len(unpackings)):
             yield unpacking
     for item in method.facts.of(SavedItem):
         beyond = all(item.index >= count or item.index < -count for count in saved)
-        if beyond and not item.guards:
+        if beyond and not item.guards and item.via != "saved_for_forward":
             yield item
 
 

@@ -73,6 +73,7 @@ CONTEXT_NAMES = frozenset(
         "_compiled_autograd_backward_state",
         "_forward_cls",
         "apply",
+        "apply_boxed",
         "apply_jvp",
         "generate_vmap_rule",
         "boxed_grads_call",
@@ -362,7 +363,13 @@ GRADIENTS_OFF = frozenset(
 OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap", "impl"})
 """Decorators that an operator object gives: ``@op.register_kernel("cuda")``."""
 
-IN_PLACE_COLLECTIVES = frozenset({"torch.distributed.all_reduce"})
+IN_PLACE_COLLECTIVES = frozenset(
+    {
+        "torch.distributed.all_reduce",
+        "torch.distributed.distributed_c10d.all_reduce",
+        "deepspeed.comm.all_reduce",
+    }
+)
 """Collectives that certainly write into their first argument, on every rank."""
 
 BUILTIN_SCALARS = {

@@ -1,0 +1,87 @@
+"""Which tensors of the caller a method writes into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.events import Escape, Question
+from ctxlint.model.values import Item, Parameter, Tri, Variadic, same_object, usual_storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.events import Mutation
+    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.values import Value
+
+
+def gradient_written(mutation: Mutation) -> str | None:
+    """The incoming gradient whose memory changes, as the author calls it; None where it is none, or may be none."""
+    origin = usual_storage(mutation.target) if mutation.target is not None else None
+    if isinstance(origin, Parameter) and origin.role == "gradient":
+        return origin.name
+    if isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "gradient":
+        return f"{origin.of.name}[{origin.key}]" if isinstance(origin.key, int) else origin.of.name
+    return None
+
+
+def input_written(mutation: Mutation) -> Parameter | None:
+    """The input of forward whose memory changes; None where it is none, or may be none."""
+    origin = usual_storage(mutation.target) if mutation.target is not None else None
+    return origin if isinstance(origin, Parameter) and origin.role == "input" else None
+
+
+def on_a_temporary(mutation: Mutation) -> bool:
+    """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
+    return mutation.how in _COLLECTIVES and isinstance(mutation.target_node, cst.Call)
+
+
+_COLLECTIVES = frozenset(name.rpartition(".")[2] for name in tables.IN_PLACE_COLLECTIVES)
+
+
+def without_gradient(mutation: Mutation) -> bool:
+    """Whether a test on the way may say that no gradient is wanted there: what is changed then is nobody's business."""
+    for guard in mutation.guards:
+        if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:
+            return True
+        if any(word in guard.text for word in ("grad", "training", "inference")):
+            return True
+    return False
+
+
+def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
+    """The tensors that ``mark_dirty`` is told of, on whatever path; None where they cannot be told."""
+    if "dirty_tensors" in fn.stored_attributes or any(method.facts.of(Escape) for method in fn.context_methods):
+        return None
+    found: set[Value] = set()
+    for call in fn.context_calls("mark_dirty"):
+        if not call.exact:
+            return None
+        for option in (each for argument in call.arguments for each in argument.value.options()):
+            found.add(option)
+            origin = usual_storage(option)
+            if origin is not None:
+                found.add(origin)
+    return frozenset(found)
+
+
+def returns_memory_of(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether some output certainly is the tensor or a view of it."""
+    return any(usual_storage(option) == tensor for output in fn.outputs_values() for option in output.options())
+
+
+def is_returned(returns: Iterable[Returned], tensor: Value) -> Tri:
+    """Is ``tensor``, the very object, among the outputs? ``returns`` are the alternatives of one return statement."""
+    return Tri.all(_among(returned, tensor) for returned in returns)
+
+
+def _among(returned: Returned, tensor: Value) -> Tri:
+    if not returned.known:
+        return Tri.UNKNOWN
+    answers = {Tri.UNKNOWN if slot.starred else same_object(slot.value, tensor) for slot in returned.slots}
+    if Tri.YES in answers:
+        return Tri.YES
+    return Tri.UNKNOWN if Tri.UNKNOWN in answers else Tri.NO

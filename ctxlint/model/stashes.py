@@ -1,0 +1,224 @@
+"""Tensors that forward keeps in attributes of ctx although they could be saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.events import ContextWrite, Mutation
+from ctxlint.model.values import (
+    NONE,
+    Alias,
+    ContextAttribute,
+    Item,
+    Kind,
+    Mapping,
+    Parameter,
+    Sequence,
+    Slot,
+    Tri,
+    View,
+    is_tensor,
+    kind_of,
+    usual_storage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.values import Value
+
+
+class Held(Enum):
+    """What a kept tensor is, the worst first."""
+
+    OUTPUT_VIEW = "a view of an output"
+    OUTPUT = "an output"
+    INPUT = "an input"
+    COMPUTED = "a tensor computed in forward"
+
+
+@dataclass(frozen=True)
+class Stash:
+    """``ctx.attribute = tensor``, where backward reads the attribute. ``contained`` tells that a list or the like holds it.
+
+    ``names`` are the inputs that are kept, where they are inputs.
+    """
+
+    write: ContextWrite
+    held: Held
+    contained: bool
+    names: tuple[str, ...] = ()
+
+
+def stashes(fn: FunctionClass) -> Iterator[Stash]:
+    """The tensors that are certainly kept in attributes, and certainly could be saved instead.
+
+    Not those which are saved as well, and none that backward writes into.
+    """
+    read = {each.attribute for each in fn.context_reads if not each.own}
+    written = _written_by_backward(fn)
+    for write in fn.context_writes:
+        name = write.attribute
+        if name not in read or name in written or name in tables.FUNCTION_CTX_ATTRIBUTES or write.value is None:
+            continue
+        if any(other.attribute == name and other.implies(write) for other in fn.context_writes):
+            continue  # it is replaced before forward ends
+        found = _held(fn, write)
+        if found is not None:
+            yield found
+
+
+def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
+    """What one assignment keeps; None unless it is certainly a tensor that could be saved, whichever path is taken."""
+    found: list[tuple[Held, bool, str | None]] = []
+    for option in write.value.options() if write.value is not None else ():
+        kept = [each for leaf, contained in _leaves(option) for each in _classified(fn, write, leaf, contained)]
+        if not kept and option != NONE and is_tensor(option) is not Tri.YES:
+            return None
+        found += kept
+    if not found:
+        return None
+    order = list(Held)
+    held = min((each[0] for each in found), key=order.index)
+    alike = [each for each in found if each[0] is held]
+    names = dict.fromkeys(name for _held, _contained, name in alike if name is not None)
+    return Stash(write, held, alike[0][1], tuple(names))
+
+
+def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:
+    """The value, or what the container holds, with whether it is in a container."""
+    if isinstance(value, (Sequence, Mapping)):
+        for slot in value.slots:
+            if not slot.starred:
+                for option in slot.value.options():
+                    yield from _leaves(option, contained=True)
+    else:
+        yield value, contained
+
+
+def _classified(
+    fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool
+) -> Iterator[tuple[Held, bool, str | None]]:
+    """What one value is, whether a container holds it, and its name where it is an input; nothing if that is not certain."""
+    if _saved_too(fn, write, leaf):
+        return
+    origin = _same_memory(leaf)
+    if isinstance(origin, Parameter) and origin.role == "input":
+        given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+        if given is not None and given.surely_differentiable:
+            yield Held.INPUT, contained, given.name
+        return
+    if _is_output(fn, leaf):
+        yield Held.OUTPUT, contained, None
+    elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
+        yield Held.OUTPUT_VIEW, contained, None
+    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is Kind.FLOAT:
+        yield Held.COMPUTED, contained, None
+    elif any(isinstance(each, Item) and each.of == leaf and isinstance(each.key, int) for each in _differentiable(fn)):
+        yield Held.OUTPUT, True, None
+
+
+def _same_memory(value: Value) -> Value:
+    """What a chain of certain views starts from; the value itself where there may be a copy in between."""
+    origin = value
+    while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
+        origin = origin.of
+    return origin
+
+
+def _detached(value: Value) -> bool:
+    """Whether a view is cut off from what it was taken from, so that it keeps no output alive."""
+    while isinstance(value, View):
+        node = value.node.func if isinstance(value.node, cst.Call) else value.node
+        if isinstance(node, cst.Attribute) and node.attr.value in ("detach", "data"):
+            return True
+        value = value.of
+    return False
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Outputs
+
+
+def _is_output(fn: FunctionClass, value: Value | None) -> bool:
+    return value is not None and any(value == each for each in _differentiable(fn))
+
+
+def _differentiable(fn: FunctionClass) -> Iterator[Value]:
+    """The outputs that certainly have a ``grad_fn``: those of which nothing says that they have none.
+
+    A single output has one wherever there is a backward at all. Of several, those that certainly hold floats, and those
+    whose gradient backward reads.
+    """
+    marked = [argument.value for call in fn.context_calls("mark_non_differentiable") for argument in call.arguments]
+    unknown_marks = bool(fn.escapes) or any(
+        argument.starred for call in fn.context_calls("mark_non_differentiable") for argument in call.arguments
+    )
+    for returned in fn.outputs:
+        for position, slot in enumerate(returned.slots if returned.known else (Slot(returned.value),)):
+            for option in slot.value.options():
+                if slot.starred or isinstance(option, Parameter) or option in marked:
+                    continue
+                alone = len(returned.slots) <= 1
+                if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
+                    yield option
+
+
+def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:
+    if is_tensor(output) is Tri.YES and kind_of(output) is not Kind.UNKNOWN:
+        return kind_of(output) is Kind.FLOAT
+    backward = fn.backward
+    if backward is None or position >= len(backward.positional) or not returned.known:
+        return False
+    return backward.positional[position].name in backward.facts.names_read
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What exempts
+
+
+def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
+    return any(
+        argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments
+    )
+
+
+def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
+    """The attributes into whose tensors backward writes: to save them would be wrong."""
+    names = set()
+    for method in fn.reading_methods:
+        for mutation in method.facts.of(Mutation):
+            origin = usual_storage(mutation.target) if mutation.target is not None else None
+            while isinstance(origin, Item):
+                origin = usual_storage(origin.of)
+            if isinstance(origin, ContextAttribute):
+                names.add(origin.name)
+    return frozenset(names)
+
+
+def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:
+    """Whether backward lets go of an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
+    return any(
+        write.attribute == attribute and (write.deletes or write.value == NONE)
+        for method in fn.reading_methods
+        for write in method.facts.of(ContextWrite)
+    )
+
+
+def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
+    """Whether it is a gradient that forward computed in advance, which backward only hands on."""
+    names = [stash.write.attribute]
+    if isinstance(stash.write.value_node, cst.Name):
+        names.append(stash.write.value_node.value)
+    inputs = {given.name.lower() for given in fn.inputs}
+    for name in (each.lower().strip("_") for each in names):
+        if "grad" in name or (name.startswith("d") and name[1:].strip("_") in inputs):
+            return True
+    kept = ContextAttribute(stash.write.attribute)
+    return any(kept in slot.value.options() for returned in fn.gradients for slot in returned.slots)
