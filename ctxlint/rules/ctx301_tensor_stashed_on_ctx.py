@@ -1,0 +1,113 @@
+"""CTX301: an input or output kept in an attribute of ctx."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.stashes import Held, Stash, stashes
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class TensorStashedOnCtx(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples, lists
+    and dicts that hold such a tensor count as well.
+
+    ## Why is this bad?
+    `save_for_backward` is made for these tensors. An attribute
+
+    - of an input is not checked: where the tensor is changed in place between forward and backward, the gradient is
+      silently wrong, instead of `RuntimeError: one of the variables needed for gradient computation has been modified by
+      an inplace operation`;
+    - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, checkpointing does not free it;
+    - of an output makes a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage collector
+      frees, with all that the graph holds. A *view* of an output is never freed at all.
+
+    This is so from torch 1.13 to 2.15.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.y = y
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (y,) = ctx.saved_tensors
+            return grad_output * y
+    ```
+
+    ## Fix safety
+    The tensor moves into the one `save_for_backward`, and backward unpacks it. Safe where all that happens in plain
+    statements; unsafe where forward or backward has several paths.
+
+    ## Known limits
+    An input counts where backward returns a gradient for it. Index tensors, masks, frozen weights and others whose gradient
+    is None may be kept on ctx. So may a buffer that backward writes into.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    - [Reference cycle through ctx](https://github.com/pytorch/pytorch/issues/25340)
+    """
+
+    code = "CTX301"
+    name = "tensor-stashed-on-ctx"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for stash in stashes(fn):
+            if stash.held is not Held.COMPUTED:
+                yield Finding(fn.span(stash.write.node), _message(stash))
+
+
+def _message(stash: Stash) -> str:
+    attribute = f"`ctx.{stash.write.attribute}`"
+    if stash.held is Held.INPUT:
+        plural = len(stash.names) > 1
+        return (
+            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}: in-place changes before "
+            f"backward go unnoticed, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use "
+            f"`save_for_backward`."
+        )
+    if stash.held is Held.OUTPUT:
+        return (
+            f"{attribute} keeps an output: output and graph hold each other, and only the cyclic garbage collector frees "
+            f"them. Use `save_for_backward`."
+        )
+    return (
+        f"{attribute} keeps a view of an output: output and graph hold each other in a way that even the garbage collector "
+        f"cannot undo. Save the output with `save_for_backward` and take the view in backward."
+    )

@@ -1,0 +1,96 @@
+"""CTX302: a tensor that forward computed, kept in an attribute of ctx."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, stashes
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class IntermediateStashedOnCtx(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is a floating-point tensor that forward computed and does not
+    return.
+
+    ## Why is this bad?
+    What `save_for_backward` holds is freed when `backward()` is done. An attribute lives as long as the output does: the
+    memory of every step is held until the loss goes out of scope. Saved-tensor hooks do not see it, so that `save_on_cpu`
+    and checkpointing do not reduce it. And a second `backward()` without `retain_graph` goes through unnoticed.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Silu(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            gate = torch.sigmoid(x)
+            ctx.save_for_backward(x)
+            ctx.gate = gate
+            return x * gate
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            gate = ctx.gate
+            return grad_output * gate * (1 + x * (1 - gate))
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Silu(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            gate = torch.sigmoid(x)
+            ctx.save_for_backward(x, gate)
+            return x * gate
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, gate = ctx.saved_tensors
+            return grad_output * gate * (1 + x * (1 - gate))
+    ```
+
+    ## Fix safety
+    The tensor moves into the one `save_for_backward`, and backward unpacks it. Safe where all that happens in plain
+    statements; unsafe where forward or backward has several paths.
+
+    ## Known limits
+    Integer and bool tensors, states of random generators, tensors in containers, gradients that forward computes in
+    advance, buffers that backward writes into and attributes that backward sets to None or deletes are accepted.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)
+    """
+
+    code = "CTX302"
+    name = "intermediate-stashed-on-ctx"
+    subject = FunctionClass
+    category = Category.PERFORMANCE
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for stash in stashes(fn):
+            if stash.held is not Held.COMPUTED or stash.contained:
+                continue
+            attribute = stash.write.attribute
+            if freed_by_hand(fn, attribute) or holds_gradient(fn, stash):
+                continue
+            yield Finding(
+                fn.span(stash.write.node),
+                f"`ctx.{attribute}` keeps a tensor that forward computed: it stays alive after `backward()`, as long as "
+                f"the output does, and saved-tensor hooks do not see it. Use `save_for_backward`.",
+            )

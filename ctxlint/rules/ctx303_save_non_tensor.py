@@ -1,0 +1,171 @@
+"""CTX303: something that is no tensor given to ``save_for_backward``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import ContextCall, FunctionClass, Trust
+from ctxlint.model.values import (
+    Constant,
+    Mapping,
+    Parameter,
+    Scalar,
+    Sequence,
+    Tri,
+    is_container,
+    is_none,
+    is_tensor,
+)
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.values import Slot, Value
+    from ctxlint.settings import Settings
+
+
+class SaveNonTensor(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports arguments of `save_for_backward` and `save_for_forward` that are certainly neither a tensor nor None: numbers,
+    strings, shapes, and lists or tuples that are not starred.
+
+    ## Why is this bad?
+    When a gradient is needed, `apply` raises `TypeError: save_for_backward can only save variables, but argument 1 is of
+    type int`. In `torch.no_grad()` and in evaluation nothing is checked, and neither is it under `torch.compile`, so that
+    the defect shows in training only. `save_for_forward` raises `AssertionError` at once.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n: int):
+            ctx.save_for_backward(x, n)
+            return x**n
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, n = ctx.saved_tensors
+            return grad_output * n * x ** (n - 1), None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, n: int):
+            ctx.save_for_backward(x)
+            ctx.n = n
+            return x**n
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * ctx.n * x ** (ctx.n - 1), None
+    ```
+
+    ## Fix safety
+    A list of tensors is starred; that is safe where backward unpacks as many tensors as it then gets, else unsafe.
+    Moving a number to an attribute of ctx is unsafe: backward has to read it from there.
+
+    ## Known limits
+    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the same file. An input
+    that is annotated `float` is not judged: a parameter of a model may be passed for it.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX303"
+    name = "save-non-tensor"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.context_methods:
+            if method.inherited:
+                continue
+            for call in method.facts.of(ContextCall):
+                if call.method in ("save_for_backward", "save_for_forward"):
+                    yield from self.arguments(fn, call)
+
+    def arguments(self, fn: FunctionClass, call: ContextCall) -> Iterator[Finding]:
+        """A finding for each argument that is no tensor."""
+        for argument in call.arguments:
+            if argument.starred or argument.node is None:
+                continue
+            kind = _certain_kind(fn, argument.value)
+            if kind is not None:
+                written = any(argument.node is each.value for each in call.node.args)
+                place = argument.node if written else call.node
+                yield Finding(fn.span(place), _message(call.method, argument, kind))
+
+
+def _message(method: str, argument: Slot, kind: str) -> str:
+    name = code_of(argument.node) if argument.node is not None else ""
+    if method == "save_for_forward":
+        effect = "`save_for_forward` raises AssertionError"
+    else:
+        effect = "`save_for_backward` raises TypeError as soon as a gradient is needed"
+    if is_container(argument.value) is Tri.YES:
+        remedy = "Star it, if all that it holds are tensors" if "\n" in name else f"Write `*{name}` if it holds tensors"
+    else:
+        remedy = f"Keep it in an attribute: `ctx.{name} = {name}`" if name.isidentifier() else "Keep it in an attribute of ctx"
+    subject = f"`{name}`" if "\n" not in name else "This argument"
+    return f"{subject} is {kind}, not a tensor: {effect}. {remedy}."
+
+
+def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
+    """What a value is, where it is certainly neither a tensor nor None."""
+    if isinstance(value, Parameter) and value.role == "input":
+        return _kind_of_input(fn, value.index)
+    if is_tensor(value) is not Tri.NO or is_none(value) is not Tri.NO:
+        return None
+    kinds = {_kind(option) for option in value.options()}
+    return kinds.pop() if len(kinds) == 1 else "a number or a container"
+
+
+def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
+    """An input counts where something strong speaks against a tensor, and None is not allowed for it."""
+    given = fn.inputs[index]
+    if given.is_tensor is not Tri.NO or _may_be_none(given.param.annotation, given.param.default):
+        return None
+    against = next((each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)), None)
+    return f"no tensor ({against.reason})" if against is not None else None
+
+
+def _may_be_none(annotation: str | None, default: Value | None) -> bool:
+    text = annotation or ""
+    return "None" in text or "Optional" in text or (default is not None and is_none(default) is not Tri.NO)
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Sequence):
+        return "a generator" if value.kind == "generator" else f"a {value.kind}"
+    if isinstance(value, Mapping):
+        return "a dict"
+    if isinstance(value, Constant):
+        return f"an {value.type_name}" if value.type_name == "int" else f"a {value.type_name}"
+    if isinstance(value, Scalar):
+        return _SORTS.get(value.sort, "a plain object")
+    return "a tuple" if is_container(value) is Tri.YES else "a plain object"
+
+
+_SORTS = {
+    "int": "an int",
+    "bool": "a bool",
+    "float": "a float",
+    "number": "a number",
+    "str": "a string",
+    "shape": "a shape",
+    "callable": "a function",
+    "generator": "a generator",
+}

@@ -1,0 +1,116 @@
+"""CTX304: ``save_for_backward`` or a mark called twice on one path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import ContextCall, FunctionClass
+from ctxlint.model.repeats import loop_around, names_in, repeated, turned_names
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.method import Method
+    from ctxlint.settings import Settings
+
+_REPLACING = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable")
+
+
+class RepeatedCtxCall(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a second `save_for_backward`, `save_for_forward`, `mark_dirty` or `mark_non_differentiable` on one path through
+    `forward` or `setup_context`, and one in a loop over what it is given.
+
+    ## Why is this bad?
+    The second call does not add to the first, it replaces it, and torch says nothing. After two `save_for_backward` only
+    the tensors of the second are there: backward's unpacking raises `ValueError: not enough values to unpack (expected 2,
+    got 1)`, or takes the wrong tensors. After two `mark_non_differentiable` the outputs of the first require grad.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            ctx.save_for_backward(y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Fix safety
+    Two calls in one block are merged. That is unsafe, unless backward already unpacks as many tensors as the merged call
+    saves.
+
+    ## Known limits
+    Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a call in a
+    loop that can be left early.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
+    """
+
+    code = "CTX304"
+    name = "repeated-ctx-call"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.context_methods:
+            if method.inherited:
+                continue
+            for name in _REPLACING:
+                calls = tuple(call for call in method.facts.of(ContextCall) if call.method == name)
+                twice = dict(repeated(calls))
+                for call in calls:
+                    if call in twice:
+                        line = fn.start(twice[call].node).line
+                        yield Finding(
+                            fn.span(call.node),
+                            f"This `{name}` replaces the one in line {line}, whose tensors are forgotten. Pass all of "
+                            f"them to one call.",
+                        )
+                    elif _for_each(method, call):
+                        yield Finding(
+                            fn.span(call.node),
+                            f"Each turn of the loop replaces what `{name}` was given before, so only the last one counts. "
+                            f"Collect them and call it once, with a star.",
+                        )
+
+
+def _for_each(method: Method, call: ContextCall) -> bool:
+    """Whether the call stands in a loop and gets what the loop runs over."""
+    loop = loop_around(method, call)
+    if loop is None:
+        return False
+    turned = turned_names(loop)
+    return any(
+        argument.node is not None and not argument.starred and names_in(argument.node) & turned
+        for argument in call.arguments
+    )

@@ -1,0 +1,106 @@
+"""CTX305: backward takes another number of tensors from ``ctx.saved_tensors`` than forward saves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, Unpacking
+from ctxlint.model.saved import mismatched, saved_counts, saving_call
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import SavedItem
+    from ctxlint.settings import Settings
+
+
+class SavedTensorsCount(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an unpacking of `ctx.saved_tensors` into another number of names than `save_for_backward` was given tensors,
+    and an index past the last one.
+
+    ## Why is this bad?
+    Backward raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to unpack
+    (expected 1)` or `IndexError: tuple index out of range`. None counts as a tensor here: it comes back as None.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y, product = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Fix safety
+    There is no fix: whether to save more or to take less is the author's choice.
+
+    ## Known limits
+    Silent where a number is not certain: a starred argument, a ctx that is given to another function, an unpacking that
+    fits one of several calls of `save_for_backward`, a test of the length.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX305"
+    name = "saved-tensors-count"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.reading_methods:
+            call = saving_call(method)
+            saved = saved_counts(fn, call)
+            if saved is None or (method.inherited and (fn.forward is None or fn.forward.inherited)):
+                continue
+            for taken in mismatched(method, saved):
+                yield Finding(fn.span(taken.node), f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}.")
+
+
+def _taken(taken: Unpacking | SavedItem) -> str:
+    if not isinstance(taken, Unpacking):
+        return f"This takes the saved tensor number {taken.index}" if taken.index >= 0 else "This takes a saved tensor"
+    least = "at least " if taken.starred else ""
+    return f"{least}{counted(taken.minimum, 'tensor')} {'is' if taken.minimum == 1 else 'are'} unpacked".capitalize()
+
+
+def _given(call: str, saved: frozenset[int]) -> str:
+    if saved == {0}:
+        return f"nothing is saved by `{call}`"
+    numbers = " or ".join(str(count) for count in sorted(saved))
+    return f"`{call}` is given {numbers}"
+
+
+def _effect(taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
+    if not isinstance(taken, Unpacking):
+        return "backward raises IndexError"
+    few = all(count < taken.minimum for count in saved)
+    return f"backward raises ValueError ({'not enough' if few else 'too many'} values to unpack)"

@@ -1,0 +1,151 @@
+"""CTX306: an attribute of ctx that nothing sets."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from ctxlint.model import tables
+from ctxlint.model.functions import (
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    FunctionClass,
+    NeedsInputGradRead,
+    SavedRead,
+)
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.method import Method
+    from ctxlint.settings import Settings
+
+
+class UndefinedCtxAttribute(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an attribute or method of ctx that is used although nothing in the file sets it: a misspelt name, an attribute
+    that forward forgot, an attribute or a helper of the class itself.
+
+    ## Why is this bad?
+    It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, in backward as late as in the first training
+    step. The ctx is the node of the autograd graph, an instance of a class that torch makes up. It is no instance of the
+    Function, so class attributes and methods of the Function are not there either.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        factor = 2.0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * Scale.factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        factor = 2.0
+
+        @staticmethod
+        def forward(ctx, x):
+            return x * Scale.factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * Scale.factor
+    ```
+
+    ## Fix safety
+    There is no fix: what the attribute should hold is not known.
+
+    ## Known limits
+    Silent where the name is set on any object in the file, read through `getattr` or `hasattr`, or where the ctx is given
+    to another function, which may set it. An attribute that is set on some paths only is not reported.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX306"
+    name = "undefined-ctx-attribute"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not _attributes_known(fn):
+            return
+        reported: set[str] = set()
+        for method in (*fn.context_methods, *fn.reading_methods):
+            for read in method.facts.of(ContextRead) if _gets_the_ctx(method) else ():
+                name = read.attribute
+                if name in reported or not _undefined(fn, read):
+                    continue
+                reported.add(name)
+                yield Finding(
+                    fn.span(read.node),
+                    f"`{method.name}` {'calls' if read.called else 'reads'} `{_ctx(method)}.{name}`, which nothing sets: "
+                    f"AttributeError. {_remedy(fn, method, read)}",
+                )
+
+
+def _attributes_known(fn: FunctionClass) -> bool:
+    """Whether everything that can set an attribute of this ctx is in view."""
+    forward = fn.forward
+    if forward is None or forward.raises_only or fn.has_subclass or fn.patched or fn.escapes:
+        return False
+    if not (fn.bases_known and fn.class_decorators_known) or "backward" in fn.called_directly:
+        return False
+    methods = (forward, *fn.context_methods, *fn.reading_methods)
+    if all(method.inherited for method in methods):
+        return False
+    return all(method.facts.complete and method.signature_known for method in methods)
+
+
+def _gets_the_ctx(method: Method) -> bool:
+    """Whether what stands first is meant as the ctx. It may be a tensor where the author uses a Function as a namespace."""
+    name = method.ctx.name.lower() if method.ctx is not None else ""
+    if "ctx" in name or "context" in name or name == "self":
+        return True
+    return any(method.facts.of(kind) for kind in (ContextCall, ContextWrite, SavedRead, NeedsInputGradRead))
+
+
+def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
+    name = read.attribute
+    if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
+        return False
+    if name in fn.stored_attributes or name in tables.FUNCTION_CTX_ATTRIBUTES:
+        return False
+    return not (name.startswith("__") and name.endswith("__"))
+
+
+def _ctx(method: Method) -> str:
+    return method.ctx.name if method.ctx is not None else "ctx"
+
+
+def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
+    name, ctx = read.attribute, _ctx(method)
+    if name in fn.class_attributes or name in fn.methods:
+        return f"`{ctx}` is no instance of `{fn.name}`: write `{fn.name}.{name}`."
+    known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
+    similar = get_close_matches(name, known, n=1, cutoff=0.8)
+    if similar:
+        return f"Did you mean `{ctx}.{similar[0]}`?"
+    writer = fn.setup_context or fn.forward
+    where = writer.name if writer is not None else "forward"
+    value = name if any(given.name == name for given in fn.inputs) else "..."
+    return f"Set it in `{where}`: `{ctx}.{name} = {value}`."
+
+
+_NAMES = tables.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}

@@ -1,0 +1,105 @@
+"""CTX309: ``ctx.saved_tensors`` read more than once on one path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, SavedRead
+from ctxlint.model.repeats import loop_around, repeated
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.method import Method
+    from ctxlint.settings import Settings
+
+
+class SavedTensorsReadTwice(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `ctx.saved_tensors` where it is read again on a path on which it was read before, or in a loop.
+
+    ## Why is this bad?
+    Each read unpacks all saved tensors anew and runs the hooks of `torch.autograd.graph.saved_tensors_hooks`: with
+    `save_on_cpu` every tensor is copied to the device again. Under `torch.utils.checkpoint` with `use_reentrant=False` the
+    second read raises `CheckpointError: torch.utils.checkpoint: Unpack is being triggered for a tensor that was already
+    unpacked once`. With `clear_saved_tensors_on_access = True` (torch 2.11) it raises RuntimeError.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x = ctx.saved_tensors[0]
+            y = ctx.saved_tensors[1]
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, y = ctx.saved_tensors
+            return grad_output * y, grad_output * x
+    ```
+
+    ## Fix safety
+    Safe: the tuple is bound to a name once, and the name is read instead.
+
+    ## Known limits
+    One finding for each method, at the first read that is one too many. Reads in different branches of one test, or under tests that look opposite, are not reported. Neither is a read in a
+    loop that can be left early.
+
+    ## References
+    - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)
+    - [torch.utils.checkpoint](https://pytorch.org/docs/stable/checkpoint.html)
+    """
+
+    code = "CTX309"
+    name = "saved-tensors-read-twice"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.reading_methods:
+            if method.inherited:
+                continue
+            reads = tuple(read for read in method.facts.of(SavedRead) if not read.called)
+            again = _first_again(fn, method, reads)
+            if again is not None:
+                read, when = again
+                yield Finding(
+                    fn.span(read.node),
+                    f"`{read.via}` is read again {when}. Every read unpacks all saved tensors anew, and under non-reentrant "
+                    f"checkpointing the second one raises CheckpointError. Bind it to a name once.",
+                )
+
+
+def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]) -> tuple[SavedRead, str] | None:
+    """The first read that is one too many, and what makes it so."""
+    twice = dict(repeated(reads))
+    for read in reads:
+        if read in twice:
+            return read, f"after line {fn.start(twice[read].node).line}"
+        if loop_around(method, read) is not None:
+            return read, "on each turn of the loop"
+    return None

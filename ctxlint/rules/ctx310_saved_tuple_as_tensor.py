@@ -1,0 +1,118 @@
+"""CTX310: the tuple ``ctx.saved_tensors`` used as if it were one tensor, or called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, SavedRead, TupleUsedAsTensor
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.method import Method
+    from ctxlint.settings import Settings
+
+
+class SavedTupleAsTensor(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a use that only a tensor allows of a name that holds all of `ctx.saved_tensors`, and `ctx.saved_tensors()`.
+
+    ## Why is this bad?
+    `saved_tensors` is a tuple, also where only one tensor was saved. Backward raises, often with a message that leads
+    astray: `AttributeError: 'tuple' object has no attribute 'mul'`, `TypeError: only integer tensors of a single element
+    can be converted to an index`, and for the call `TypeError: 'tuple' object is not callable`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            y = ctx.saved_tensors
+            return grad_output * y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (y,) = ctx.saved_tensors
+            return grad_output * y
+    ```
+
+    ## Fix safety
+    Safe: the name is unpacked where exactly one tensor is saved and every use is one of a tensor; a call loses its
+    parentheses.
+
+    ## Known limits
+    Only arithmetic, attributes, methods and functions of torch show that a tensor is meant. Indexing a tensor with the
+    tuple, taking its length and running over it are legal.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX310"
+    name = "saved-tuple-as-tensor"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.reading_methods:
+            if method.inherited:
+                continue
+            for read in method.facts.of(SavedRead):
+                if read.called:
+                    yield Finding(
+                        fn.span(read.node),
+                        f"`{read.via}` is a tuple, and calling it raises TypeError. Write it without the parentheses.",
+                    )
+            yield from self.used(fn, method)
+
+    def used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
+        """One finding for each name, at the place where it gets the tuple, or at the use itself where there is no name."""
+        reported: set[SavedRead] = set()
+        for use in method.facts.of(TupleUsedAsTensor):
+            if not use.name:
+                yield Finding(
+                    fn.span(use.node),
+                    f"`saved_tensors` is a tuple, and is used as one tensor ({use.how}): this raises. Unpack it first: "
+                    f"`x, = ctx.saved_tensors`.",
+                )
+                continue
+            read = _bound_before(method, use)
+            if read is None or read in reported:
+                continue
+            reported.add(read)
+            line = fn.start(use.node).line
+            yield Finding(
+                fn.span(read.node),
+                f"`{use.name}` is the tuple of all saved tensors, but line {line} uses it as one tensor ({use.how}), which "
+                f"raises. Write `{use.name}, = ...`.",
+            )
+
+
+def _bound_before(method: Method, use: TupleUsedAsTensor) -> SavedRead | None:
+    """The last read of the tuple that was bound to the name."""
+    bound = [read for read in method.facts.of(SavedRead) if read.bound_to == use.name and read.order < use.order]
+    return bound[-1] if bound else None

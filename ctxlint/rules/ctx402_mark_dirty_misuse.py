@@ -1,0 +1,144 @@
+"""CTX402: ``mark_dirty`` of something that is not returned, or that is no input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import ContextCall, FunctionClass
+from ctxlint.model.mutations import is_returned
+from ctxlint.model.repeats import happens_after
+from ctxlint.model.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Returned
+    from ctxlint.model.method import Method
+    from ctxlint.model.values import Slot, Value
+    from ctxlint.settings import Settings
+
+
+class MarkDirtyMisuse(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `mark_dirty` of a tensor that forward does not return, of a tensor that is no input, and of something that is no
+    tensor.
+
+    ## Why is this bad?
+    What is marked must be an input, and the same object must be an output. A view of it will not do. Otherwise `apply`
+    raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`, in
+    evaluation as well. A tensor that is returned but was no input gives a UserWarning, `ctx.mark_dirty() received a tensor
+    that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.clone()
+            y.mul_(2)
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.clone()
+            y.mul_(2)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    ```
+
+    ## Fix safety
+    There is no fix: whether to return the tensor or to drop the mark is the author's choice.
+
+    ## Known limits
+    Silent where the returned tensor may be the marked one: the result of an unknown function, of `.contiguous()` or
+    `.to(...)`.
+
+    ## References
+    - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
+    """
+
+    code = "CTX402"
+    name = "mark-dirty-misuse"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        forward = fn.forward
+        if forward is None or not forward.signature_known or not forward.facts.complete:
+            return
+        for method in fn.context_methods:
+            calls = tuple(call for call in method.facts.of(ContextCall) if call.method == "mark_dirty")
+            for call in calls if not method.inherited else ():
+                if any(later is not call and happens_after(later, call) for later in calls):
+                    continue  # it is replaced by a later call
+                for argument in call.arguments:
+                    message = _judged(fn, method, call, argument)
+                    if message is not None:
+                        yield Finding(fn.span(call.node), message)
+
+
+def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> str | None:
+    """What is wrong with one argument; None where nothing certainly is."""
+    if argument.starred or argument.node is None:
+        return None
+    name = code_of(argument.node)
+    value = argument.value
+    if is_tensor(value) is Tri.NO:
+        if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
+            return None
+        return f"`{name}` is no tensor: `mark_dirty` raises RuntimeError. Pass the tensors one by one."
+    given = isinstance(value, Parameter) and value.role == "input"
+    if not given and is_tensor(value) is not Tri.YES:
+        return None
+    if any(is_returned(returns, value) is Tri.NO for returns in _returns_with(fn, method, call)):
+        if given:
+            return (
+                f"`{name}` is marked as dirty but not returned: `apply` raises RuntimeError. Return `{name}` itself, or "
+                f"drop the mark if it is not changed."
+            )
+        return (
+            f"`{name}` is marked as dirty but is neither an input nor returned: `apply` raises RuntimeError. Mark the "
+            f"inputs that are changed in place and returned."
+        )
+    if _certainly_new(value):
+        return f"`{name}` is no input: `mark_dirty` warns and does nothing. Drop the mark."
+    return None
+
+
+def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[list[Returned]]:
+    """The returns of forward, each with its alternatives, that certainly come after the mark."""
+    statements = {id(returned.event): returned.event for returned in fn.outputs}
+    together = [[each for each in fn.outputs if each.event is event] for event in statements.values()]
+    if method is fn.forward:
+        for alternatives in together:
+            if happens_after(alternatives[0].event, call):
+                yield alternatives
+    elif together:
+        yield [each for alternatives in together for each in alternatives]
+
+
+def _certainly_new(value: Value) -> bool:
+    return all(
+        isinstance(option, Fresh) or (isinstance(option, View) and option.alias is Alias.ALWAYS)
+        for option in value.options()
+    )

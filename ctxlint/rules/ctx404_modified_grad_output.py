@@ -1,0 +1,108 @@
+"""CTX404: backward changes an incoming gradient in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import FunctionClass, Mutation
+from ctxlint.model.mutations import gradient_written, on_a_temporary
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class ModifiedGradOutput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports in-place changes of an incoming gradient in `backward` and `vjp`: in-place methods, `op=`, item assignment,
+    `out=`, `torch.distributed.all_reduce`. A second name, a view, `contiguous()` and `reshape` of the gradient count as
+    the gradient.
+
+    ## Why is this bad?
+    Autograd hands the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()` the branch of
+    `other` gets the changed values, and the gradient that a caller passed to `backward(...)` is changed as well. Nothing
+    checks it, `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one element of it
+    writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than one element of the
+    written-to tensor refers to a single memory location`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class ClippedIdentity(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(-1, 1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            grad_input = grad_output
+            grad_input[x.abs() > 1] = 0
+            return grad_input
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class ClippedIdentity(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(-1, 1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output.masked_fill(x.abs() > 1, 0)
+    ```
+
+    ## Fix safety
+    Unsafe: the form that is not in place, or a `.clone()` before the change, costs memory that the author may have meant
+    to save.
+
+    ## Known limits
+    A kernel or a helper that writes into a gradient is not seen. Silent where the gradient may be a copy: after `.to(...)`
+    or `.float()`, and where only one branch copies it.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX404"
+    name = "modified-grad-output"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for name in ("backward", "vjp"):
+            method = fn.methods.get(name)
+            if method is None or method.inherited or not method.signature_known:
+                continue
+            reported: set[str] = set()
+            for mutation in method.facts.of(Mutation):
+                gradient = gradient_written(mutation)
+                if gradient is None or gradient in reported or on_a_temporary(mutation):
+                    continue
+                reported.add(gradient)
+                yield Finding(fn.span(mutation.node), _message(gradient, mutation))
+
+
+def _message(gradient: str, mutation: Mutation) -> str:
+    node = mutation.target_node
+    written = code_of(node) if node is not None else gradient
+    subject = f"`{mutation.how}` changes the incoming gradient `{gradient}` in place"
+    if written != gradient and "\n" not in written:
+        subject += f" through `{written}`"
+    return (
+        f"{subject}: autograd may give the same tensor to other consumers, whose gradients are then wrong. Write the result "
+        f"to a new tensor, or `.clone()` it first."
+    )
