@@ -36,6 +36,7 @@ from ctxlint.model.values import (
     Value,
     is_container,
     is_tensor,
+    tensor_when_used,
 )
 
 if TYPE_CHECKING:
@@ -219,14 +220,14 @@ class Assignments(Calls):
                 result = self.after_augmented(node, target, value, change, how)
                 self.state.attributes[target.attr.value] = result
                 self.record(ContextWrite, target, attribute=target.attr.value, value=result, statement=self.statement)
-            elif is_tensor(value) is Tri.YES:
+            elif tensor_when_used(value):
                 self.mutated(node, target, value, how)
 
     def after_augmented(
         self, node: cst.AugAssign, target: cst.BaseExpression, value: Value, change: Value, how: str
     ) -> Value:
         """The value of ``x`` after ``x op= change``; a tensor is changed in place and stays what it was."""
-        if is_tensor(value) is Tri.YES:
+        if tensor_when_used(value):
             self.mutated(node, target, value, how)
             return value
         if any(is_mutable(option) for option in value.options()):

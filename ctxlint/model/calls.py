@@ -40,10 +40,10 @@ from ctxlint.model.values import (
     Value,
     View,
     is_container,
-    is_tensor,
     join,
     join_all,
     kind_of,
+    tensor_when_used,
 )
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Calls(TensorCalls):
         arguments = self.arguments(node, f".{name}", keeps_context=keeps)
         if any(is_mutable(option) for option in receiver.options()):
             return self.container_method(node, receiver, name, arguments)
-        if is_tensor(receiver) is not Tri.YES:
+        if not tensor_when_used(receiver):
             self.lend(arguments)
         if is_container(receiver) is Tri.YES:
             return Opaque(node)
@@ -249,7 +249,7 @@ class Calls(TensorCalls):
             return unknown_many(_MAKERS[name], node)
         if name in tables.BUILTIN_SCALARS:
             return Scalar(tables.BUILTIN_SCALARS[name], node)
-        if name in ("abs", "pow", "round") and first is not None and is_tensor(first) is Tri.YES:
+        if name in ("abs", "pow", "round") and first is not None and tensor_when_used(first):
             return Fresh(node, kind_of(first))
         return Opaque(node)
 

@@ -65,6 +65,7 @@ from ctxlint.model.values import (
     is_tensor,
     join,
     kind_of,
+    tensor_when_used,
     without,
 )
 
@@ -193,7 +194,7 @@ class Expressions(NestedScopes):
             return Opaque(node)
         if name in tables.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
             return Scalar(tables.SCALAR_ATTRIBUTES[name], node)
-        if name in tables.VIEW_ATTRIBUTES and is_tensor(base) is not Tri.NO:
+        if name in tables.VIEW_ATTRIBUTES and tensor_when_used(base):
             return View(base, node)
         return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
 
@@ -264,7 +265,7 @@ class Expressions(NestedScopes):
             return Scalar("int", node) if index is not None else Scalar("shape", node)
         if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
             return Item(value, number)
-        if is_tensor(value) is Tri.YES:
+        if tensor_when_used(value):
             if _basic_index(node):
                 return View(value, node)
             picked = self.peek(index) if index is not None else UNKNOWN
@@ -319,7 +320,7 @@ class Expressions(NestedScopes):
             expression = getattr(node, side, None)
             if isinstance(operand, SavedTensors) and expression is not None and integer(other) is None:
                 self.saved_tuple_used(node, expression, "in arithmetic")
-        if Tri.YES in (is_tensor(left), is_tensor(right)):
+        if tensor_when_used(left) or tensor_when_used(right):
             return Fresh(node, self.arithmetic_kind(left, right, operator))
         folded = fold(left, right, operator)
         if folded is not None:
@@ -346,7 +347,7 @@ class Expressions(NestedScopes):
             if isinstance(node.operator, cst.Minus):
                 return constant(-value.value)
             return value if isinstance(node.operator, cst.Plus) else Scalar("number", node)
-        if is_tensor(value) is Tri.YES:
+        if tensor_when_used(value):
             return Fresh(node, kind_of(value))
         return Scalar("number", node) if _is_number(value) else Single(node)
 
@@ -358,7 +359,7 @@ class Expressions(NestedScopes):
             identity |= isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
         if identity or all(_is_scalar(value) for value in values):
             return Scalar("bool", node)
-        if any(is_tensor(value) is Tri.YES for value in values):
+        if any(tensor_when_used(value) for value in values):
             return Fresh(node, Kind.INTEGRAL)
         if any(isinstance(value, Constant) and isinstance(value.value, str) for value in values):
             return Scalar("bool", node)

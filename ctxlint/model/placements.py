@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import Style
 from ctxlint.model.inputs import Uses
 from ctxlint.model.reachability import judged_gradients
-from ctxlint.model.values import Parameter, Slot, Tri, is_no_gradient, is_none, storage
+from ctxlint.model.refused import refused_gradient
+from ctxlint.model.values import Parameter, Slot, Tri, is_none, storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
     torch 2.2 on.
     """
     for returned in judged_gradients(fn):
-        if returned.count is None or is_no_gradient(returned.value):
+        if returned.count is None or refused_gradient(fn, returned) is not None:
             continue
         expected = expected_gradients(fn, returned, defaults_are_bound=defaults_are_bound)
         if returned.count < expected.count:
@@ -222,6 +223,6 @@ def _used_as_tensor(method: Method, attributes: frozenset[str]) -> bool:
     """Whether a method uses one of these attributes of ctx as only a tensor can be used."""
     if method.ctx is None:
         return False
-    uses = Uses((f"{method.ctx.name}.{name}" for name in attributes), lambda node: None)
+    uses = Uses((f"{method.ctx.name}.{name}" for name in attributes), lambda _node: None)
     uses.walk(method.node.body)
     return any(each.tensor for found in uses.evidence.values() for each in found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.events import ContextWrite, Mutation
+from ctxlint.model.events import ContextRead, ContextWrite, Mutation
 from ctxlint.model.values import (
     NONE,
     Alias,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.method import Method
     from ctxlint.model.values import Value
 
 
@@ -59,13 +60,17 @@ class Stash:
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly kept in attributes, and certainly could be saved instead.
 
-    Not those which are saved as well, and none that backward writes into.
+    Not those which are saved as well, none that backward writes into or empties by hand, and none of which it wants more
+    than the tensor.
     """
-    read = {each.attribute for each in fn.context_reads if not each.own}
-    written = _written_by_backward(fn)
+    readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
+    read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
+    exempt = _written_by_backward(fn) | tables.FUNCTION_CTX_ATTRIBUTES
     for write in fn.context_writes:
         name = write.attribute
-        if name not in read or name in written or name in tables.FUNCTION_CTX_ATTRIBUTES or write.value is None:
+        if name not in read or name in exempt or write.value is None:
+            continue
+        if any(_emptied(method, name) or _side_channel(method, name) for method in readers):
             continue
         if any(other.attribute == name and other.implies(write) for other in fn.context_writes):
             continue  # it is replaced before forward ends
@@ -184,9 +189,7 @@ def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: 
 
 
 def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
-    return any(
-        argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments
-    )
+    return any(argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments)
 
 
 def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
@@ -200,6 +203,51 @@ def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
             if isinstance(origin, ContextAttribute):
                 names.add(origin.name)
     return frozenset(names)
+
+
+_OF_A_TENSOR = (
+    tables.TENSOR_METHODS
+    | tables.VIEW_METHODS
+    | tables.USUAL_VIEW_METHODS
+    | tables.CONVERSIONS
+    | tables.INTEGRAL_CONVERSIONS
+    | tables.TUPLE_METHODS
+    | tables.VIEW_ATTRIBUTES
+    | tables.INPLACE_METHODS
+    | frozenset(tables.SCALAR_ATTRIBUTES)
+    | frozenset(tables.SCALAR_METHODS)
+    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
+)
+_EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
+
+
+def _emptied(method: Method, attribute: str) -> bool:
+    """Whether the method takes things out of the container ``ctx.attribute``: its author manages the memory."""
+    return any(
+        isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING
+        for use in _uses(method.node.body, method, attribute)
+    )
+
+
+def _side_channel(method: Method, attribute: str) -> bool:
+    """Whether all that the method wants of ``ctx.attribute`` are attributes of its own, which no saved tensor keeps."""
+    uses = list(_uses(method.node.body, method, attribute))
+    return bool(uses) and all(isinstance(use, cst.Attribute) and use.attr.value not in _OF_A_TENSOR for use in uses)
+
+
+def _uses(node: cst.CSTNode, method: Method, attribute: str) -> Iterator[cst.CSTNode]:
+    """The nodes directly around each ``ctx.attribute`` in a body."""
+    for child in node.children:
+        if (
+            isinstance(child, cst.Attribute)
+            and child.attr.value == attribute
+            and isinstance(child.value, cst.Name)
+            and method.ctx is not None
+            and child.value.value == method.ctx.name
+        ):
+            yield node
+        else:
+            yield from _uses(child, method, attribute)
 
 
 def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:

@@ -75,6 +75,8 @@ CONTEXT_NAMES = frozenset(
         "apply",
         "apply_boxed",
         "apply_jvp",
+        "_register_hook",
+        "_get_user_fn",
         "generate_vmap_rule",
         "boxed_grads_call",
         "_fwd_used_autocast",
@@ -195,7 +197,7 @@ USUAL_VIEW_METHODS = frozenset(_WORDS("contiguous reshape reshape_as flatten rav
 """Tensor methods whose result shares memory with their tensor unless that is laid out in an unusual way."""
 
 CONVERSIONS = frozenset(
-    _WORDS("to type type_as float double half bfloat16 cuda cpu xpu npu conj resolve_conj resolve_neg requires_grad")
+    _WORDS("to type type_as float double half bfloat16 cuda cpu xpu npu conj resolve_conj resolve_neg")
 )
 """Tensor methods that give back the tensor itself when there is nothing to convert."""
 
@@ -216,7 +218,7 @@ INTEGRAL_METHODS = frozenset(
     _WORDS(
         """
         argmax argmin argsort nonzero eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not
-        logical_xor bincount searchsorted bucketize arange randperm randint get_rng_state signbit count_nonzero any
+        logical_xor bincount searchsorted bucketize randperm randint get_rng_state signbit count_nonzero any
         all isclose greater less greater_equal less_equal not_equal one_hot multinomial
         """
     )
@@ -263,6 +265,11 @@ SCALAR_METHODS = {
 }
 """Methods whose result is certainly a plain number, flag or string, by the sort of it."""
 
+STRING_METHODS = frozenset(_WORDS("format join lower upper strip replace"))
+
+FLOAT_BY_DEFAULT = frozenset(_WORDS("zeros ones empty linspace"))
+"""Functions of torch that give floats unless they are told otherwise."""
+
 TUPLE_METHODS = frozenset(_WORDS("split chunk unbind tensor_split hsplit vsplit dsplit split_with_sizes"))
 """Tensor methods that give a tuple of tensors, of a length that the call alone does not tell."""
 
@@ -292,7 +299,7 @@ TORCH_NAMESPACES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.l
 TORCH_SINGLE = TENSOR_METHODS | frozenset(
     _WORDS(
         """
-        zeros ones empty full rand randn tensor as_tensor from_numpy linspace logspace eye cat concat concatenate stack
+        zeros ones empty full arange rand randn tensor as_tensor from_numpy linspace logspace eye cat concat concatenate stack
         hstack vstack dstack einsum tensordot bilinear linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d
         conv_transpose3d pad interpolate grid_sample affine_grid embedding layer_norm group_norm batch_norm
         instance_norm rms_norm dropout mse_loss l1_loss smooth_l1_loss nll_loss kl_div binary_cross_entropy

@@ -17,6 +17,7 @@ from ctxlint.model.values import (
     SavedTensors,
     Scalar,
     Sequence,
+    Single,
     Slot,
     TensorTuple,
     Tri,
@@ -25,6 +26,7 @@ from ctxlint.model.values import (
     is_none,
     is_tensor,
     kind_of,
+    tensor_when_used,
 )
 
 
@@ -51,6 +53,10 @@ class Arguments:
         """The expression of one positional argument."""
         return self.positional[position].node if position < len(self.positional) else None
 
+    def says(self, name: str) -> bool:
+        """Whether a keyword is literally True."""
+        return name in self.keywords and self.keywords[name].value == Constant(True, "bool")
+
 
 class TensorCalls(Expressions):
     """Evaluates calls on tensors."""
@@ -71,52 +77,48 @@ class TensorCalls(Expressions):
             return receiver
         if isinstance(receiver, (Constant, Scalar)):
             return self.scalar_method(node, receiver, name)
-        if name == "size":
-            return Scalar("int" if arguments.positional or arguments.keywords else "shape", node)
-        if name == "stride":
-            return Scalar("int" if arguments.positional or arguments.keywords else "shape", node)
-        if name in tables.SCALAR_METHODS:
-            return Scalar(tables.SCALAR_METHODS[name], node)
+        scalar = _scalar_of(name, arguments)
+        if scalar is not None:
+            return Scalar(scalar, node)
+        shown = name in tables.TENSOR_ONLY_METHODS
+        view = _view_of(receiver, name, node, arguments, shown)
+        if view is not None:
+            return view
+        if not shown and not tensor_when_used(receiver):
+            return Single(node) if name in tables.TENSOR_METHODS else Opaque(node)
+        return self.tensor_result(node, name, receiver, arguments)
+
+    def tensor_result(self, node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
+        """What a method of a tensor gives that is no view of it."""
         if name in tables.INTEGRAL_CONVERSIONS:
             return Fresh(node, Kind.INTEGRAL)
-        if name in tables.VIEW_METHODS:
-            return View(receiver, node)
-        if name in tables.USUAL_VIEW_METHODS:
-            return View(receiver, node, Alias.USUALLY)
-        if name in tables.CONVERSIONS:
-            return View(receiver, node, Alias.POSSIBLY)
-        if name in tables.TUPLE_METHODS and is_tensor(receiver) is Tri.YES:
+        if name in tables.TUPLE_METHODS:
             return TensorTuple(node)
         if name in ("max", "min") and not arguments.positional and not arguments.keywords:
             return Fresh(node, kind_of(receiver))
-        if name in tables.TENSOR_METHODS:
-            return self.fresh(node, name, receiver, arguments)
-        if name == "apply" or name in ("max", "min", "sort", "topk", "median", "mode"):
-            return Opaque(node)
-        return Opaque(node)
+        if name == "nonzero" and "as_tuple" in arguments.keywords:
+            return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
+        return self.fresh(node, name, receiver, arguments) if name in tables.TENSOR_METHODS else Opaque(node)
 
     def scalar_method(self, node: cst.Call, receiver: Value, name: str) -> Value:
+        """A method of a number or a string."""
         if isinstance(receiver, Constant) and receiver.value is None:
             return Opaque(node)
-        if name in ("format", "join", "lower", "upper", "strip", "replace"):
-            return Scalar("str", node)
-        return Opaque(node)
+        return Scalar("str", node) if name in tables.STRING_METHODS else Opaque(node)
 
     def fresh(self, node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
         """A new tensor, with what can be told about its elements."""
         if "dtype" in arguments.keywords:
-            dtype = arguments.keywords["dtype"].value
-            written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
-            integral = written.startswith(("int", "uint", "long", "bool", "short"))
-            floating = written.startswith(("float", "bfloat", "half", "double"))
-            return Fresh(node, Kind.INTEGRAL if integral else Kind.FLOAT if floating else Kind.UNKNOWN)
+            return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
         if name in tables.INTEGRAL_METHODS:
             return Fresh(node, Kind.INTEGRAL)
-        if name in tables.FLOAT_METHODS:
+        if name in tables.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
             return Fresh(node, Kind.FLOAT)
-        if name in ("rand", "randn"):
+        if name in ("rand", "randn") or (name in tables.FLOAT_BY_DEFAULT and not arguments.open_ended):
             return Fresh(node, Kind.FLOAT)
-        return Fresh(node, kind_of(source) if source is not None else Kind.UNKNOWN)
+        kind = kind_of(source) if source is not None else Kind.UNKNOWN
+        # Integers and floats together give floats; only what takes one tensor keeps integers for sure.
+        return Fresh(node, kind if kind is Kind.FLOAT or name not in tables.TWO_OPERANDS else Kind.UNKNOWN)
 
     def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
         """A tensor is written into."""
@@ -172,7 +174,7 @@ class TensorCalls(Expressions):
             self.mutated(node, out.node, out.value, "out=")
             return out.value
         inplace = arguments.keywords.get("inplace")
-        if name in tables.INPLACE_METHODS or (inplace is not None and inplace.value == Constant(True, "bool")):
+        if name in tables.INPLACE_METHODS or arguments.says("inplace"):
             if first is not None:
                 self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
             return first if first is not None else Opaque(node)
@@ -182,15 +184,57 @@ class TensorCalls(Expressions):
             return View(first, node)
         if first is not None and name in tables.TORCH_USUAL_VIEWS:
             return View(first, node, Alias.USUALLY)
+        several = _gives_several(name, arguments)
+        if several is not Tri.NO:
+            return TensorTuple(node) if several is Tri.YES else Opaque(node)
         if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
             return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
-        if name in tables.TUPLE_METHODS or name == "broadcast_tensors":
-            return TensorTuple(node)
-        if name in ("zeros", "ones", "empty", "full", "linspace") and "dtype" not in arguments.keywords:
-            return Fresh(node, Kind.FLOAT if name != "full" else Kind.UNKNOWN)
         if name in tables.TORCH_SINGLE:
             return self.fresh(node, name, _float_among(arguments) or first, arguments)
         return Opaque(node)
+
+
+def _scalar_of(name: str, arguments: Arguments) -> str | None:
+    """The sort of number, flag or shape that a method gives for a tensor; None for one that gives anything else."""
+    if name in ("size", "stride"):
+        return "int" if arguments.positional or arguments.keywords else "shape"
+    if name == "type" and not arguments.positional and not arguments.keywords:
+        return "str"
+    return tables.SCALAR_METHODS.get(name)
+
+
+def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, shown: bool) -> View | None:
+    """The view that a method gives; None for one that gives none."""
+    if name in tables.VIEW_METHODS:
+        first = arguments.value(0, "dtype")
+        dtype = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
+        retyped = name == "view" and dtype
+        return View(receiver, node, Alias.ALWAYS, shown, retyped)
+    if name in tables.USUAL_VIEW_METHODS:
+        return View(receiver, node, Alias.USUALLY, shown)
+    return View(receiver, node, Alias.POSSIBLY, shown) if name in tables.CONVERSIONS else None
+
+
+def _kind_of_dtype(dtype: Value) -> Kind:
+    written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
+    if written.startswith(("int", "uint", "long", "bool", "short")):
+        return Kind.INTEGRAL
+    return Kind.FLOAT if written.startswith(("float", "bfloat", "half", "double")) else Kind.UNKNOWN
+
+
+def _gives_several(name: str, arguments: Arguments) -> Tri:
+    """Whether a function of torch gives a tuple of tensors here."""
+    if name in tables.TUPLE_METHODS or name == "broadcast_tensors":
+        return Tri.YES
+    starred = any(slot.starred for slot in arguments.positional) or arguments.open_ended
+    if name == "nonzero" and ("as_tuple" in arguments.keywords or starred):
+        return Tri.YES if arguments.says("as_tuple") else Tri.UNKNOWN
+    if name == "where":
+        single = len(arguments.positional) == 1 and not arguments.keywords
+        return Tri.UNKNOWN if starred else Tri.YES if single else Tri.NO
+    if name.startswith("atleast_"):
+        return Tri.UNKNOWN if starred else Tri.YES if len(arguments.positional) > 1 else Tri.NO
+    return Tri.NO
 
 
 def _float_among(arguments: Arguments) -> Value | None:

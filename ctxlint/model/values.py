@@ -198,11 +198,16 @@ class Alias(Enum):
 
 @dataclass(frozen=True)
 class View(Value):
-    """A tensor that may share the storage of ``of``."""
+    """An array that may share the storage of ``of``, and is a tensor where that is one.
+
+    ``shown`` says that only tensors have such a view; ``retyped`` that the elements are read as another type.
+    """
 
     of: Value
     node: cst.CSTNode
     alias: Alias = Alias.ALWAYS
+    shown: bool = False
+    retyped: bool = False
 
 
 @dataclass(frozen=True)
@@ -329,13 +334,21 @@ def is_tensor(value: Value) -> Tri:
     """Is it one tensor?"""
     if isinstance(value, Choice):
         return Tri.all(is_tensor(option) for option in value.alternatives)
-    if isinstance(value, (Fresh, SomeTensor, View)):
+    if isinstance(value, (Fresh, SomeTensor)):
         return Tri.YES
+    if isinstance(value, View):
+        return Tri.YES if value.shown or tensor_when_used(value.of) else Tri.UNKNOWN
     if isinstance(value, Parameter):
         return value.tensor
     if isinstance(value, _NEVER_TENSOR) or _is_of_torch(value):
         return Tri.NO
     return Tri.UNKNOWN
+
+
+def tensor_when_used(value: Value) -> bool:
+    """Whether it is a tensor wherever it is used in a way that None does not allow: a tensor, or a tensor or None."""
+    options = [option for option in value.options() if option != NONE]
+    return bool(options) and all(isinstance(option, SavedTensor) or is_tensor(option) is Tri.YES for option in options)
 
 
 def is_container(value: Value) -> Tri:
@@ -353,22 +366,6 @@ def is_container(value: Value) -> Tri:
     if isinstance(value, Parameter):
         return Tri.NO if value.tensor is Tri.YES or value.role in ("gradient", "tangent") else Tri.UNKNOWN
     return Tri.UNKNOWN
-
-
-def is_no_gradient(value: Value) -> bool:
-    """Whether autograd certainly refuses it as a gradient: a list, a dict, a number, a string, a generator, a function.
-
-    None and tuples are none of these; a tuple that stands for one gradient is refused too, but not one of several.
-    """
-    if isinstance(value, Choice):
-        return all(is_no_gradient(option) for option in value.alternatives)
-    if isinstance(value, Sequence):
-        return value.kind != "tuple"
-    if isinstance(value, Constant):
-        return value.value is not None
-    if isinstance(value, Scalar):
-        return value.sort not in ("object", "shape")
-    return isinstance(value, (Mapping, Context))
 
 
 def storage(value: Value) -> Value | None:
@@ -418,7 +415,7 @@ def kind_of(value: Value) -> Kind:
     """Whether a tensor holds floats or integers, as far as the code shows."""
     if isinstance(value, (Fresh, Parameter)):
         return value.kind
-    if isinstance(value, View) and value.alias is not Alias.POSSIBLY:
+    if isinstance(value, View) and value.alias is not Alias.POSSIBLY and not value.retyped:
         return kind_of(value.of)
     return Kind.UNKNOWN
 

@@ -1,0 +1,194 @@
+"""What forward saves, beside what else happens to those tensors: kept twice, changed afterwards, changed by backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.model.events import ContextCall, ContextWrite, Mutation, SavedRead
+from ctxlint.model.repeats import happens_after
+from ctxlint.model.values import (
+    Alias,
+    Constant,
+    ContextAttribute,
+    Fresh,
+    Item,
+    Opaque,
+    Parameter,
+    SavedTensor,
+    Scalar,
+    Single,
+    Tri,
+    Value,
+    View,
+    is_tensor,
+    storage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.values import Slot
+
+_OBJECTS = (Parameter, Fresh, Single, Opaque, Item, View)
+"""Values that stand for one certain object."""
+
+
+def single_save(fn: FunctionClass) -> tuple[Slot, ...] | None:
+    """The tensors of the one ``save_for_backward`` of forward, in order; None where there are several, or a star."""
+    if len(fn.saves) != 1 or not fn.saves[0].exact or fn.escapes:
+        return None
+    return fn.saves[0].arguments
+
+
+def output_objects(fn: FunctionClass) -> list[Value]:
+    """Every object that some return of forward gives out, where that is certain."""
+    return [option for value in fn.outputs_values() for option in value.options() if isinstance(option, _OBJECTS)]
+
+
+def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, ContextCall]]:
+    """Each ``ctx.a = t`` whose tensor is saved, too, with the saving call that runs on the same path."""
+    for write in fn.context_writes:
+        value = write.value
+        if write.deletes or not isinstance(value, _OBJECTS) or is_tensor(value) is Tri.NO:
+            continue
+        if isinstance(value, (Opaque, Item)) and is_tensor(value) is not Tri.YES and write.value_node is None:
+            continue
+        for save in fn.saves:
+            if any(argument.value == value for argument in save.arguments) and write.certainly_with(save):
+                yield write, save
+                break
+
+
+@dataclass(frozen=True)
+class ChangedInBackward:
+    """Backward writes into a tensor that it took from ctx. ``what`` says what that is: an input or an output."""
+
+    mutation: Mutation
+    what: str
+    name: str
+
+
+def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
+    """The saved inputs and outputs that backward changes in place, for certain."""
+    backward = fn.backward
+    if backward is None:
+        return
+    for mutation in backward.facts.of(Mutation):
+        kept = _kept_value(fn, storage(mutation.target) if mutation.target is not None else None)
+        origin = storage(kept) if kept is not None else None
+        if isinstance(origin, Parameter) and origin.role == "input":
+            if origin.index < len(fn.inputs) and fn.inputs[origin.index].is_tensor is Tri.YES:
+                yield ChangedInBackward(mutation, "input", origin.name)
+        elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
+            yield ChangedInBackward(mutation, "output", mutation.name or "the tensor")
+
+
+def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
+    """What forward put where backward takes this value from."""
+    if isinstance(value, SavedTensor):
+        saved = single_save(fn)
+        return saved[value.index].value if saved is not None and value.index < len(saved) else None
+    if isinstance(value, ContextAttribute):
+        writes = [write for write in fn.context_writes if write.attribute == value.name]
+        return writes[0].value if len(writes) == 1 and not fn.escapes else None
+    return None
+
+
+def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:
+    """The in-place changes in forward of a tensor that was saved before."""
+    for method in fn.context_methods:
+        saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
+        for mutation in method.facts.of(Mutation):
+            origin = storage(mutation.target) if mutation.target is not None else None
+            for save in saves:
+                values = [storage(argument.value) for argument in save.arguments]
+                if origin is not None and isinstance(origin, _OBJECTS) and origin in values:
+                    if happens_after(mutation, save):
+                        yield mutation, save
+                        break
+
+
+def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
+    """The saved tensors that are certainly views of an output, and not cut off from it."""
+    outputs = output_objects(fn)
+    for save in fn.saves:
+        for argument in save.arguments:
+            value = argument.value
+            if not isinstance(value, View) or value in outputs or _cut_off(value):
+                continue
+            origin = storage(value)
+            if origin is not None and not isinstance(origin, Parameter) and origin in outputs:
+                yield save, argument
+
+
+def _cut_off(value: Value) -> bool:
+    """Whether a view was detached on the way."""
+    while isinstance(value, View):
+        function = getattr(value.node, "func", value.node)
+        if getattr(getattr(function, "attr", None), "value", "") in ("detach", "data") or value.alias is not Alias.ALWAYS:
+            return True
+        value = value.of
+    return False
+
+
+def marks_of_no_output(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
+    """The arguments of ``mark_non_differentiable`` that are certainly no output on any path."""
+    if not fn.outputs or any(not returned.known or not returned.exact for returned in fn.outputs) or fn.escapes:
+        return
+    outputs: list[Value] = []
+    for value in fn.outputs_values():
+        for option in value.options():
+            if not isinstance(option, (*_OBJECTS, Constant, Scalar)):
+                return
+            outputs.append(option)
+    for call in fn.context_calls("mark_non_differentiable"):
+        for argument in call.arguments:
+            value = argument.value
+            if argument.starred or not isinstance(value, _OBJECTS) or value in outputs:
+                continue
+            if not any(_may_be_same(value, output) for output in outputs):
+                yield call, argument
+
+
+def _may_be_same(value: Value, output: Value) -> bool:
+    """Whether two values that are not equal may still be one object: a conversion that had nothing to do."""
+    return _possible_origin(value) == _possible_origin(output) and (_converted(value) or _converted(output))
+
+
+def _possible_origin(value: Value) -> Value:
+    while isinstance(value, View) and value.alias is not Alias.ALWAYS:
+        value = value.of
+    return value
+
+
+def _converted(value: Value) -> bool:
+    return isinstance(value, View) and value.alias is not Alias.ALWAYS
+
+
+def never_read(fn: FunctionClass) -> list[tuple[int, Slot]]:
+    """The saved tensors that no reader ever takes: their positions and arguments. Empty where that is not certain."""
+    saved = single_save(fn)
+    if saved is None or not fn.reading_methods or fn.has_subclass or fn.called_directly:
+        return []
+    used: set[int] = set()
+    taken = False
+    for method in fn.reading_methods:
+        if not method.facts.complete:
+            return []
+        for read in method.facts.of(SavedRead):
+            if read.via == "saved_for_forward":
+                continue
+            taken = True
+            if not read.unpackings or read.called or read.bound_to is not None:
+                return []
+            for unpacking in read.unpackings:
+                if unpacking.starred or len(unpacking.names) != len(saved):
+                    return []
+                used.update(
+                    at
+                    for at, name in enumerate(unpacking.names)
+                    if name is None or name in method.facts.names_read
+                )
+    return [(at, slot) for at, slot in enumerate(saved) if at not in used] if taken else []

@@ -1,0 +1,180 @@
+"""State that backward needs and that some path through forward does not leave behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.events import ContextCall, ContextRead, ContextWrite, GenericCall, Question, SavedRead
+from ctxlint.model.values import NeedsInputGrad, Parameter, Tri
+
+if TYPE_CHECKING:
+    from ctxlint.model.events import Event, Guard
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+_NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
+"""Words that tell that a test is about whether backward will run at all."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that backward needs on every path and that forward leaves out on one.
+
+    ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
+    ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flag`` is the
+    input whose flag alone decides, where it is so.
+    """
+
+    node: cst.CSTNode
+    what: str
+    condition: str
+    returns: bool
+    flag: str | None = None
+
+
+def skipped_state(fn: FunctionClass) -> list[Skipped]:
+    """What is skipped, the first of each kind; empty where ctx is out of sight."""
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
+        return []
+    if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
+        return []
+    needed = _needed(fn, forward, backward)
+    for what, events in needed:
+        found = _early_return(fn, forward, what, events) or _single_flag(fn, what, events)
+        found = found or _one_arm(forward, what, events)
+        if found is not None:
+            return [found]
+    return []
+
+
+def _needed(fn: FunctionClass, forward: Method, backward: Method) -> list[tuple[str, list[Event]]]:
+    """What backward reads on every path, with the events in forward that provide it."""
+    found: list[tuple[str, list[Event]]] = []
+    saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
+    takes = any(
+        not read.guards and any(each.minimum > 0 and not each.guards for each in read.unpackings)
+        for read in backward.facts.of(SavedRead)
+        if read.via == "saved_tensors"
+    )
+    if saves and takes:
+        found.append(("ctx.save_for_backward", saves))
+    for read in backward.facts.of(ContextRead):
+        if read.guards or read.guarded or read.own or read.called or read.in_loop:
+            continue
+        writes: list[Event] = [
+            write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
+        ]
+        if writes and all(what != f"ctx.{read.attribute}" for what, _events in found):
+            found.append((f"ctx.{read.attribute}", writes))
+    return found
+
+
+def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> Skipped | None:
+    """A return before anything is provided, on a path that backward may well follow."""
+    orders = {event.order for event in events}
+    counts = {returned.event.order: returned.count for returned in fn.outputs}
+    provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
+    for each in forward.returns:
+        count = counts.get(each.order)
+        if orders & each.maybe_before or not each.guards:
+            continue
+        if count is not None and None not in provided and count not in provided:
+            continue
+        if each.bare or not _may_need_gradient(fn, each.guards):
+            continue
+        return Skipped(each.node, what, _text(each.guards), returns=True)
+    return None
+
+
+def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
+    """Whether, on a path with these tests, backward may run for an input that they do not rule out."""
+    refused: set[int] = set()
+    for guard in guards:
+        asks = guard.asks
+        if asks is None:
+            plain = guard.text.replace("requires_grad", "").replace("needs_input_grad", "") if _apart(guard) else guard.text
+            if any(word in plain.lower() for word in _NO_GRADIENT_WORDS):
+                return False
+        elif asks.question is Question.GRAD_MODE:
+            return False
+        elif asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD) and not asks.answer:
+            index = _input_asked(guard)
+            if index is None:
+                return False
+            refused.add(index)
+    return any(each.gradient is Tri.YES and each.index not in refused for each in fn.inputs)
+
+
+def _apart(guard: Guard) -> bool:
+    """Whether the parts of a compound test are guards of their own."""
+    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
+
+
+def _input_asked(guard: Guard) -> int | None:
+    """The input whose flag a guard asks for; None for anything else."""
+    value = guard.asks.value if guard.asks is not None else None
+    if isinstance(value, NeedsInputGrad):
+        return value.index
+    return value.index if isinstance(value, Parameter) and value.role == "input" else None
+
+
+def _single_flag(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | None:
+    """Everything that provides it hangs on the flag of one input, while others get gradients, too."""
+    flags: set[int] = set()
+    for event in events:
+        asked = {
+            index
+            for guard in event.guards
+            if guard.asks is not None
+            and guard.asks.answer
+            and guard.asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
+            for index in (_input_asked(guard),)
+            if index is not None
+        }
+        if not asked:
+            return None
+        flags |= asked
+    others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
+    if len(flags) != 1 or not others:
+        return None
+    flag = next(iter(flags))
+    name = fn.inputs[flag].name if flag < len(fn.inputs) else str(flag)
+    first = events[0]
+    return Skipped(first.node, what, _text(first.guards), returns=False, flag=name)
+
+
+def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:
+    """Everything that provides it stands in one arm of a test of what an input is."""
+    shared = set.intersection(*(set(event.guards) for event in events))
+    tests = [
+        guard
+        for event in events[:1]
+        for guard in event.guards
+        if guard in shared and (guard.text.startswith("isinstance(") or _asks_input_for_none(guard))
+    ]
+    others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
+    if not tests or others:
+        return None
+    orders = {event.order for event in events}
+    if all(orders & each.before for each in forward.returns):
+        return None
+    return Skipped(events[0].node, what, _text(events[0].guards), returns=False)
+
+
+def _asks_input_for_none(guard: Guard) -> bool:
+    return guard.asks is not None and guard.asks.question is Question.IS_NONE and _input_asked(guard) is not None
+
+
+def _text(guards: tuple[Guard, ...]) -> str:
+    """The nearest test on a path, as it is written; the parts of a compound one are not named."""
+    whole = [guard.text for guard in guards if not any(guard.text != each.text and guard.text in each.text for each in guards)]
+    return whole[-1] if whole else ""
+
+
+def _speaks_of_inference(forward: Method) -> bool:
+    """Whether forward itself asks whether it runs for inference only."""
+    return any(call.callee == "torch.is_inference_mode_enabled" for call in forward.facts.of(GenericCall))
