@@ -46,9 +46,9 @@ class Held(Enum):
 
 @dataclass(frozen=True)
 class Stash:
-    """``ctx.attribute = tensor``, where backward reads the attribute. ``contained`` tells that a list or the like holds it.
+    """``ctx.attribute = tensor``, where backward reads the attribute.
 
-    ``names`` are the inputs that are kept, where they are inputs.
+    ``contained`` tells that a list or the like holds it. ``names`` are the inputs that are kept, where they are inputs.
     """
 
     write: ContextWrite
@@ -60,8 +60,8 @@ class Stash:
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly kept in attributes, and certainly could be saved instead.
 
-    Not those which are saved as well, none that backward writes into or empties by hand, and none of which it wants more
-    than the tensor.
+    Not those which are saved as well, nor those that backward writes into or empties by hand, or of which it wants only
+    what the author hung on them.
     """
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
     read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
@@ -110,7 +110,7 @@ def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool
 def _classified(
     fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool
 ) -> Iterator[tuple[Held, bool, str | None]]:
-    """What one value is, whether a container holds it, and its name where it is an input; nothing if that is not certain."""
+    """What one value is, whether a container holds it, and its name where it is an input; nothing where unknown."""
     if _saved_too(fn, write, leaf):
         return
     origin = _same_memory(leaf)

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class TensorStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples, lists
-    and dicts that hold such a tensor count as well.
+    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
+    lists and dicts that hold such a tensor count as well.
 
     ## Why is this bad?
     `save_for_backward` is made for these tensors. An attribute
 
     - of an input is not checked: where the tensor is changed in place between forward and backward, the gradient is
-      silently wrong, instead of `RuntimeError: one of the variables needed for gradient computation has been modified by
-      an inplace operation`;
+      silently wrong, instead of `RuntimeError: one of the variables needed for gradient computation has been
+      modified by an inplace operation`;
     - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, checkpointing does not free it;
     - of an output makes a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage collector
       frees, with all that the graph holds. A *view* of an output is never freed at all.
@@ -73,8 +73,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     statements; unsafe where forward or backward has several paths.
 
     ## Known limits
-    An input counts where backward returns a gradient for it. Index tensors, masks, frozen weights and others whose gradient
-    is None may be kept on ctx. So may a buffer that backward writes into.
+    An input counts where backward returns a gradient for it. Index tensors, masks, frozen weights and others whose
+    gradient is None may be kept on ctx. So may a buffer that backward writes into.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -98,16 +98,15 @@ def _message(stash: Stash) -> str:
     if stash.held is Held.INPUT:
         plural = len(stash.names) > 1
         return (
-            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}: in-place changes before "
-            f"backward go unnoticed, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use "
-            f"`save_for_backward`."
+            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}: in-place changes "
+            f"go unnoticed, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use `save_for_backward`."
         )
     if stash.held is Held.OUTPUT:
         return (
-            f"{attribute} keeps an output: output and graph hold each other, and only the cyclic garbage collector frees "
+            f"{attribute} keeps an output: output and graph hold each other, and only the garbage collector frees "
             f"them. Use `save_for_backward`."
         )
     return (
-        f"{attribute} keeps a view of an output: output and graph hold each other in a way that even the garbage collector "
-        f"cannot undo. Save the output with `save_for_backward` and take the view in backward."
+        f"{attribute} keeps a view of an output: output and graph hold each other, and not even the garbage collector "
+        f"frees them. Give the output to `save_for_backward`, and take the view in backward."
     )

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class IntermediateStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is a floating-point tensor that forward computed and does not
-    return.
+    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is a floating-point tensor that forward computed and does
+    not return.
 
     ## Why is this bad?
-    What `save_for_backward` holds is freed when `backward()` is done. An attribute lives as long as the output does: the
-    memory of every step is held until the loss goes out of scope. Saved-tensor hooks do not see it, so that `save_on_cpu`
-    and checkpointing do not reduce it. And a second `backward()` without `retain_graph` goes through unnoticed.
+    What `save_for_backward` holds is freed when `backward()` is done. An attribute lives as long as the output does:
+    the memory of every step is held until the loss goes out of scope. Saved-tensor hooks do not see it, so that
+    `save_on_cpu` and checkpointing do not reduce it. And a second `backward()` without `retain_graph` goes through
+    unnoticed.
 
     ## Example
     ```python
@@ -91,6 +92,6 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
-                f"`ctx.{attribute}` keeps a tensor that forward computed: it stays alive after `backward()`, as long as "
-                f"the output does, and saved-tensor hooks do not see it. Use `save_for_backward`.",
+                f"`ctx.{attribute}` keeps a tensor that forward computed: it outlives `backward()`, and saved-tensor "
+                f"hooks do not see it. Use `save_for_backward`.",
             )

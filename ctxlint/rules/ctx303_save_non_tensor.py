@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import ContextCall, FunctionClass, Trust
 from ctxlint.model.values import (
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
 class SaveNonTensor(Rule[FunctionClass]):
     """
     ## What it does
-    Reports arguments of `save_for_backward` and `save_for_forward` that are certainly neither a tensor nor None: numbers,
-    strings, shapes, and lists or tuples that are not starred.
+    Reports arguments of `save_for_backward` and `save_for_forward` that are certainly neither a tensor nor None:
+    numbers, strings, shapes, and lists or tuples that are not starred.
 
     ## Why is this bad?
-    When a gradient is needed, `apply` raises `TypeError: save_for_backward can only save variables, but argument 1 is of
-    type int`. In `torch.no_grad()` and in evaluation nothing is checked, and neither is it under `torch.compile`, so that
-    the defect shows in training only. `save_for_forward` raises `AssertionError` at once.
+    When a gradient is needed, `apply` raises `TypeError: save_for_backward can only save variables, but argument 1 is
+    of type int`. In `torch.no_grad()` and in evaluation nothing is checked, and neither is it under `torch.compile`, so
+    that the defect shows in training only. `save_for_forward` raises `AssertionError` at once.
 
     ## Example
     ```python
@@ -77,8 +79,8 @@ class SaveNonTensor(Rule[FunctionClass]):
     Moving a number to an attribute of ctx is unsafe: backward has to read it from there.
 
     ## Known limits
-    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the same file. An input
-    that is annotated `float` is not judged: a parameter of a model may be passed for it.
+    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the same file. An
+    input that is annotated `float` is not judged: a parameter of a model may be passed for it.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -104,7 +106,9 @@ class SaveNonTensor(Rule[FunctionClass]):
                 continue
             kind = _certain_kind(fn, argument.value)
             if kind is not None:
-                written = any(argument.node is each.value for each in call.node.args)
+                written = isinstance(call.node, cst.Call) and any(
+                    argument.node is each.value for each in call.node.args
+                )
                 place = argument.node if written else call.node
                 yield Finding(fn.span(place), _message(call.method, argument, kind))
 
@@ -118,7 +122,11 @@ def _message(method: str, argument: Slot, kind: str) -> str:
     if is_container(argument.value) is Tri.YES:
         remedy = "Star it, if all that it holds are tensors" if "\n" in name else f"Write `*{name}` if it holds tensors"
     else:
-        remedy = f"Keep it in an attribute: `ctx.{name} = {name}`" if name.isidentifier() else "Keep it in an attribute of ctx"
+        remedy = (
+            f"Keep it in an attribute: `ctx.{name} = {name}`"
+            if name.isidentifier()
+            else "Keep it in an attribute of ctx"
+        )
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}, not a tensor: {effect}. {remedy}."
 

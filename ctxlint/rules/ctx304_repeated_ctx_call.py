@@ -20,13 +20,14 @@ _REPLACING = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_d
 class RepeatedCtxCall(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a second `save_for_backward`, `save_for_forward`, `mark_dirty` or `mark_non_differentiable` on one path through
-    `forward` or `setup_context`, and one in a loop over what it is given.
+    Reports a second `save_for_backward`, `save_for_forward`, `mark_dirty` or `mark_non_differentiable` on one path
+    through `forward` or `setup_context`, and one in a loop over what it is given.
 
     ## Why is this bad?
-    The second call does not add to the first, it replaces it, and torch says nothing. After two `save_for_backward` only
-    the tensors of the second are there: backward's unpacking raises `ValueError: not enough values to unpack (expected 2,
-    got 1)`, or takes the wrong tensors. After two `mark_non_differentiable` the outputs of the first require grad.
+    The second call does not add to the first, it replaces it, and torch says nothing. After two `save_for_backward`
+    only the tensors of the second are there: backward's unpacking raises `ValueError: not enough values to unpack
+    (expected 2, got 1)`, or takes the wrong tensors. After two `mark_non_differentiable` the outputs of the first
+    require grad.
 
     ## Example
     ```python
@@ -64,8 +65,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Two calls in one block are merged. That is unsafe, unless backward already unpacks as many tensors as the merged call
-    saves.
+    Two calls in one block are merged. That is unsafe, unless backward already unpacks as many tensors as the merged
+    call saves.
 
     ## Known limits
     Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a call in a
@@ -99,8 +100,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                     elif _for_each(method, call):
                         yield Finding(
                             fn.span(call.node),
-                            f"Each turn of the loop replaces what `{name}` was given before, so only the last one counts. "
-                            f"Collect them and call it once, with a star.",
+                            f"Each turn of the loop replaces what `{name}` was given before. Collect the tensors, and "
+                            f"call it once, with a star.",
                         )
 
 

@@ -23,8 +23,8 @@ class SavedTensorsCount(Rule[FunctionClass]):
     and an index past the last one.
 
     ## Why is this bad?
-    Backward raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to unpack
-    (expected 1)` or `IndexError: tuple index out of range`. None counts as a tensor here: it comes back as None.
+    Backward raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to
+    unpack (expected 1)` or `IndexError: tuple index out of range`. None counts as a tensor here: it comes back as None.
 
     ## Example
     ```python
@@ -82,7 +82,9 @@ class SavedTensorsCount(Rule[FunctionClass]):
             if saved is None or (method.inherited and (fn.forward is None or fn.forward.inherited)):
                 continue
             for taken in mismatched(method, saved):
-                yield Finding(fn.span(taken.node), f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}.")
+                yield Finding(
+                    fn.span(taken.node), f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}."
+                )
 
 
 def _taken(taken: Unpacking | SavedItem) -> str:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 class UndefinedCtxAttribute(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an attribute or method of ctx that is used although nothing in the file sets it: a misspelt name, an attribute
-    that forward forgot, an attribute or a helper of the class itself.
+    Reports an attribute or method of ctx that is used although nothing in the file sets it: a misspelt name, an
+    attribute that forward forgot, an attribute or a helper of the class itself.
 
     ## Why is this bad?
     It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, in backward as late as in the first training
-    step. The ctx is the node of the autograd graph, an instance of a class that torch makes up. It is no instance of the
-    Function, so class attributes and methods of the Function are not there either.
+    step. The ctx is the node of the autograd graph, an instance of a class that torch makes up. It is no instance of
+    the Function, so class attributes and methods of the Function are not there either.
 
     ## Example
     ```python
@@ -72,8 +72,8 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     There is no fix: what the attribute should hold is not known.
 
     ## Known limits
-    Silent where the name is set on any object in the file, read through `getattr` or `hasattr`, or where the ctx is given
-    to another function, which may set it. An attribute that is set on some paths only is not reported.
+    Silent where the name is set on any object in the file, read through `getattr` or `hasattr`, or where the ctx is
+    given to another function, which may set it. An attribute that is set on some paths only is not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -96,7 +96,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(read.node),
                     f"`{method.name}` {'calls' if read.called else 'reads'} `{_ctx(method)}.{name}`, which nothing sets: "
-                    f"AttributeError. {_remedy(fn, method, read)}",
+                    f"it raises AttributeError. {_remedy(fn, method, read)}",
                 )
 
 
@@ -114,7 +114,7 @@ def _attributes_known(fn: FunctionClass) -> bool:
 
 
 def _gets_the_ctx(method: Method) -> bool:
-    """Whether what stands first is meant as the ctx. It may be a tensor where the author uses a Function as a namespace."""
+    """Whether what stands first is meant as the ctx: where a Function serves as a namespace, it is a tensor."""
     name = method.ctx.name.lower() if method.ctx is not None else ""
     if "ctx" in name or "context" in name or name == "self":
         return True

@@ -22,9 +22,9 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
     ## Why is this bad?
     Each read unpacks all saved tensors anew and runs the hooks of `torch.autograd.graph.saved_tensors_hooks`: with
-    `save_on_cpu` every tensor is copied to the device again. Under `torch.utils.checkpoint` with `use_reentrant=False` the
-    second read raises `CheckpointError: torch.utils.checkpoint: Unpack is being triggered for a tensor that was already
-    unpacked once`. With `clear_saved_tensors_on_access = True` (torch 2.11) it raises RuntimeError.
+    `save_on_cpu` every tensor is copied to the device again. Under `torch.utils.checkpoint` with `use_reentrant=False`
+    the second read raises `CheckpointError: torch.utils.checkpoint: Unpack is being triggered for a tensor that was
+    already unpacked once`. With `clear_saved_tensors_on_access = True` (torch 2.11) it raises RuntimeError.
 
     ## Example
     ```python
@@ -65,8 +65,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     Safe: the tuple is bound to a name once, and the name is read instead.
 
     ## Known limits
-    One finding for each method, at the first read that is one too many. Reads in different branches of one test, or under tests that look opposite, are not reported. Neither is a read in a
-    loop that can be left early.
+    One finding for each method, at the first read that is one too many. Reads in different branches of one test, or
+    under tests that look opposite, are not reported. Neither is a read in a loop that can be left early.
 
     ## References
     - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)
@@ -89,8 +89,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 read, when = again
                 yield Finding(
                     fn.span(read.node),
-                    f"`{read.via}` is read again {when}. Every read unpacks all saved tensors anew, and under non-reentrant "
-                    f"checkpointing the second one raises CheckpointError. Bind it to a name once.",
+                    f"`{read.via}` is read again {when}. Each read unpacks all saved tensors anew, and under "
+                    f"non-reentrant checkpointing the second one raises CheckpointError. Bind it to a name once.",
                 )
 
 

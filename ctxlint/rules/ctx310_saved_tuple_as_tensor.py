@@ -21,8 +21,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
 
     ## Why is this bad?
     `saved_tensors` is a tuple, also where only one tensor was saved. Backward raises, often with a message that leads
-    astray: `AttributeError: 'tuple' object has no attribute 'mul'`, `TypeError: only integer tensors of a single element
-    can be converted to an index`, and for the call `TypeError: 'tuple' object is not callable`.
+    astray: `AttributeError: 'tuple' object has no attribute 'mul'`, `TypeError: only integer tensors of a single
+    element can be converted to an index`, and for the call `TypeError: 'tuple' object is not callable`.
 
     ## Example
     ```python
@@ -90,7 +90,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             yield from self.used(fn, method)
 
     def used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
-        """One finding for each name, at the place where it gets the tuple, or at the use itself where there is no name."""
+        """One finding for each name, where it gets the tuple; or at the use itself where there is no name."""
         reported: set[SavedRead] = set()
         for use in method.facts.of(TupleUsedAsTensor):
             if not use.name:
@@ -107,7 +107,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             line = fn.start(use.node).line
             yield Finding(
                 fn.span(read.node),
-                f"`{use.name}` is the tuple of all saved tensors, but line {line} uses it as one tensor ({use.how}), which "
+                f"`{use.name}` is the tuple of all saved tensors, and using it as one tensor ({use.how}, line {line}) "
                 f"raises. Write `{use.name}, = ...`.",
             )
 

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class MissingMarkDirty(Rule[FunctionClass]):
     """
     ## What it does
-    Reports in-place changes in `forward` of an input that gets a gradient, or that is returned, where `mark_dirty` is not
-    told of it: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input counts
-    as the input, as do `contiguous()` and `reshape`.
+    Reports in-place changes in `forward` of an input that gets a gradient, or that is returned, where `mark_dirty` is
+    not told of it: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the
+    input counts as the input, as do `contiguous()` and `reshape`.
 
     ## Why is this bad?
-    Autograd runs forward without recording, so nothing notices the change. A leaf that requires grad is overwritten without
-    the error that an in-place operation on it raises elsewhere, `a leaf Variable that requires grad has been used in an
-    in-place operation`. And a caller that goes on with the tensor it passed in, rather than with what it got back, bypasses
-    the backward of this Function: its gradient is silently wrong.
+    Autograd runs forward without recording, so nothing notices the change. A leaf that requires grad is overwritten
+    without the error that an in-place operation on it raises elsewhere, `a leaf Variable that requires grad has been
+    used in an in-place operation`. And a caller that goes on with the tensor it passed in, rather than with what it got
+    back, bypasses the backward of this Function: its gradient is silently wrong.
 
     ## Example
     ```python
@@ -65,13 +65,13 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The mark is added where the input itself is returned on every path. That is unsafe: calls on a leaf that requires grad
-    then raise, as they should.
+    The mark is added where the input itself is returned on every path. That is unsafe: calls on a leaf that requires
+    grad then raise, as they should.
 
     ## Known limits
-    A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics and
-    output buffers, may be changed. Silent where the ctx is given to another function, which may mark, and where a test asks
-    for gradients first.
+    A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics
+    and output buffers, may be changed. Silent where the ctx is given to another function, which may mark, and where a
+    test asks for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
@@ -114,6 +114,6 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation, returned:
     if not returned:
         remedy += " and return it"
     return (
-        f"`{mutation.how}` changes the input `{name}` in place and nothing marks it: a leaf is overwritten without an error, "
-        f"and whoever goes on with `{name}` bypasses this backward. {remedy}, or work on `{name}.clone()`."
+        f"`{mutation.how}` changes the input `{name}` in place, unmarked: a leaf is overwritten without an error, and "
+        f"who goes on with `{name}` bypasses this backward. {remedy}, or work on `{name}.clone()`."
     )

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class MarkDirtyMisuse(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `mark_dirty` of a tensor that forward does not return, of a tensor that is no input, and of something that is no
-    tensor.
+    Reports `mark_dirty` of a tensor that forward does not return, of a tensor that is no input, and of something that
+    is no tensor.
 
     ## Why is this bad?
     What is marked must be an input, and the same object must be an output. A view of it will not do. Otherwise `apply`
     raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`, in
-    evaluation as well. A tensor that is returned but was no input gives a UserWarning, `ctx.mark_dirty() received a tensor
-    that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
+    evaluation as well. A tensor that is returned but was no input gives a UserWarning, `ctx.mark_dirty() received a
+    tensor that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
 
     ## Example
     ```python
@@ -114,7 +114,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         if given:
             return (
                 f"`{name}` is marked as dirty but not returned: `apply` raises RuntimeError. Return `{name}` itself, or "
-                f"drop the mark if it is not changed."
+                f"do not change and mark it."
             )
         return (
             f"`{name}` is marked as dirty but is neither an input nor returned: `apply` raises RuntimeError. Mark the "

@@ -23,11 +23,11 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     the gradient.
 
     ## Why is this bad?
-    Autograd hands the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()` the branch of
-    `other` gets the changed values, and the gradient that a caller passed to `backward(...)` is changed as well. Nothing
-    checks it, `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one element of it
-    writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than one element of the
-    written-to tensor refers to a single memory location`.
+    Autograd hands the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()` the branch
+    of `other` gets the changed values, and the gradient that a caller passed to `backward(...)` is changed as well.
+    Nothing checks it, `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one
+    element of it writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than
+    one element of the written-to tensor refers to a single memory location`.
 
     ## Example
     ```python
@@ -66,12 +66,12 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the form that is not in place, or a `.clone()` before the change, costs memory that the author may have meant
-    to save.
+    Unsafe: the form that is not in place, or a `.clone()` before the change, costs memory that the author may have
+    meant to save.
 
     ## Known limits
-    A kernel or a helper that writes into a gradient is not seen. Silent where the gradient may be a copy: after `.to(...)`
-    or `.float()`, and where only one branch copies it.
+    A kernel or a helper that writes into a gradient is not seen. Silent where the gradient may be a copy: after
+    `.to(...)` or `.float()`, and where only one branch copies it.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -103,6 +103,6 @@ def _message(gradient: str, mutation: Mutation) -> str:
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
     return (
-        f"{subject}: autograd may give the same tensor to other consumers, whose gradients are then wrong. Write the result "
-        f"to a new tensor, or `.clone()` it first."
+        f"{subject}: autograd may give the same tensor to others, whose gradients are then wrong. Write to a new "
+        f"tensor, or `.clone()` it first."
     )
