@@ -64,7 +64,7 @@ class InvalidSyntax(Rule[SourceFile]):
     name = "invalid-syntax"
     subject = SourceFile
 
-    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:  # noqa: ARG002  (the shape of all rules)
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         """One finding for each statement."""
         for broken in file.broken:
             message = f"This statement cannot be parsed, so it is not checked: {broken.message}."
