@@ -107,7 +107,7 @@ def test_any_python(text: str) -> None:
     lint_everything(_in_a_function(text))
 
 
-@settings(max_examples=settings.default.max_examples // 4)  # such a text takes long to make up
+@settings(max_examples=settings().max_examples // 4)  # such a text takes long to make up
 @given(hypothesmith.from_node())
 def test_any_python_as_libcst_makes_it(text: str) -> None:
     lint_everything(f"# torch.autograd.Function\n{text}")
