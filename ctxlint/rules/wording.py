@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from ctxlint.files.source import Span
     from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.method import Method
 
 
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:
@@ -25,9 +26,15 @@ def counted(number: int, noun: str) -> str:
 
 
 def place_of_gradients(fn: FunctionClass, returned: Returned) -> Span:
-    """Where to speak of what backward returns: at the return, or at what is this class's own where that is inherited."""
-    if fn.backward is not None and not fn.backward.inherited:
-        return fn.span(returned.node)
-    if fn.forward is not None and not fn.forward.inherited:
-        return fn.span(fn.forward.node.name)
+    """Where to speak of what backward returns: at the return, or at this class's own part where it is inherited."""
+    if fn.backward is None or fn.backward.inherited:
+        return own_place(fn, fn.backward)
+    return fn.span(returned.node)
+
+
+def own_place(fn: FunctionClass, method: Method | None) -> Span:
+    """The name of a method, or of another part of this class where the method is inherited."""
+    for each in (method, fn.forward):
+        if each is not None and not each.inherited:
+            return fn.span(each.node.name)
     return fn.span(fn.node.name)

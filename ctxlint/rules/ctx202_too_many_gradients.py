@@ -1,0 +1,115 @@
+"""CTX202: more gradients than inputs, and a surplus one is not None."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.model.placements import exact_calls
+from ctxlint.model.reachability import judged_gradients
+from ctxlint.model.values import Tri, is_none
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted, place_of_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Returned
+    from ctxlint.settings import Settings
+
+
+class TooManyGradients(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports each return of `backward` (or `vjp`) that has more gradients than `forward` has inputs, where one of
+    those that are too many is certainly not `None`. Also a gradient that is always returned for an input with a
+    default, when a call in the same file leaves that input out.
+
+    ## Why is this bad?
+    Autograd drops trailing `None`s, and nothing else: `loss.backward()` raises `RuntimeError: function FBackward
+    returned an incorrect number of gradients (expected 2, got 3)`. Under `torch.compile` the surplus is dropped
+    silently, so that gradients may have reached the wrong inputs.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight.t()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output @ weight, grad_output.t() @ x, grad_output.sum(0)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight.t()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output @ weight, grad_output.t() @ x
+    ```
+
+    ## Fix safety
+    There is no fix: which gradient is too many is for the author to say.
+
+    ## Known limits
+    Silent where a surplus gradient may be `None`, which is legal, where `forward` takes `*args`, and where a
+    subclass or a call by hand uses the result. A surplus of nothing but `None` is surplus-none (CTX206), which is
+    off by default.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX202"
+    name = "too-many-gradients"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.backward is None or fn.variadic_inputs is not None:
+            return
+        for returned in judged_gradients(fn):
+            surplus = _surplus(fn, returned)
+            if surplus is None:
+                continue
+            inputs, who = surplus
+            given = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
+            got = f" (expected {inputs}, got {returned.count})" if returned.exact else ""
+            yield Finding(
+                place_of_gradients(fn, returned),
+                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {who} {counted(inputs, 'input')}, and what "
+                f"is too many is not `None`; torch raises RuntimeError{got} when it runs. Leave it out.",
+            )
+
+
+def _surplus(fn: FunctionClass, returned: Returned) -> tuple[int, str] | None:
+    """How many inputs there are, and who says so, where a gradient beyond them is certainly not None."""
+    if _gradient_beyond(returned, len(fn.inputs)):
+        return len(fn.inputs), "`forward` takes"
+    if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
+        return None
+    for call, passed in exact_calls(fn):
+        if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
+            return passed, f"the call in line {call.span.start.line} passes"
+    return None
+
+
+def _gradient_beyond(returned: Returned, inputs: int) -> bool:
+    if not returned.known or any(slot.starred for slot in returned.slots[:inputs]):
+        return False
+    return any(is_none(slot.value) is Tri.NO for slot in returned.slots[inputs:] if not slot.starred)

@@ -1,0 +1,112 @@
+"""CTX203: exactly the inputs that are no tensors got no None."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.placements import shortfalls
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import counted, place_of_gradients, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.placements import Placement
+    from ctxlint.model.values import Slot
+    from ctxlint.settings import Settings
+
+_LONGEST_EXAMPLE = 80
+
+
+class MissingNone(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports each return of `backward` (or `vjp`) with too few gradients where the reason shows: the inputs that are
+    no tensors got no `None`. It is reported instead of too-few-gradients (CTX201).
+
+    ## Why is this bad?
+    Autograd wants one gradient for each input that `apply` was given, and `None` for a number, a flag or a shape.
+    With fewer, `loss.backward()` raises `RuntimeError: function FBackward returned an incorrect number of gradients
+    (expected 2, got 1)`, and not before. Under `torch.compile` it is silent from torch 2.11 on, and gradients may
+    reach the wrong input.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, tensor, constant):
+            ctx.constant = constant
+            return tensor * constant
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.constant
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, tensor, constant):
+            ctx.constant = constant
+            return tensor * constant
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.constant, None
+    ```
+
+    ## Fix safety
+    Safe: the code raises as it is. `None` is put in only where all ways to put it on inputs that are certainly no
+    tensors give the same tuple.
+
+    ## Known limits
+    An input counts as no tensor by its annotation, its default, its uses and the calls in the same file; or when it
+    is kept as a plain attribute of ctx, is not saved and is not used as only a tensor can be. If it is a tensor
+    after all, its gradient is missing, not its `None`.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX203"
+    name = "missing-none"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for shortfall in shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False):
+            placement = shortfall.placement
+            if placement is None or fn.backward is None:
+                continue
+            expected, given = shortfall.expected.count, shortfall.returned.count or 0
+            names = [fn.inputs[index].name for index in placement.missing]
+            yield Finding(
+                place_of_gradients(fn, shortfall.returned),
+                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} for "
+                f"{counted(expected, 'input')}: no `None` for {quoted(names)}. torch raises RuntimeError (expected "
+                f"{expected}, got {given}) when it runs. {_advice(placement)}",
+            )
+
+
+def _advice(placement: Placement) -> str:
+    """What to write instead, as code where that is short enough to be read in a message."""
+    written = [_code(slot) for slot in placement.slots]
+    example = ", ".join(written)
+    if all(written) and len(example) <= _LONGEST_EXAMPLE and "\n" not in example:
+        return f"Write `return {example}`."
+    return "Return `None` in the place of each."
+
+
+def _code(slot: Slot | None) -> str:
+    if slot is None:
+        return "None"
+    return code_of(slot.node) if slot.node is not None else ""

@@ -1,0 +1,118 @@
+"""CTX204: a gradient for an input that is no tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.reachability import judged_gradients
+from ctxlint.model.tensor_containers import is_tensor_container
+from ctxlint.model.values import Tri, is_none
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import place_of_gradients, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Input, Returned
+    from ctxlint.settings import Settings
+
+
+class GradientForNonTensor(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports each return of `backward` (or `vjp`) that has something other than `None` for an input which is
+    certainly no tensor.
+
+    ## Why is this bad?
+    Only tensors have gradients. For a number, a flag, a string or a list `loss.backward()` raises `RuntimeError:
+    function FBackward returned a gradient different than None at position 2, but the corresponding forward input
+    was not a Variable`, even for `0`. Under `torch.compile` it is silent from torch 2.11 on, and where the
+    gradients stand in the wrong order, all of them are lost.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, exponent: int):
+            ctx.save_for_backward(x)
+            ctx.exponent = exponent
+            return x**exponent
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * ctx.exponent * x ** (ctx.exponent - 1), grad_output
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, exponent: int):
+            ctx.save_for_backward(x)
+            ctx.exponent = exponent
+            return x**exponent
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * ctx.exponent * x ** (ctx.exponent - 1), None
+    ```
+
+    ## Fix safety
+    Unsafe: it writes `None` in the place of the gradient. If the input is a tensor after all, its annotation is
+    wrong and not the gradient.
+
+    ## Known limits
+    An input is no tensor when its annotation, its default, a use or a call in the same file says so and nothing
+    speaks against it. The annotation `float` alone is not enough, since tensors are passed for it, nor is a number
+    as default; both together are. A container of tensors is tensor-list-input (CTX216).
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX204"
+    name = "gradient-for-non-tensor"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for returned in judged_gradients(fn):
+            refused = _refused(fn, returned)
+            if not refused or fn.backward is None:
+                continue
+            first = refused[0]
+            reason = first.against_a_gradient[0].reason
+            names = quoted(each.name for each in refused)
+            yield Finding(
+                place_of_gradients(fn, returned),
+                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}, which "
+                f"{f'is no tensor ({reason})' if len(refused) == 1 else f'are no tensors (`{first.name}`: {reason})'}; "
+                f"torch raises RuntimeError (gradient different than None at position {first.index + 1}) when it runs. "
+                f"Return `None` there.",
+            )
+
+
+def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
+    """The inputs that get a gradient and certainly are no tensors."""
+    if not returned.known or (returned.exact and len(returned.slots) < fn.required_inputs):
+        return []
+    found: list[Input] = []
+    for given, slot in zip(fn.inputs, returned.slots):
+        if slot.starred:
+            break
+        if (
+            is_none(slot.value) is Tri.NO
+            and given.against_a_gradient
+            and not is_tensor_container(given.param.annotation)
+        ):
+            found.append(given)
+    return found

@@ -1,0 +1,129 @@
+"""CTX205: backward cannot take one gradient for each output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.reachability import backward_never_runs
+from ctxlint.model.values import Constant
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import counted, own_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Returned
+    from ctxlint.settings import Settings
+
+
+class BackwardParameterCount(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` (or `vjp`) that cannot be called with one gradient for each output of `forward`, whichever
+    of its returns `forward` takes.
+
+    ## Why is this bad?
+    Each element of the tuple that `forward` returns is an output and costs `backward` one parameter, tensors or
+    not: a number, `None` or an index tensor too. With another number, `loss.backward()` raises `TypeError:
+    F.backward() takes 2 positional arguments but 3 were given`, or `missing 1 required positional argument: 'g2'`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Sort(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, order = torch.sort(x)
+            ctx.mark_non_differentiable(order)
+            ctx.save_for_backward(order)
+            return values, order
+
+        @staticmethod
+        def backward(ctx, grad_values):
+            (order,) = ctx.saved_tensors
+            return torch.zeros_like(grad_values).scatter(-1, order, grad_values)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Sort(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, order = torch.sort(x)
+            ctx.mark_non_differentiable(order)
+            ctx.save_for_backward(order)
+            return values, order
+
+        @staticmethod
+        def backward(ctx, grad_values, _):
+            (order,) = ctx.saved_tensors
+            return torch.zeros_like(grad_values).scatter(-1, order, grad_values)
+    ```
+
+    ## Fix safety
+    Unsafe: it adds `_` parameters, or takes away those that are never read. The gradient of an output that has just
+    been given a parameter may have to be used.
+
+    ## Known limits
+    One return of `forward` that fits is enough to be silent, since the others may never be trained on; so is one
+    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX205"
+    name = "backward-parameter-count"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if (
+            not fn.count_judgeable
+            or backward is None
+            or fn.forward is None
+            or "boxed_grads_call" in fn.class_attributes
+        ):
+            return
+        least = sum(param.required for param in backward.positional)
+        most = len(backward.positional) if backward.variadic is None else None
+        outputs = [each for each in fn.outputs if not _is_nothing(each)]
+        if not outputs or any(_fits(each, least, most) for each in outputs) or backward_never_runs(fn):
+            return
+        too_many = most is not None and all(each.minimum > most for each in outputs)
+        takes = most if most is not None and too_many else least
+        ending = "Take all of them, `_` for those" if too_many else "Leave out the parameters"
+        yield Finding(
+            own_place(fn, backward),
+            f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
+            f"{_number_of(outputs)}; autograd passes one gradient for each, so that it raises TypeError. {ending} that "
+            f"are not needed.",
+        )
+
+
+def _number_of(outputs: list[Returned]) -> str:
+    """``2 outputs``, ``2 or 3 outputs``, ``at least 2 outputs``."""
+    counts = sorted({each.minimum for each in outputs})
+    before = "".join(f"{count} or " for count in counts[:-1])
+    return f"{'' if all(each.exact for each in outputs) else 'at least '}{before}{counted(counts[-1], 'output')}"
+
+
+def _is_nothing(returned: Returned) -> bool:
+    """Whether it is the ``return None`` of a forward that has no outputs: backward never runs then."""
+    return isinstance(returned.value, Constant) and returned.value.value is None
+
+
+def _fits(returned: Returned, least: int, most: int | None) -> bool:
+    """Whether so many outputs may be what a backward takes that wants at least ``least`` and at most ``most``."""
+    if not returned.known:
+        return True
+    if most is not None and returned.minimum > most:
+        return False
+    return not returned.exact or returned.minimum >= least

@@ -1,0 +1,133 @@
+"""CTX208: the flag of an input that there is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.events import NeedsInputGradRead, Question
+from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.model.placements import exact_calls
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.events import Guard
+    from ctxlint.settings import Settings
+
+
+class NeedsInputGradIndex(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `ctx.needs_input_grad[i]` where `forward` has no input `i`, and where it has one with a default that a
+    call in the same file leaves out. Also `a, b = ctx.needs_input_grad` with another number of names than there are
+    inputs.
+
+    ## Why is this bad?
+    `ctx.needs_input_grad` has one flag for each input that `apply` was given; ctx is not counted. Beyond them
+    `backward` raises `IndexError: tuple index out of range`, or `ValueError: not enough values to unpack (expected
+    3, got 2)`. An input that a call leaves out has no flag, unless there is a `setup_context`, which gets the
+    defaults as well from torch 2.2 on.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_output * weight if ctx.needs_input_grad[1] else None
+            grad_weight = grad_output * x if ctx.needs_input_grad[2] else None
+            return grad_x, grad_weight
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_output * weight if ctx.needs_input_grad[0] else None
+            grad_weight = grad_output * x if ctx.needs_input_grad[1] else None
+            return grad_x, grad_weight
+    ```
+
+    ## Fix safety
+    There is no fix: which input is meant is for the author to say.
+
+    ## Known limits
+    For an input that calls leave out, silent under any test that may ask for that: of the length, of None, of a
+    flag kept on ctx. Silent where `forward` takes `*args`, and where only calls in other files leave the input out.
+
+    ## References
+    - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
+    """
+
+    code = "CTX208"
+    name = "needs-input-grad-index"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
+            return
+        bound = settings.targets_torch(2, 2) is not False
+        for method in (*fn.context_methods, *fn.reading_methods):
+            for read in method.facts.of(NeedsInputGradRead):
+                problem = _problem(fn, read, defaults_are_bound=bound)
+                if problem is not None:
+                    yield Finding(fn.span(read.node), problem)
+
+
+def _problem(fn: FunctionClass, read: NeedsInputGradRead, *, defaults_are_bound: bool) -> str | None:
+    """What is wrong with one use of the flags, if anything certainly is."""
+    inputs = len(fn.inputs)
+    if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
+        return None
+    have = f"`forward` of `{fn.name}` takes {counted(inputs, 'input')}"
+    bound = fn.style is Style.SETUP_CONTEXT and defaults_are_bound
+    least = inputs if bound else fn.required_inputs
+    if read.unpacked is not None:
+        if least <= read.unpacked <= inputs:
+            return None
+        return (
+            f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}, and there is one "
+            f"flag for each; Python raises ValueError. Unpack {inputs}."
+        )
+    if read.index is None:
+        return None
+    if not -inputs <= read.index < inputs:
+        return (
+            f"`ctx.needs_input_grad[{read.index}]` raises IndexError: {have}, and there is one flag for each, counted "
+            f"from 0 without ctx."
+        )
+    if bound or any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
+        return None
+    for call, passed in exact_calls(fn):
+        if read.index >= passed:
+            name = fn.inputs[read.index].name
+            return (
+                f"`ctx.needs_input_grad[{read.index}]` raises IndexError for the call in line {call.span.start.line}, "
+                f"which leaves out `{name}`: only what is passed has a flag. Pass it, or test the length first."
+            )
+    return None
+
+
+def _may_ask_whether_it_is_there(guard: Guard) -> bool:
+    """Whether a test may tell that an input was passed: any test does but that of another flag."""
+    return guard.asks is None or guard.asks.question is not Question.NEEDS_INPUT_GRAD

@@ -1,0 +1,131 @@
+"""CTX213: backward returns what is neither a gradient nor a tuple of gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.reachability import judged_gradients
+from ctxlint.model.refused import refused_gradient
+from ctxlint.model.values import Constant, Mapping, Scalar, Sequence
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.wording import own_place, place_of_gradients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.refused import Refused
+    from ctxlint.model.values import Value
+    from ctxlint.settings import Settings
+
+
+class GradientContainer(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, a string or a generator, has one
+    of these or a tuple in the place of a gradient, or is itself a generator or `async`.
+
+    ## Why is this bad?
+    Autograd unpacks a tuple and takes anything else as one gradient, which must be a tensor or `None`. A list
+    raises `RuntimeError: function FBackward returned an incorrect number of gradients (expected 2, got 1)`, or, for
+    one input, `RuntimeError: expected Variable or None (got list)`; a number raises `expected Variable or None (got
+    float)`. Under `torch.compile` a list works, a generator or a number silently gives no gradient.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return [grad_output, grad_output]
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Add(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output, grad_output
+    ```
+
+    ## Fix safety
+    Safe: it makes a tuple of a list display and wraps another list in `tuple(...)`. The code raises as it is.
+
+    ## Known limits
+    Silent where the result of a call is unknown, and where no output of `forward` can have a gradient.
+
+    ## References
+    - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
+    """
+
+    code = "CTX213"
+    name = "gradient-container"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or not fn.count_judgeable:
+            return
+        if backward.facts.is_generator or backward.facts.is_async:
+            kind = "a generator" if backward.facts.is_generator else "`async`"
+            made = "a generator" if backward.facts.is_generator else "a coroutine"
+            yield Finding(
+                own_place(fn, backward),
+                f"`{backward.name}` of `{fn.name}` is {kind}: autograd gets {made} instead of gradients and raises "
+                f"RuntimeError. Return the gradients.",
+            )
+            return
+        for returned in judged_gradients(fn):
+            refused = refused_gradient(fn, returned)
+            if refused is not None:
+                yield Finding(
+                    place_of_gradients(fn, returned),
+                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, refused)}",
+                )
+
+
+def _complaint(fn: FunctionClass, refused: Refused) -> str:
+    """What is refused, what torch does, and what to write instead."""
+    value = refused.value.options()[0]
+    if refused.position is None:
+        if isinstance(value, Sequence):
+            return f"{_kind(value)}, which torch takes for one gradient and refuses with RuntimeError. Return a tuple."
+        return f"{_kind(value)} instead of a gradient; torch raises RuntimeError. Return a tensor, or `None`."
+    known = refused.position < len(fn.inputs)
+    name = f"`{fn.inputs[refused.position].name}`" if known else f"input {refused.position + 1}"
+    plain = isinstance(value, (Constant, Scalar, Mapping))
+    advice = "Return a tensor, or `None`." if plain else "Put a star before it, or return a tensor."
+    return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError (expected Variable or None). {advice}"
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Sequence):
+        return f"a {value.kind}"
+    if isinstance(value, Mapping):
+        return "a dict"
+    sort = value.type_name if isinstance(value, Constant) else value.sort if isinstance(value, Scalar) else "tuple"
+    return _KINDS.get(sort, "a number")
+
+
+_KINDS = {
+    "bytes": "bytes",
+    "callable": "a function",
+    "ellipsis": "`...`",
+    "generator": "a generator",
+    "str": "a string",
+    "tuple": "a tuple",
+}

@@ -1,0 +1,137 @@
+"""CTX215: forward returns its tensors in a container that autograd does not look into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
+from ctxlint.rules.base import Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import Returned
+    from ctxlint.model.values import Value
+    from ctxlint.settings import Settings
+
+
+class UntrackedOutput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `forward` that returns a list, a dict or a generator, or a tuple that holds another container of
+    tensors whose gradient `backward` reads.
+
+    ## Why is this bad?
+    Autograd makes an output of each tensor in the tuple that `forward` returns, and of nothing else. Tensors in a
+    list, in a dict or one level deeper come out without `grad_fn`: nothing raises, `backward` never hears of them,
+    and whatever is computed from them does not learn. This is so on every torch from 1.13 to 2.15. Under
+    `torch.compile` a list becomes a tuple of tracked outputs from torch 2.11 on, and a dict does not compile.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Halves(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            middle = x.shape[0] // 2
+            return [x[:middle].clone(), x[middle:].clone()]
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return torch.cat(grads)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Halves(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            middle = x.shape[0] // 2
+            return x[:middle].clone(), x[middle:].clone()
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return torch.cat(grads)
+    ```
+
+    ## Fix safety
+    Unsafe: it makes a tuple of a flat list. Callers get a tuple then, and `backward` one gradient for each element.
+
+    ## Known limits
+    Silent for containers of what is certainly no tensor, for a Function without `backward`, for an inner container
+    whose gradient `backward` never reads, and for results of calls.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX215"
+    name = "untracked-output"
+    subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.count_judgeable or fn.backward is None or fn.forward is None:
+            return
+        told: set[int] = set()
+        for returned in fn.outputs:
+            what = _untracked(fn, returned)
+            if what is None or returned.event.order in told:
+                continue
+            told.add(returned.event.order)
+            yield Finding(
+                fn.span(returned.node),
+                f"`forward` of `{fn.name}` returns {what}: autograd does not look inside, so that these tensors have "
+                f"no `grad_fn` and `backward` never hears of them. Return one flat tuple.",
+            )
+
+
+def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
+    """The container that hides tensors from autograd, in words; None where there is none."""
+    value = returned.value
+    if isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple"):
+        return _name(value) if _may_hold_tensors(value) else None
+    if not isinstance(value, Sequence):
+        return None
+    for position, slot in enumerate(returned.slots):
+        if slot.starred:
+            return None
+        if _is_container(slot.value) and _holds_tensors(slot.value) and _gradient_is_read(fn, position):
+            return f"{_name(slot.value)} inside its tuple"
+    return None
+
+
+def _is_container(value: Value) -> bool:
+    return isinstance(value, (Sequence, Mapping, TensorTuple))
+
+
+def _may_hold_tensors(value: Value) -> bool:
+    return any(isinstance(each, TensorTuple) or is_tensor(each) is not Tri.NO for each in leaves(value))
+
+
+def _holds_tensors(value: Value) -> bool:
+    """Whether a container certainly holds a tensor that may have a gradient."""
+    return any(
+        isinstance(each, TensorTuple) or (is_tensor(each) is Tri.YES and kind_of(each) is not Kind.INTEGRAL)
+        for each in leaves(value)
+    )
+
+
+def _gradient_is_read(fn: FunctionClass, position: int) -> bool:
+    """Whether backward reads the gradient of an output by name."""
+    backward = fn.backward
+    if backward is None or position >= len(backward.positional):
+        return False
+    return backward.positional[position].name in backward.facts.names_read
+
+
+def _name(value: Value) -> str:
+    if isinstance(value, Sequence):
+        return f"a {value.kind}"
+    return "a dict" if isinstance(value, Mapping) else "a tuple"
