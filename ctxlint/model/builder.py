@@ -118,6 +118,9 @@ class Builder:
             tangents=tuple(returned_by(methods["jvp"])) if "jvp" in methods else (),
             calls=calls,
             bases_known=bases_known,
+            base_names=frozenset(
+                base for alternatives in self.project.bases(definition) for base in alternatives if isinstance(base, str)
+            ),
             class_decorators=names,
             class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
             overrides_apply="apply" in methods or "apply" in class_attributes,

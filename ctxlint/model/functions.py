@@ -233,6 +233,8 @@ class FunctionClass:
     """The calls of this class in the same file."""
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class of this file whose bases are known."""
+    base_names: frozenset[str]
+    """What the bases are called where they come from outside the project, imports resolved."""
     class_decorators: tuple[str | None, ...]
     class_decorators_known: bool
     overrides_apply: bool

@@ -1,0 +1,104 @@
+"""CTX307: a path through forward leaves out what backward needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.skipped import skipped_state
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.skipped import Skipped
+    from ctxlint.settings import Settings
+
+
+class StateMissingOnPath(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a path through `forward` on which `save_for_backward`, or a ctx attribute, is skipped although `backward` needs
+    it on every path: an early return, a test of one input's `requires_grad` while other inputs get gradients as well, one
+    arm of a test of what an input is.
+
+    ## Why is this bad?
+    On that path backward raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`, or
+    `ValueError: not enough values to unpack (expected 2, got 0)`. Programs that never take the path, or that train all
+    inputs, do not notice.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            if x.requires_grad:
+                ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output * weight, grad_output * x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output * weight, grad_output * x
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where a test speaks of gradients, training or inference in a form that is not understood, where backward tests
+    anything itself before it reads, and where ctx is passed to a helper.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX307"
+    name = "state-missing-on-path"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.forward is None or fn.forward.inherited:
+            return
+        for each in skipped_state(fn):
+            yield Finding(fn.span(each.node), _message(each))
+
+
+def _message(skipped: Skipped) -> str:
+    error = "ValueError" if skipped.what == "ctx.save_for_backward" else "AttributeError"
+    provider = f"`{skipped.what}`"
+    happens = "runs" if skipped.what == "ctx.save_for_backward" else "is set"
+    if skipped.returns:
+        return (
+            f"This return, under `{skipped.condition}`, skips {provider}, which `backward` needs on every path; backward "
+            f"raises {error} after it. {'Call' if happens == 'runs' else 'Set'} it before the return."
+        )
+    if skipped.flag is not None:
+        return (
+            f"{provider} {happens} only when `{skipped.flag}` needs a gradient, but `backward` needs it for other inputs, too; "
+            f"it raises {error} when only those do. Drop the test."
+        )
+    return (
+        f"{provider} {happens} only under `{skipped.condition}`, but `backward` needs it on every path; it raises {error} "
+        f"otherwise. Set it in the other case as well."
+    )

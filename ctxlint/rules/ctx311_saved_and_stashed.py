@@ -1,0 +1,82 @@
+"""CTX311: the same tensor both saved and set as an attribute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.kept import saved_and_stashed
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class SavedAndStashed(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a tensor that `forward` both gives to `save_for_backward` and sets as an attribute of ctx.
+
+    ## Why is this bad?
+    The attribute undoes what saving is for: the tensor is not freed when backward is done, saved-tensor hooks
+    (checkpointing, offloading) move one copy and the attribute holds the other, and an output that is held makes a
+    reference cycle.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.x = x
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2 * ctx.x
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+    ```
+
+    ## Fix safety
+    There is no fix yet: backward's reads of the attribute become reads of the saved tensor.
+
+    ## Known limits
+    Silent where the tensor was rebound between the two statements.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX311"
+    name = "saved-and-stashed"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for write, _save in saved_and_stashed(fn):
+            yield Finding(
+                fn.span(write.node),
+                f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive after backward and saved-tensor "
+                f"hooks do not see it. Drop the attribute and read `ctx.saved_tensors`.",
+            )

@@ -1,0 +1,86 @@
+"""CTX312: a tensor is saved that no reader ever takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.code import code_of
+from ctxlint.model.kept import never_read
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class SavedNeverRead(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an argument of `save_for_backward` that `backward` unpacks and never reads.
+
+    ## Why is this bad?
+    The tensor stays in memory from forward to backward for nothing. With activations that is what runs out first.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(x, result)
+            return result
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, result = ctx.saved_tensors
+            return grad_output * result
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (result,) = ctx.saved_tensors
+            return grad_output * result
+    ```
+
+    ## Fix safety
+    There is no fix yet.
+
+    ## Known limits
+    Off by default: saving a tensor also checks that nobody changes it in place before backward, which may be wanted.
+    Silent where the saved tuple is indexed, starred or handed on.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX312"
+    name = "saved-never-read"
+    subject = FunctionClass
+    category = Category.PERFORMANCE
+    default = False
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for position, slot in never_read(fn):
+            if slot.node is not None:
+                yield Finding(
+                    fn.span(slot.node),
+                    f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in backward; it is kept in memory for "
+                    f"nothing. Leave it out of `save_for_backward` and of the unpacking.",
+                )

@@ -1,0 +1,86 @@
+"""CTX317: a tensor is saved and then changed in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.kept import changed_after_saving
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class SavedBeforeMutation(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a tensor that `forward` gives to `save_for_backward` and changes in place afterwards.
+
+    ## Why is this bad?
+    Saving takes the tensor, not its value: the value is captured when forward returns. Backward gets the changed one,
+    silently, so `save_for_backward(x)` before `x.mul_(2)` gives a gradient for twice the input.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class ScaledSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.clone()
+            ctx.save_for_backward(y)
+            y.mul_(3)
+            return y**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (y,) = ctx.saved_tensors
+            return grad_output * 18 * y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class ScaledSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = x * 3
+            return y**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 18 * x
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Off by default: the author may want the changed value.
+
+    ## References
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX317"
+    name = "saved-before-mutation"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for mutation, _save in changed_after_saving(fn):
+            name = mutation.name or "a tensor"
+            yield Finding(
+                fn.span(mutation.node),
+                f"`{name}` is changed in place after `save_for_backward` took it; backward gets the changed value. Save it "
+                f"after the change, or change a copy.",
+            )

@@ -1,0 +1,86 @@
+"""CTX318: a view of an output is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.code import code_of
+from ctxlint.model.kept import saved_output_views
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class SavedOutputView(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an argument of `save_for_backward` that is a view of an output of `forward`.
+
+    ## Why is this bad?
+    An output may be saved, since autograd knows it for one and holds it without a cycle. A view of it is another tensor,
+    which holds the output, whose `grad_fn` holds the view. If backward never runs (a validation loss, an exception), the
+    graph and all its inputs are never freed, not even by the garbage collector.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result.view(-1))
+            return result
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (result,) = ctx.saved_tensors
+            return grad_output * result.view_as(grad_output)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.exp()
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (result,) = ctx.saved_tensors
+            return grad_output * result
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    `reshape` and `contiguous`, which may give a copy, are not reported; nor is a detached view, which holds nothing.
+
+    ## References
+    - [pytorch#94990](https://github.com/pytorch/pytorch/issues/94990): memory leak with a saved view of an output
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX318"
+    name = "saved-output-view"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for _save, argument in saved_output_views(fn):
+            if argument.node is not None:
+                yield Finding(
+                    fn.span(argument.node),
+                    f"`{code_of(argument.node)}` is a view of an output; when backward does not run, output and graph hold each "
+                    f"other for ever. Save the output itself and take the view in backward.",
+                )

@@ -1,0 +1,89 @@
+"""CTX403: something is marked non-differentiable that is no output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.code import code_of
+from ctxlint.model.kept import marks_of_no_output
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports an argument of `mark_non_differentiable` that `forward` does not return.
+
+    ## Why is this bad?
+    Torch looks the marked tensors up among the outputs. One that is not there, a view of an output, or a tensor that was
+    rebound since, is ignored without a word, and the output that was meant stays differentiable.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Sort(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, index = x.sort()
+            position = index.float()
+            ctx.mark_non_differentiable(index)
+            ctx.save_for_backward(index)
+            return values, position
+
+        @staticmethod
+        def backward(ctx, grad_values, grad_position):
+            (index,) = ctx.saved_tensors
+            return torch.zeros_like(grad_values).scatter_(0, index, grad_values)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Sort(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, index = x.sort()
+            position = index.float()
+            ctx.mark_non_differentiable(position)
+            ctx.save_for_backward(index)
+            return values, position
+
+        @staticmethod
+        def backward(ctx, grad_values, _grad_position):
+            (index,) = ctx.saved_tensors
+            return torch.zeros_like(grad_values).scatter_(0, index, grad_values)
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where some return of forward cannot be taken apart.
+
+    ## References
+    - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
+    """
+
+    code = "CTX403"
+    name = "mark-non-differentiable-misuse"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for call, argument in marks_of_no_output(fn):
+            if argument.node is not None:
+                yield Finding(
+                    fn.span(call.node),
+                    f"`{code_of(argument.node)}` is marked non-differentiable but `forward` does not return it; torch ignores "
+                    f"the mark. Mark the very tensor that is returned, or drop the mark.",
+                )

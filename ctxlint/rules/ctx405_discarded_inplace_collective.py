@@ -1,0 +1,97 @@
+"""CTX405: an in-place collective on a temporary that is thrown away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.code import code_of
+from ctxlint.model.events import Mutation
+from ctxlint.model.mutations import on_a_temporary
+from ctxlint.model.values import Alias, Fresh, View
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class DiscardedInplaceCollective(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `dist.all_reduce(...)` of a tensor that was made for the call alone, such as `x.contiguous()`.
+
+    ## Why is this bad?
+    The collective writes its result into its argument. Where `contiguous()` makes a copy (a transposed or expanded tensor),
+    the sum is written into the copy and lost, and every rank goes on with its own part, silently. Where it does not, the
+    input or the incoming gradient itself is changed.
+
+    ## Example
+    ```python
+    import torch
+    import torch.distributed as dist
+
+
+    class Reduce(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.clone()
+            dist.all_reduce(y.contiguous())
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.distributed as dist
+
+
+    class Reduce(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.contiguous().clone()
+            dist.all_reduce(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Only collectives that certainly write on every rank count.
+
+    ## References
+    - [torch.distributed.all_reduce](https://pytorch.org/docs/stable/distributed.html#torch.distributed.all_reduce)
+    """
+
+    code = "CTX405"
+    name = "discarded-inplace-collective"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        for method in fn.methods.values():
+            if method.inherited:
+                continue
+            for mutation in method.facts.of(Mutation):
+                if mutation.target_node is not None and _made_for_the_call(mutation):
+                    yield Finding(
+                        fn.span(mutation.node),
+                        f"`{mutation.how}` writes its result into `{code_of(mutation.target_node)}`, which nothing keeps; where "
+                        f"that is a copy the result is lost. Bind it to a name first and use that afterwards.",
+                    )
+
+
+def _made_for_the_call(mutation: Mutation) -> bool:
+    """Whether a collective works on what a call gave that may be a copy; a certain view is no copy."""
+    target = mutation.target
+    copied = isinstance(target, Fresh) or (isinstance(target, View) and target.alias is not Alias.ALWAYS)
+    return on_a_temporary(mutation) and copied
