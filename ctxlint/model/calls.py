@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Callable, Protocol
 
 import libcst as cst
@@ -287,5 +288,5 @@ def _element(value: Value, node: cst.Call, position: int | None) -> Value:
     if isinstance(value, (Opaque, Item)):
         return Opaque(node) if position is None else Item(Opaque(node), position)
     if isinstance(value, View):
-        return View(_element(value.of, node, position), node, value.alias)
+        return replace(value, of=_element(value.of, node, position), node=node)
     return value

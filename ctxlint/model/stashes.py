@@ -210,6 +210,7 @@ _OF_A_TENSOR = (
     | tables.VIEW_METHODS
     | tables.USUAL_VIEW_METHODS
     | tables.CONVERSIONS
+    | tables.FLOAT_CONVERSIONS
     | tables.INTEGRAL_CONVERSIONS
     | tables.TUPLE_METHODS
     | tables.VIEW_ATTRIBUTES

@@ -196,10 +196,17 @@ VIEW_METHODS = frozenset(
 USUAL_VIEW_METHODS = frozenset(_WORDS("contiguous reshape reshape_as flatten ravel"))
 """Tensor methods whose result shares memory with their tensor unless that is laid out in an unusual way."""
 
-CONVERSIONS = frozenset(
-    _WORDS("to type type_as float double half bfloat16 cuda cpu xpu npu conj resolve_conj resolve_neg")
-)
+CONVERSIONS = frozenset(_WORDS("to type type_as cuda cpu xpu npu conj resolve_conj resolve_neg"))
 """Tensor methods that give back the tensor itself when there is nothing to convert."""
+
+FLOAT_CONVERSIONS = frozenset(_WORDS("float double half bfloat16"))
+"""Conversions whose result is floating."""
+
+PAIR_METHODS = frozenset(_WORDS("sort topk kthvalue mode cummax cummin"))
+"""Methods and functions that give values and their indices."""
+
+PAIR_ALONG_DIMENSION = frozenset(_WORDS("max min median nanmedian"))
+"""Those that do so where a dimension is given."""
 
 INTEGRAL_CONVERSIONS = frozenset(_WORDS("long int short byte bool char"))
 

@@ -7,6 +7,7 @@ import libcst as cst
 from ctxlint.model import tables
 from ctxlint.model.events import Mutation
 from ctxlint.model.expressions import Expressions
+from ctxlint.model.sequences import integer
 from ctxlint.model.values import (
     Alias,
     Constant,
@@ -92,6 +93,10 @@ class TensorCalls(Expressions):
         """What a method of a tensor gives that is no view of it."""
         if name in tables.INTEGRAL_CONVERSIONS:
             return Fresh(node, Kind.INTEGRAL)
+        if name in tables.FLOAT_CONVERSIONS:
+            return Fresh(node, Kind.FLOAT)
+        if _gives_pair(name, arguments.positional, arguments):
+            return _pair(node, receiver)
         if name in tables.TUPLE_METHODS:
             return TensorTuple(node)
         if name in ("max", "min") and not arguments.positional and not arguments.keywords:
@@ -187,6 +192,8 @@ class TensorCalls(Expressions):
         several = _gives_several(name, arguments)
         if several is not Tri.NO:
             return TensorTuple(node) if several is Tri.YES else Opaque(node)
+        if first is not None and _gives_pair(name, arguments.positional[1:], arguments):
+            return _pair(node, first)
         if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
             return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
         if name in tables.TORCH_SINGLE:
@@ -207,12 +214,24 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
     """The view that a method gives; None for one that gives none."""
     if name in tables.VIEW_METHODS:
         first = arguments.value(0, "dtype")
-        dtype = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
-        retyped = name == "view" and dtype
-        return View(receiver, node, Alias.ALWAYS, shown, retyped)
+        retyped = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
+        kind = (_kind_of_dtype(first) if first is not None else Kind.UNKNOWN) if name == "view" and retyped else None
+        return View(receiver, node, Alias.ALWAYS, shown, kind)
     if name in tables.USUAL_VIEW_METHODS:
         return View(receiver, node, Alias.USUALLY, shown)
-    return View(receiver, node, Alias.POSSIBLY, shown) if name in tables.CONVERSIONS else None
+    if name in tables.FLOAT_CONVERSIONS:
+        converts = kind_of(receiver) is Kind.INTEGRAL
+        return None if converts else View(receiver, node, Alias.POSSIBLY, shown, Kind.FLOAT)
+    if name in tables.CONVERSIONS:
+        kind = None if name in ("cuda", "cpu", "conj") else _converted(arguments)
+        return View(receiver, node, Alias.POSSIBLY, shown, kind)
+    return None
+
+
+def _converted(arguments: Arguments) -> Kind:
+    """The kind of elements after ``to(...)`` or ``type(...)``, where a dtype is given literally."""
+    given = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
+    return next((kind for kind in map(_kind_of_dtype, given) if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
 
 
 def _kind_of_dtype(dtype: Value) -> Kind:
@@ -235,6 +254,19 @@ def _gives_several(name: str, arguments: Arguments) -> Tri:
     if name.startswith("atleast_"):
         return Tri.UNKNOWN if starred else Tri.YES if len(arguments.positional) > 1 else Tri.NO
     return Tri.NO
+
+
+def _gives_pair(name: str, options: tuple[Slot, ...], arguments: Arguments) -> bool:
+    """Whether a function of one tensor, called with these further arguments, gives values and their indices."""
+    if name in tables.PAIR_METHODS:
+        return True
+    along = "dim" in arguments.keywords or (bool(options) and integer(options[0].value) is not None)
+    return name in tables.PAIR_ALONG_DIMENSION and along
+
+
+def _pair(node: cst.Call, source: Value) -> Sequence:
+    values, indices = Fresh(node, kind_of(source), 0), Fresh(node, Kind.INTEGRAL, 1)
+    return Sequence("tuple", (Slot(values), Slot(indices)), node)
 
 
 def _float_among(arguments: Arguments) -> Value | None:

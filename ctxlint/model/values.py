@@ -200,14 +200,15 @@ class Alias(Enum):
 class View(Value):
     """An array that may share the storage of ``of``, and is a tensor where that is one.
 
-    ``shown`` says that only tensors have such a view; ``retyped`` that the elements are read as another type.
+    ``shown`` says that only tensors have such a view; ``kind`` is what its elements are, None for the same as those
+    of ``of``.
     """
 
     of: Value
     node: cst.CSTNode
     alias: Alias = Alias.ALWAYS
     shown: bool = False
-    retyped: bool = False
+    kind: Kind | None = None
 
 
 @dataclass(frozen=True)
@@ -415,8 +416,8 @@ def kind_of(value: Value) -> Kind:
     """Whether a tensor holds floats or integers, as far as the code shows."""
     if isinstance(value, (Fresh, Parameter)):
         return value.kind
-    if isinstance(value, View) and value.alias is not Alias.POSSIBLY and not value.retyped:
-        return kind_of(value.of)
+    if isinstance(value, View):
+        return kind_of(value.of) if value.kind is None else value.kind
     return Kind.UNKNOWN
 
 
