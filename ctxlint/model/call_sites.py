@@ -40,9 +40,9 @@ class CallSites:
             call = self.call(record)
             if call is not None:
                 calls.append(call)
-        for owner, attribute in self.index.patches:
+        for owner, attribute, scope in self.index.patches:
             if attribute in PROTOCOL or attribute == "apply":
-                patched.update(name for name in self.functions if name == owner or name.endswith("." + owner))
+                patched.update(self.classes_of(owner, scope))
         return sorted(calls, key=lambda call: call.span), by_hand, patched
 
     def patches(self, record: CallRecord, patched: set[str]) -> None:
@@ -156,11 +156,13 @@ class CallSites:
         )
 
     def gradients_off(self, record: CallRecord) -> bool:
-        """Whether the author says that autograd records nothing here: ``with torch.no_grad():``, or below autograd."""
+        """Whether no gradient may be wanted here: ``with torch.no_grad():``, below autograd, or where the code asks."""
         if any(self.turns_gradients_off(item, record.scope) for item in record.within):
             return True
         scope: Scope | None = record.scope
         while scope is not None:
+            if scope.kind == "function" and scope.asks_for_gradients:
+                return True
             entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
             decorators = entry.node.decorator_list if entry is not None else ()
             if any(self.turns_gradients_off(each, record.scope) for each in decorators):

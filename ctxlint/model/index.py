@@ -80,8 +80,8 @@ class FileIndex:
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
     """What ``.apply`` is read of, called or not, and where."""
-    patches: set[tuple[str, str]] = field(default_factory=set)
-    """(class, attribute) for ``Class.attribute = …`` outside the class."""
+    patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)
+    """Owner, attribute and scope of each ``owner.attribute = …`` and ``del owner.attribute``."""
 
     # Questions
 
@@ -129,7 +129,8 @@ _EXPECT_ERRORS = frozenset(
 )
 """The last part of the names of what a test calls to say that something raises or warns."""
 
-_ASKS_FOR_VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
+_VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
+_GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
 
 
 class _Indexer:
@@ -237,8 +238,13 @@ class _Indexer:
                 scope.bind(name, self.bound("other", node.lineno, True))
                 if isinstance(node, ast.Global):
                     self.index.module.bind(name, Bound("other", node.lineno, True))
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self.target(target, None, scope, conditional)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             scope.bind(node.target.id, self.bound("other", node.lineno, conditional))
+        if isinstance(node, ast.If):
+            scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)
         facts = self.facts_under(node)
         if not facts:
             self.parts(node, scope, conditional)
@@ -249,7 +255,7 @@ class _Indexer:
     def facts_under(self, node: ast.stmt) -> dict[str, object]:
         """What is different inside a compound statement."""
         if isinstance(node, ast.If):
-            alternative = self.alternative or _asks_for_version(node.test)
+            alternative = self.alternative or _mentions(node.test, _VERSION)
             return {"chosen": True, "alternative": alternative}
         if isinstance(node, (ast.With, ast.AsyncWith)):
             items = tuple(item.context_expr for item in node.items)
@@ -308,9 +314,7 @@ class _Indexer:
         elif isinstance(target, ast.Starred):
             self.target(target.value, None, scope, conditional)
         elif isinstance(target, ast.Attribute):
-            owner = dotted_name(target.value)
-            if owner is not None:
-                self.index.patches.add((owner, target.attr))
+            self.index.patches.append((target.value, target.attr, scope))
 
     def expression(self, root: ast.AST, scope: Scope) -> None:
         """Everything inside an expression (or a ``with`` item, a pattern, …) that the index keeps."""
@@ -332,6 +336,8 @@ class _Indexer:
                     index.attributes.add(node.attr)  # type: ignore[attr-defined]
                 elif node.attr == "apply":  # type: ignore[attr-defined]
                     index.applied.append((node.value, scope))  # type: ignore[attr-defined]
+            elif kind is ast.IfExp:
+                scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)  # type: ignore[attr-defined]
             elif kind is ast.NamedExpr:
                 scope.bind(node.target.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
             elif kind is ast.Name:
@@ -356,10 +362,10 @@ def _expects_errors(node: ast.AST) -> bool:
     return name is not None and name.rpartition(".")[2] in _EXPECT_ERRORS
 
 
-def _asks_for_version(test: ast.expr) -> bool:
-    """Whether a condition asks for the release of a package, or for an attribute that only some have."""
+def _mentions(test: ast.expr, words: re.Pattern[str]) -> bool:
+    """Whether a name or an attribute in a condition has one of the words in it."""
     return any(
-        _ASKS_FOR_VERSION.search(name) is not None
+        words.search(name) is not None
         for node in ast.walk(test)
         for name in (getattr(node, "id", None), getattr(node, "attr", None))
         if isinstance(name, str)
