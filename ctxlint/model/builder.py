@@ -198,13 +198,11 @@ class Builder:
                 method = self.walk(method, _bindings(method, "gradient", Tri.YES))
             elif name == "jvp":
                 method = self.walk(method, _bindings(method, "tangent", Tri.UNKNOWN))
-            elif name == "vmap":
-                method = self.walk(method, _bindings(method, "plain", Tri.UNKNOWN))
             methods[name] = method
         return methods
 
     def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...]) -> dict[str, Method]:
-        """Walk forward with what is known of its inputs, then setup_context with what forward returns."""
+        """Walk forward and vmap with what is known of the inputs, and setup_context with what forward returns."""
         walked: dict[str, Method] = {}
         forward = methods.get("forward")
         values: dict[str, Value] = {}
@@ -228,6 +226,12 @@ class Builder:
             if len(positional) > 1:
                 bindings[positional[1].name] = returned
             walked["setup_context"] = self.walk(setup, bindings)
+        vmap = methods.get("vmap")
+        if vmap is not None:
+            bindings = _bindings(vmap, "plain", Tri.UNKNOWN)
+            for param, each in zip(vmap.positional[2:], inputs):  # info and in_dims come first
+                bindings[param.name] = Parameter("plain", each.index, param.name, each.is_tensor)
+            walked["vmap"] = self.walk(vmap, bindings)
         return walked
 
     def walk(self, method: Method, bindings: dict[str, Value]) -> Method:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass, Style
-from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: adding the missing decorator changes the precision in which the method runs.
+    There is no fix: adding the missing decorator changes the precision in which the method runs.
 
     ## Known limits
     Silent where `forward` or `backward` is inherited or carries a decorator that is not known: projects wrap the pair
@@ -77,7 +77,6 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     code = "CTX106"
     name = "unpaired-custom-fwd"
     subject = FunctionClass
-    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, backward = fn.methods.get("forward"), fn.methods.get("backward")
