@@ -22,12 +22,11 @@ class CallSites:
     def __init__(
         self, source: Source, index: FileIndex, functions: frozenset[str], bases: Callable[[str], Iterable[str]]
     ) -> None:
+        """``functions`` are the Functions of the file; ``bases`` gives the classes of it that one descends from."""
         self.source = source
         self.index = index
         self.functions = functions
-        """The qualified names of the Functions of the file."""
         self.bases = bases
-        """Gives the classes of the same file that a class descends from."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called by hand; and the classes patched."""
@@ -88,6 +87,7 @@ class CallSites:
         return frozenset(name for name in found if name is not None)
 
     def call(self, record: CallRecord) -> ApplyCall | None:
+        """The call as one on a Function; None where it is none."""
         node, func = record.node, record.node.func
         if isinstance(func, ast.Attribute):
             owner = self.class_of(func.value, record.scope)
@@ -130,6 +130,7 @@ class CallSites:
         method: str | None = None,
         alias: str | None = None,
     ) -> ApplyCall:
+        """A call on the class ``owner``; ``callee`` is the part of it that stands for the class or an instance."""
         node = record.node
         plain: list[ArgumentKind] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
@@ -179,6 +180,7 @@ class CallSites:
         return path.rpartition(".")[2] in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
 
     def inside_function(self, scope: Scope | None) -> bool:
+        """Whether a scope lies in the body of a Function."""
         while scope is not None:
             if scope.kind == "class" and scope.qualname in self.functions:
                 return True
@@ -212,6 +214,7 @@ class CallSites:
         )
 
     def column(self, line: int, bytes_before: int) -> int:
+        """The 1-based column in characters of what stands after ``bytes_before`` bytes of a line."""
         text = self.source.line(line)
         if text.isascii():
             return bytes_before + 1

@@ -193,7 +193,7 @@ class ApplyCall:
     expects_error: bool = False
     """Whether it stands under something like ``pytest.raises(...)``."""
     gradients_off: bool = False
-    """Whether autograd certainly records nothing there (``torch.no_grad()``, the kernel of an operator)."""
+    """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
 
 
 class ArgumentKind(Enum):

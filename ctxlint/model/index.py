@@ -318,24 +318,19 @@ class _Indexer:
 
     def expression(self, root: ast.AST, scope: Scope) -> None:
         """Everything inside an expression (or a ``with`` item, a pattern, …) that the index keeps."""
-        index = self.index
         pending = [root]
         while pending:
             node = pending.pop()
             kind = type(node)
             if kind is ast.Call:
-                index.calls.append(CallRecord(node, scope, self.within, self.expects_error))  # type: ignore[arg-type]
-                self.string_access(node)  # type: ignore[arg-type]
+                self.call(node, scope)  # type: ignore[arg-type]
                 if not self.expects_error and _expects_errors(node):
                     with self.inside(expects_error=True):
                         for child in ast.iter_child_nodes(node):
                             self.expression(child, scope)
                     continue
             elif kind is ast.Attribute:
-                if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
-                    index.attributes.add(node.attr)  # type: ignore[attr-defined]
-                elif node.attr == "apply":  # type: ignore[attr-defined]
-                    index.applied.append((node.value, scope))  # type: ignore[attr-defined]
+                self.attribute(node, scope)  # type: ignore[arg-type]
             elif kind is ast.IfExp:
                 scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)  # type: ignore[attr-defined]
             elif kind is ast.NamedExpr:
@@ -348,7 +343,14 @@ class _Indexer:
                 continue
             pending.extend(ast.iter_child_nodes(node))
 
-    def string_access(self, node: ast.Call) -> None:
+    def attribute(self, node: ast.Attribute, scope: Scope) -> None:
+        if type(node.ctx) is not ast.Load:
+            self.index.attributes.add(node.attr)
+        elif node.attr == "apply":
+            self.index.applied.append((node.value, scope))
+
+    def call(self, node: ast.Call, scope: Scope) -> None:
+        self.index.calls.append(CallRecord(node, scope, self.within, self.expects_error))
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _STRING_ACCESS and len(node.args) > 1:
             attribute = node.args[1]

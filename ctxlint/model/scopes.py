@@ -23,8 +23,8 @@ _BUILTINS = frozenset(dir(builtins))
 class Bound:
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
 
-    ``target`` is the imported dotted name, or the qualified name of the class or function. ``value`` is the assigned
-    expression. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that an
+    ``target`` is the imported dotted name, or the qualified name of the class or function; ``value`` is the expression
+    assigned. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that an
     ``if`` or ``match`` decides on it, ``handler`` that it stands in an ``except`` clause.
     """
 
@@ -52,6 +52,8 @@ class Scope:
     names: dict[str, list[Bound]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     """Modules that are star-imported here."""
+    asks_for_gradients: bool = False
+    """Whether a condition written here asks whether gradients are wanted."""
 
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""

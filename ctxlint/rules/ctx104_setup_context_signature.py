@@ -86,23 +86,26 @@ class SetupContextSignature(Rule[FunctionClass]):
         method = fn.setup_context
         if method is None or method.inherited or not fn.signature_judgeable or not method.signature_known:
             return
-        if _is_about_ctx(method):
+        if _is_about_ctx(fn, method) or method.name in fn.called_directly:
             return
         message = _count_message(method) or _order_message(method)
         if message is not None:
             yield Finding(fn.span(method.node.name), f"`setup_context` of `{fn.name}` {message}")
 
 
-def _is_about_ctx(method: Method) -> bool:
+def _is_about_ctx(fn: FunctionClass, method: Method) -> bool:
     """Whether what is wrong is the first parameter: CTX101's and CTX102's finding."""
     receiver = method.receiver
     if method.binding is Binding.CLASS:
         return receiver is None or is_context_name(receiver.name)
+    if receiver is not None and method.binding is Binding.STATIC:
+        return fn.applied
     return receiver is not None or method.lacks_ctx
 
 
 def _count_message(method: Method) -> str | None:
-    taken = [param for param in method.params if param is not method.receiver]
+    cls = method.receiver if method.binding is Binding.CLASS else None
+    taken = [param for param in method.params if param is not cls]
     positional = [param for param in taken if param.kind is ParameterKind.POSITIONAL]
     required = sum(param.required for param in positional)
     variadic = any(param.kind is ParameterKind.VARIADIC for param in taken)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.code import dotted
-from ctxlint.model.functions import Escape, FunctionClass, SavedRead
+from ctxlint.model.functions import PROTOCOL, Escape, FunctionClass, SavedRead
+from ctxlint.model.signatures import is_context_name
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ def _reads(method: Method) -> Iterator[cst.CSTNode]:
     for read in method.facts.of(SavedRead):
         if read.via == "saved_variables":
             yield read.node
+    for param in method.params:
+        if method.name not in PROTOCOL and is_context_name(param.name):
+            yield from _attributes(method.node.body, param.name)
     for escape in method.facts.of(Escape):
         if escape.how == "captured" and method.ctx is not None:
             yield from _attributes(escape.node, method.ctx.name)

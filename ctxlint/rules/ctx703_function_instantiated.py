@@ -73,8 +73,9 @@ class FunctionInstantiated(Rule[SourceFile]):
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under
-    `pytest.raises` and its kin, under `torch.no_grad()`, in the kernels of operators, and for classes with their own
-    `__new__`, `__call__` or `apply`, or with a base or decorator that is not known.
+    `pytest.raises` and its kin, under `torch.no_grad()`, in the kernels of operators, in functions that ask whether
+    gradients are wanted, and for classes with their own `__new__`, `__call__` or `apply`, or with a base or decorator
+    that is not known.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -118,5 +119,7 @@ def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
     if call.how == "construct-call":
         return f"An instance of `{name}` is called, which raises RuntimeError. Write `{name}.apply(...)`."
     if call.how == "construct" and (fn.backward is not None or fn.applied):  # else a class that is a namespace
-        return f"`{name}(...)` makes an object that computes nothing and cannot be called. Write `{name}.apply(...)`."
+        if call.positional or call.starred or call.keywords or call.double_starred:
+            return f"`{name}(...)` computes nothing: it makes an instance of the class. Write `{name}.apply(...)`."
+        return f"`{name}()` makes an instance, which torch deprecates and which cannot be called. Use `{name}.apply`."
     return None
