@@ -23,13 +23,14 @@ from ctxlint.model.functions import (
     Returned,
     Style,
 )
-from ctxlint.model.inputs import Uses, describe, from_calls, gradient_of
+from ctxlint.model.inputs import describe, from_calls
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
 from ctxlint.model.returns import joined, returned_by
 from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
+from ctxlint.model.uses import Uses
 from ctxlint.model.values import (
     CONTEXT,
     UNKNOWN,
@@ -119,7 +120,10 @@ class Builder:
             calls=calls,
             bases_known=bases_known,
             base_names=frozenset(
-                base for alternatives in self.project.bases(definition) for base in alternatives if isinstance(base, str)
+                base
+                for alternatives in self.project.bases(definition)
+                for base in alternatives
+                if isinstance(base, str)
             ),
             class_decorators=names,
             class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
@@ -260,12 +264,7 @@ class Builder:
         uses.walk(forward.node.body)
         required = sum(param.required for param in params)
         return tuple(
-            describe(
-                index,
-                param,
-                gradient_of(index, len(params), required, gradients),
-                [*from_calls(index, calls), *uses.evidence[param.name]],
-            )
+            describe(index, param, gradients, required, [*from_calls(index, calls), *uses.evidence[param.name]])
             for index, param in enumerate(params)
         )
 

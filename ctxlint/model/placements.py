@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import Style
-from ctxlint.model.inputs import Uses
 from ctxlint.model.reachability import judged_gradients
 from ctxlint.model.refused import refused_gradient
+from ctxlint.model.uses import Uses
 from ctxlint.model.values import Parameter, Slot, Tri, is_none, storage
 
 if TYPE_CHECKING:

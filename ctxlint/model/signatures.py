@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Union
 
 import libcst as cst
 
+from ctxlint.files.nesting import too_deep
 from ctxlint.model import tables
 from ctxlint.model.code import code_of, dotted
 from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
@@ -267,6 +268,8 @@ def _default(node: cst.BaseExpression) -> Value:
 
 def _annotation(node: cst.BaseExpression, scope: Scope) -> str:
     """An annotation as text, with each dotted name in it resolved through the imports."""
+    if isinstance(node, cst.Name) and node.value == "None":
+        return "None"
     if isinstance(node, (cst.Name, cst.Attribute)):
         path = dotted(node)
         return (resolve(path, scope) or path) if path is not None else code_of(node)
@@ -286,7 +289,9 @@ def _annotation(node: cst.BaseExpression, scope: Scope) -> str:
 def _quoted(node: cst.SimpleString, scope: Scope) -> str:
     try:
         text = node.evaluated_value
-        return _annotation(cst.parse_expression(text), scope) if isinstance(text, str) else code_of(node)
+        if not isinstance(text, str) or too_deep(text) is not None:
+            return code_of(node)
+        return _annotation(cst.parse_expression(text), scope)
     except (cst.ParserSyntaxError, ValueError, SyntaxError):
         return code_of(node)
 
