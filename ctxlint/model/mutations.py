@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.events import Escape, Question
-from ctxlint.model.values import Item, Parameter, Tri, Variadic, same_object, usual_storage
+from ctxlint.model.values import Item, Parameter, Tri, Variadic, leaves, same_object, usual_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,7 +60,7 @@ def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
     for call in fn.context_calls("mark_dirty"):
         if not call.exact:
             return None
-        for option in (each for argument in call.arguments for each in argument.value.options()):
+        for option in (each for argument in call.arguments for each in leaves(argument.value)):
             found.add(option)
             origin = usual_storage(option)
             if origin is not None:

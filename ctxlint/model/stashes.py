@@ -123,7 +123,7 @@ def _classified(
         yield Held.OUTPUT, contained, None
     elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
         yield Held.OUTPUT_VIEW, contained, None
-    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is Kind.FLOAT:
+    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(_before_views(leaf)) is Kind.FLOAT:
         yield Held.COMPUTED, contained, None
     elif any(isinstance(each, Item) and each.of == leaf and isinstance(each.key, int) for each in _differentiable(fn)):
         yield Held.OUTPUT, True, None
@@ -135,6 +135,13 @@ def _same_memory(value: Value) -> Value:
     while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
         origin = origin.of
     return origin
+
+
+def _before_views(value: Value) -> Value:
+    """What a chain of views starts from: what the value may be itself, where a conversion has nothing to do."""
+    while isinstance(value, View):
+        value = value.of
+    return value
 
 
 def _detached(value: Value) -> bool:

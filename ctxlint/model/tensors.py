@@ -72,7 +72,8 @@ class TensorCalls(Expressions):
         if name in tables.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
             self.saved_tuple_given(node, name, arguments.positional[:1])
         if name in tables.INPLACE_METHODS:
-            self.mutated(node, func.value, receiver, name)
+            if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
+                self.mutated(node, func.value, receiver, name)
             return receiver
         if name in tables.SELF_RETURNING_METHODS:
             return receiver
