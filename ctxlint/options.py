@@ -216,6 +216,14 @@ OPTIONS: tuple[Option, ...] = (
         _torch,
     ),
     Option(
+        "extra-bases",
+        "list[str]",
+        "[]",
+        'extra-bases = ["mylib.autograd.KernelFunction"]',
+        "Classes of other packages that descend from `torch.autograd.Function`, by their dotted names.",
+        _strings,
+    ),
+    Option(
         "output-format",
         "str",
         '"full"',

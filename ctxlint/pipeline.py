@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Callable
 
 from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
     from ctxlint.model.functions import SourceFile
+    from ctxlint.model.project import Project
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.settings import Settings
 
@@ -148,7 +149,7 @@ def check_source(source: Source, settings: Settings) -> FileResult:
     from ctxlint.model.reader import understand
 
     try:
-        file = understand(source)
+        file = understand(source, _project(settings.extra_bases))
     except RecursionError:
         found = _selected([_too_deep(source.path)], settings)
         return FileResult(source.path, source, found, broken=1, settings=settings)
@@ -164,6 +165,26 @@ def check_source(source: Source, settings: Settings) -> FileResult:
 
     judged = suppress(source, diagnostics, rule_names())
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
+
+
+@lru_cache(maxsize=1)
+def _project(extra_bases: tuple[str, ...]) -> Project:
+    """The other files that names may lead to, each read once in a process."""
+    from ctxlint.model.project import Project
+
+    return Project(_load, frozenset(extra_bases))
+
+
+def forget_other_files() -> None:
+    """Read other files anew from now on: for whoever stays around while they change."""
+    _project.cache_clear()
+
+
+def _load(path: str) -> Source | None:
+    try:
+        return decode(path, read_bytes(path))
+    except (Unreadable, Undecodable):
+        return None
 
 
 def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:

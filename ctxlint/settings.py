@@ -115,6 +115,7 @@ class Settings:
     force_exclude: bool = False
     respect_gitignore: bool = True
     target_torch: str | None = None
+    extra_bases: tuple[str, ...] = ()
     ignore_noqa: bool = False
     fix: bool = False
     unsafe_fixes: bool = False

@@ -207,7 +207,7 @@ def test_recursion_is_a_finding(run: Run) -> None:
 def test_an_error_in_the_model_is_a_finding(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from ctxlint.model import reader
 
-    def fail(_: object) -> None:
+    def fail(*_: object) -> None:
         raise ValueError("odd")
 
     monkeypatch.setattr(reader, "understand", fail)
@@ -774,7 +774,7 @@ def test_help_names_every_option_of_the_configuration(run: Run) -> None:
     assert code == 0
     from ctxlint.options import OPTIONS
 
-    only_in_files = {"extend", "required-version", "extend-safe-fixes", "extend-unsafe-fixes"}
+    only_in_files = {"extend", "extra-bases", "required-version", "extend-safe-fixes", "extend-unsafe-fixes"}
     for option in OPTIONS:
         assert f"--{option.key}" in out or option.key in only_in_files
 

@@ -172,17 +172,21 @@ def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str 
 
 
 def _unbound(head: str, rest: str, scope: Scope) -> str | None:
+    """A name that nothing binds: a builtin, or from the one module that is star-imported; unknown where either may be."""
+    suffix = f".{rest}" if rest else ""
     module: Scope | None = scope
+    stars: list[str] = []
     while module is not None:
-        for star in module.stars:
-            if star in ("torch.autograd", "torch.autograd.function") and head in ("Function", "InplaceFunction"):
-                return f"torch.autograd.{head}"
-        if module.stars:
-            return None
+        stars.extend(module.stars)
         module = module.parent
+    for star in stars:
+        if star in ("torch.autograd", "torch.autograd.function") and head in ("Function", "InplaceFunction"):
+            return f"torch.autograd.{head}"
     if head in _BUILTINS:
-        return f"builtins.{head}" + (f".{rest}" if rest else "")
-    return None
+        return None if stars else f"builtins.{head}{suffix}"
+    if len(stars) != 1:
+        return None
+    return f"{stars[0]}.{head}{suffix}" if stars[0].strip(".") else f"{stars[0]}{head}{suffix}"
 
 
 def _follow(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:

@@ -1,0 +1,205 @@
+"""What other files say: bases, setup_context and decorators that are defined elsewhere in the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.pipeline import forget_other_files, lint_source
+from ctxlint.files.modules import forget
+from ctxlint.files.source import Source
+from ctxlint.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    forget()
+    forget_other_files()
+    yield
+    forget_other_files()
+
+
+BASE = """
+import torch
+
+
+class Base(torch.autograd.Function):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+"""
+
+SUBCLASS = """
+# autograd, Function
+{imports}
+
+
+class Double({base}):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+def codes(folder: Path, files: dict[str, str], linted: str, settings: Settings | None = None) -> list[str]:
+    """The codes found in one file among others."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    source = Source(str(folder / linted), files[linted])
+    return [each.code for each in lint_source(source, settings or Settings())]
+
+
+@pytest.mark.parametrize(
+    ("imports", "base"),
+    [
+        ("from pkg.base import Base", "Base"),
+        ("from .base import Base as B", "B"),
+        ("from . import base", "base.Base"),
+        ("from pkg import Base", "Base"),
+        ("import pkg.base", "pkg.base.Base"),
+        ("import pkg.base as b", "b.Base"),
+        ("from pkg import *", "Base"),
+        ("try:\n    from pkg.base import Base\nexcept ImportError:\n    from .base import Base", "Base"),
+    ],
+)
+def test_a_base_in_another_file(tmp_path: Path, imports: str, base: str) -> None:
+    """forward takes ctx although the base, elsewhere, has setup_context."""
+    files = {
+        "pkg/__init__.py": "from .base import *\nfrom .base import Base\n",
+        "pkg/base.py": BASE,
+        "pkg/double.py": SUBCLASS.format(imports=imports, base=base),
+    }
+    assert codes(tmp_path, files, "pkg/double.py") == ["CTX103"]
+
+
+def test_several_levels_and_a_cycle(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/base.py": BASE,
+        "pkg/middle.py": "from pkg.base import Base\nfrom pkg.double import Double\n\n\nclass Middle(Base):\n    pass\n",
+        "pkg/double.py": SUBCLASS.format(imports="from pkg.middle import Middle", base="Middle"),
+    }
+    assert codes(tmp_path, files, "pkg/double.py") == ["CTX103"]
+
+
+def test_the_src_layout_from_a_test(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    files = {
+        "src/pkg/__init__.py": "",
+        "src/pkg/base.py": BASE,
+        "tests/test_double.py": SUBCLASS.format(imports="from pkg.base import Base", base="Base"),
+    }
+    assert codes(tmp_path, files, "tests/test_double.py") == ["CTX103"]
+
+
+@pytest.mark.parametrize("imports", ["from elsewhere.base import Base", "from .missing import Base"])
+def test_a_base_that_cannot_be_followed_is_unknown(tmp_path: Path, imports: str) -> None:
+    files = {"pkg/__init__.py": "", "pkg/double.py": SUBCLASS.format(imports=imports, base="Base")}
+    assert codes(tmp_path, files, "pkg/double.py") == []
+
+
+def test_a_base_that_the_configuration_names(tmp_path: Path) -> None:
+    text = """
+# autograd, Function
+import torch
+from elsewhere.base import Base
+
+
+class Square(Base):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2 * ctx.saved_variables[0]
+"""
+    assert codes(tmp_path, {"a.py": text}, "a.py") == []
+    settings = Settings(extra_bases=("elsewhere.base.Base",))
+    assert codes(tmp_path, {"a.py": text}, "a.py", settings) == ["CTX601"]
+
+
+DECORATED = """
+import torch
+from .wrappers import {name}
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    @{name}
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    @{name}
+    def backward(ctx, grad_output, surplus):
+        return grad_output * 2, None
+"""
+
+WRAPPERS = """
+import functools
+
+
+def contiguous(fn):
+    @functools.wraps(fn)
+    def wrapper(ctx, *args, **kwargs):
+        args = [each.contiguous() for each in args]
+        return fn(ctx, *args, **kwargs)
+
+    return wrapper
+
+
+def guard(fn=None, *, skip=False):
+    def decorator(fn):
+        @functools.wraps(fn)
+        def wrapper(*args, **kwargs):
+            processed = []
+            for number, each in enumerate(args):
+                processed.append(each)
+            with fn.device:
+                return fn(*processed, **kwargs)
+
+        return wrapper
+
+    if fn is not None:
+        return decorator(fn)
+    return decorator
+
+
+def drops_the_last(fn):
+    def wrapper(ctx, *args):
+        args = args[:-1]
+        return fn(ctx, *args)
+
+    return wrapper
+
+
+def some(fn):
+    def wrapper(ctx, *args):
+        args = [each for each in args if each is not None]
+        return fn(ctx, *args)
+
+    return wrapper
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("contiguous", ["CTX205"]), ("guard", ["CTX205"]), ("drops_the_last", []), ("some", []), ("missing", [])],
+)
+def test_a_decorator_in_another_file(tmp_path: Path, name: str, expected: list[str]) -> None:
+    """Counts are judged where the decorator hands every argument on, and only there."""
+    files = {"pkg/__init__.py": "", "pkg/wrappers.py": WRAPPERS, "pkg/double.py": DECORATED.format(name=name)}
+    assert codes(tmp_path, files, "pkg/double.py") == expected
