@@ -67,7 +67,7 @@ class Assignments(Calls):
         if isinstance(target, cst.Name):
             self.state.names[target.value] = self.seen_by_others(target.value, value)
             self.record(Assigned, target, name=target.value, value=value, value_node=value_node)
-            if isinstance(value, SavedTensors):
+            if isinstance(value, SavedTensors) and not value.sliced:
                 self.bound_saved_tensors(target.value)
         elif isinstance(target, (cst.Tuple, cst.List)):
             self.unpack(target, value, statement, value_node)
@@ -93,10 +93,10 @@ class Assignments(Calls):
         statement: cst.CSTNode | None,
         value_node: cst.BaseExpression | None,
     ) -> None:
-        if isinstance(value, SavedTensors):
+        if isinstance(value, SavedTensors) and not value.sliced:
             self.unpacked_saved_tensors(target, value_node.value if isinstance(value_node, cst.Name) else None)
         star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
-        if isinstance(value, NeedsInputGrad) and value.index is None and star is None:
+        if value == NeedsInputGrad() and star is None:
             self.record(NeedsInputGradRead, target, whole=True, unpacked=len(target.elements))
         paired: tuple[cst.BaseExpression | None, ...] = (None,) * len(target.elements)
         if isinstance(value_node, (cst.Tuple, cst.List)) and len(value_node.elements) == len(target.elements):

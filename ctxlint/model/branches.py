@@ -78,7 +78,7 @@ class Branches(Assignments):
             self.state = before.fork(Guard(id(node), "try"))
         self.block(node.body)
         if suppresses:
-            stopped = self.interrupted(before, self.state, node.body, Guard(id(node), "suppressed"))
+            stopped = self.interrupted(before, self.state, node.body, Guard(id(node.body), "except"))
             self.state = merge(before, [self.state, stopped])
 
     # try

@@ -84,7 +84,7 @@ class Conditions(Recorder):
             return Asks(Question.GRAD_MODE, UNKNOWN, holds)
         if isinstance(test, cst.Call) and self.canonical(test.func) == "builtins.any" and len(test.args) == 1:
             flags = self.peek(test.args[0].value)
-            return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if isinstance(flags, NeedsInputGrad) else None
+            return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
         return None
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
@@ -101,7 +101,8 @@ class Conditions(Recorder):
             return decisive if decisive in found else not decisive if found == {not decisive} else None
         if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and self.is_local(test)):
             value = self.peek(test)
-            return bool(value.value) if isinstance(value, Constant) else None
+            if isinstance(value, Constant):
+                return bool(value.value)
         if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and self.is_local(test.left):
             negated = _tests_none(test)
             value = self.peek(test.left)

@@ -29,6 +29,7 @@ from ctxlint.model.sequences import (
     literal,
     repetition,
     sequence_item,
+    slice_start,
     spread,
 )
 from ctxlint.model.state import merge
@@ -227,17 +228,34 @@ class Expressions(NestedScopes):
         if isinstance(base, cst.Attribute) and base.attr.value == "needs_input_grad":
             if isinstance(self.peek(base.value), Context):
                 self.evaluate(base.value)
-                return self.needs_input_grad_item(node, index, number)
+                return self.needs_input_grad_item(node, NeedsInputGrad(), index, number)
         value = self.evaluate(base)
         if index is None:
             self.indices(node)
         if isinstance(value, NeedsInputGrad) and value.index is None:
-            return self.needs_input_grad_item(node, index, number)
+            return self.needs_input_grad_item(node, value, index, number)
         return self.item(value, node, index, number)
 
-    def needs_input_grad_item(self, node: cst.Subscript, index: cst.BaseExpression | None, number: int | None) -> Value:
+    def needs_input_grad_item(
+        self, node: cst.Subscript, flags: NeedsInputGrad, index: cst.BaseExpression | None, number: int | None
+    ) -> Value:
+        """``ctx.needs_input_grad[...]``, or an item of a part of it."""
+        if flags.sliced and number is not None:
+            number = flags.start + number if number >= 0 else None
         self.record(NeedsInputGradRead, node, index=number, whole=index is None)
-        return NeedsInputGrad(number) if number is not None else Scalar("object", node)
+        if index is not None:
+            return Scalar("bool", node) if number is None or number < 0 else NeedsInputGrad(number)
+        start = slice_start(node)
+        return Scalar("object", node) if start is None else NeedsInputGrad(None, flags.start + start, sliced=True)
+
+    def saved_item(self, node: cst.Subscript, saved: SavedTensors, index: bool, number: int | None) -> Value:
+        """``ctx.saved_tensors[...]``, or an item of a part of it."""
+        if number is not None and not saved.sliced:
+            self.record(SavedItem, node, index=number, via=saved.via)
+        if index:
+            return Opaque(node) if number is None or number < 0 else SavedTensor(saved.start + number)
+        start = slice_start(node)
+        return Opaque(node) if start is None else SavedTensors(saved.via, saved.start + start, sliced=True)
 
     def indices(self, node: cst.Subscript) -> None:
         """Evaluate a subscript that is more than one plain index."""
@@ -255,9 +273,7 @@ class Expressions(NestedScopes):
         if isinstance(value, Sequence):
             return sequence_item(value, node, number)
         if isinstance(value, SavedTensors):
-            if number is not None:
-                self.record(SavedItem, node, index=number, via=value.via)
-            return SavedTensor(number) if number is not None and number >= 0 else Opaque(node)
+            return self.saved_item(node, value, index is not None, number)
         if isinstance(value, InputsTuple):
             known = number is not None and -len(value.inputs) <= number < len(value.inputs)
             return value.inputs[number] if known and number is not None else Opaque(node)

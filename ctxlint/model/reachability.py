@@ -26,16 +26,15 @@ def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
 
 
 def backward_never_runs(fn: FunctionClass) -> bool:
-    """Whether forward certainly has no output that can have a gradient: integers, marked ones, no tensors at all."""
-    marked = tuple(
-        argument.value
-        for call in fn.context_calls("mark_non_differentiable")
-        if not call.guards
-        for argument in call.arguments
-        if not argument.starred
-    )
+    """Whether forward has no output that can have a gradient: integers, marked ones, no tensors at all.
+
+    A mark counts even where it hangs on a test.
+    """
+    calls = fn.context_calls("mark_non_differentiable")
+    marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
     return bool(fn.outputs) and all(
-        returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots)
+        returned.value in marked
+        or (returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots))
         for returned in fn.outputs
     )
 

@@ -54,9 +54,9 @@ def iterated_item(value: Value, node: cst.CSTNode) -> Value:
     if isinstance(value, Sequence):
         if value.slots and value.exact:
             return join_all(slot.value for slot in value.slots)
-    if isinstance(value, Scalar) and value.sort in ("shape", "object"):
-        return Scalar("int", node) if value.sort == "shape" else Opaque(node)
-    return Item(value, node)
+    if isinstance(value, Scalar) and value.sort in ("shape", "range"):
+        return Scalar("int", node)
+    return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
 
 
 def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
@@ -92,6 +92,15 @@ def literal_slice(node: cst.Slice) -> slice | None:
     return slice(lower, upper)
 
 
+def slice_start(node: cst.Subscript) -> int | None:
+    """The position at which ``value[a:b]`` begins; None where that is counted from the end, or not known."""
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
+        return None
+    part = literal_slice(node.slice[0].slice)
+    start = part.start or 0 if part is not None else -1
+    return start if start >= 0 else None
+
+
 def _literal_integer(node: cst.BaseExpression | None) -> int | None:
     sign = 1
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
@@ -112,9 +121,9 @@ def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CS
             return Opaque(node)
         return value.slots[at].value if at < len(value.slots) else Opaque(node)
     if isinstance(value, SavedTensors):
-        return SavedTensor(at)
+        return SavedTensor(value.start + at)
     if isinstance(value, NeedsInputGrad) and value.index is None:
-        return NeedsInputGrad(at)
+        return NeedsInputGrad(value.start + at)
     if isinstance(value, Scalar) and value.sort == "shape":
         return Scalar("int", node)
     if isinstance(value, InputsTuple) and at < len(value.inputs):
@@ -284,11 +293,11 @@ def fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
     first, second = integer(left), integer(right)
     if first is None or second is None:
         return None
-    if isinstance(operator, cst.Add):
+    if isinstance(operator, (cst.Add, cst.AddAssign)):
         return constant(first + second)
-    if isinstance(operator, cst.Subtract):
+    if isinstance(operator, (cst.Subtract, cst.SubtractAssign)):
         return constant(first - second)
-    if isinstance(operator, cst.Multiply):
+    if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
         return constant(first * second)
     return None
 

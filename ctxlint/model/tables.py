@@ -165,23 +165,41 @@ _WORDS = str.split
 INPLACE_METHODS = frozenset(
     _WORDS(
         """
-        abs_ absolute_ acos_ acosh_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ arccos_ arcsin_ arctan_ asin_
-        asinh_ atan_ atan2_ atanh_ baddbmm_ bernoulli_ bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ cauchy_ ceil_
-        clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ copy_ cos_ cosh_ cumprod_ cumsum_ deg2rad_ digamma_ div_
-        divide_ eq_ erf_ erfc_ erfinv_ exp_ exp2_ expm1_ exponential_ fill_ fill_diagonal_ fix_ float_power_ floor_
-        floor_divide_ fmod_ frac_ ge_ geometric_ gt_ hardshrink_ heaviside_ hypot_ i0_ index_add_ index_copy_
-        index_fill_ index_put_ index_reduce_ le_ lerp_ lgamma_ log_ log10_ log1p_ log2_ log_normal_ logical_and_
-        logical_not_ logical_or_ logical_xor_ logit_ lt_ masked_fill_ masked_scatter_ mul_ multiply_ mvlgamma_
-        nan_to_num_ ne_ neg_ negative_ normal_ polygamma_ pow_ put_ rad2deg_ random_ reciprocal_ relu_ remainder_
-        renorm_ round_ rsqrt_ scatter_ scatter_add_ scatter_reduce_ sgn_ sigmoid_ sign_ sin_ sinc_ sinh_ sqrt_ square_
-        sub_ subtract_ tan_ tanh_ tril_ triu_ true_divide_ trunc_ uniform_ xlogy_ zero_
+        abs_ absolute_ acos_ acosh_ add_ addbmm_ addcdiv_ addcmul_ addmm_ addmv_ addr_ arccos_ arccosh_ arcsin_ arcsinh_
+        arctan2_ arctan_ arctanh_ asin_ asinh_ atan2_ atan_ atanh_ baddbmm_ bernoulli_ bitwise_and_ bitwise_left_shift_
+        bitwise_not_ bitwise_or_ bitwise_right_shift_ bitwise_xor_ cauchy_ ceil_ clamp_ clamp_max_ clamp_min_ clip_
+        conj_physical_ copy_ copysign_ cos_ cosh_ cumprod_ cumsum_ deg2rad_ digamma_ div_ divide_ eq_ erf_ erfc_ erfinv_
+        exp2_ exp_ expm1_ exponential_ fill_ fill_diagonal_ fix_ float_power_ floor_ floor_divide_ fmod_ frac_ gcd_ ge_
+        geometric_ greater_ greater_equal_ gt_ heaviside_ hypot_ i0_ igamma_ igammac_ index_add_ index_copy_ index_fill_
+        index_put_ index_reduce_ lcm_ ldexp_ le_ lerp_ less_ less_equal_ lgamma_ log10_ log1p_ log2_ log_ log_normal_
+        logical_and_ logical_not_ logical_or_ logical_xor_ logit_ lt_ masked_fill_ masked_scatter_ mul_ multiply_
+        mvlgamma_ nan_to_num_ ne_ neg_ negative_ nextafter_ normal_ not_equal_ polygamma_ pow_ put_ rad2deg_ random_
+        reciprocal_ relu_ remainder_ renorm_ round_ rsqrt_ scatter_ scatter_add_ scatter_reduce_ sgn_ sigmoid_ sign_
+        sin_ sinc_ sinh_ sqrt_ square_ sub_ subtract_ tan_ tanh_ tril_ triu_ true_divide_ trunc_ uniform_ xlogy_ zero_
         """
     )
 )
 """Tensor methods that write into their tensor."""
 
-SELF_RETURNING_METHODS = frozenset(_WORDS("requires_grad_ detach_ share_memory_ retain_grad rename_"))
-"""Tensor methods that give back the tensor itself and change flags only."""
+INPLACE_FUNCTIONS = INPLACE_METHODS | frozenset(
+    _WORDS(
+        """
+        alpha_dropout_ celu_ dropout_ elu_ feature_alpha_dropout_ feature_dropout_ hardtanh_ leaky_relu_ rrelu_ selu_
+        threshold_
+        """
+    )
+)
+"""Functions of torch and torch.nn.functional that write into their first argument."""
+
+SELF_RETURNING_METHODS = frozenset(
+    _WORDS(
+        """
+        requires_grad_ detach_ share_memory_ retain_grad rename_ as_strided_ resize_ resize_as_ set_ squeeze_ swapaxes_
+        swapdims_ t_ transpose_ unsqueeze_
+        """
+    )
+)
+"""Tensor methods that give back the tensor itself, and change flags and shape only."""
 
 VIEW_METHODS = frozenset(
     _WORDS(
@@ -269,6 +287,7 @@ SCALAR_METHODS = {
     ),
     **dict.fromkeys(_WORDS("item bit_length"), "number"),
     **dict.fromkeys(_WORDS("lower upper strip"), "str"),
+    "numpy": "array",
 }
 """Methods whose result is certainly a plain number, flag or string, by the sort of it."""
 
@@ -396,7 +415,7 @@ BUILTIN_SCALARS = {
     "format": "str",
     "type": "object",
     "slice": "object",
-    "range": "object",
+    "range": "range",
 }
 
 CONTEXT_SAFE_BUILTINS = frozenset(

@@ -180,7 +180,7 @@ class TensorCalls(Expressions):
             self.mutated(node, out.node, out.value, "out=")
             return out.value
         inplace = arguments.keywords.get("inplace")
-        if name in tables.INPLACE_METHODS or arguments.says("inplace"):
+        if name in tables.INPLACE_FUNCTIONS or arguments.says("inplace"):
             if first is not None:
                 self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
             return first if first is not None else Opaque(node)

@@ -77,7 +77,7 @@ class Constant(Value):
 class Scalar(Value):
     """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
 
-    ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``generator`` or ``object``.
+    ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``array``, ``generator`` or ``object``.
     ``node`` made it.
     """
 
@@ -120,16 +120,26 @@ class ContextAttribute(Value):
 
 @dataclass(frozen=True)
 class NeedsInputGrad(Value):
-    """``ctx.needs_input_grad``, or the flag of one input where ``index`` is not None."""
+    """``ctx.needs_input_grad``, or the flag of one input where ``index`` is not None.
+
+    ``sliced`` where it is only a part of the flags, the first of which is number ``start``.
+    """
 
     index: int | None = None
+    start: int = 0
+    sliced: bool = False
 
 
 @dataclass(frozen=True)
 class SavedTensors(Value):
-    """The tuple ``ctx.saved_tensors`` (``via`` names the attribute)."""
+    """The tuple ``ctx.saved_tensors`` (``via`` names the attribute).
+
+    ``sliced`` where it is only a part of it, the first tensor of which is number ``start``.
+    """
 
     via: str = "saved_tensors"
+    start: int = 0
+    sliced: bool = False
 
 
 @dataclass(frozen=True)
@@ -416,6 +426,9 @@ def kind_of(value: Value) -> Kind:
     """Whether a tensor holds floats or integers, as far as the code shows."""
     if isinstance(value, (Fresh, Parameter)):
         return value.kind
+    if isinstance(value, Choice):
+        kinds = {kind_of(option) for option in value.alternatives}
+        return kinds.pop() if len(kinds) == 1 else Kind.UNKNOWN
     if isinstance(value, View):
         return kind_of(value.of) if value.kind is None else value.kind
     return Kind.UNKNOWN
