@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
@@ -65,8 +66,8 @@ class MissingNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the code raises as it is. `None` is put in only where all ways to put it on inputs that are certainly no
-    tensors give the same tuple.
+    Safe: the code raises as it is. There is a fix where all ways to put `None` on the inputs that are no tensors give
+    the same tuple. It is written where the tuple is written: at the `return`, or in the variable that is returned.
 
     ## Known limits
     An input counts as no tensor by its annotation, its default, its uses and the calls in the same file; or when it
@@ -83,7 +84,8 @@ class MissingNone(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for shortfall in shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False):
+        every = tuple(shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False))
+        for shortfall in every:
             placement = shortfall.placement
             if placement is None or fn.backward is None:
                 continue
@@ -94,6 +96,7 @@ class MissingNone(Rule[FunctionClass]):
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} for "
                 f"{counted(expected, 'input')}: no `None` for {quoted(names)}. torch raises RuntimeError (expected "
                 f"{expected}, got {given}) when it runs. {_advice(placement)}",
+                fix=put_none_in(fn, shortfall, every),
             )
 
 
@@ -101,8 +104,10 @@ def _advice(placement: Placement) -> str:
     """What to write instead, as code where that is short enough to be read in a message."""
     written = [_code(slot) for slot in placement.slots]
     example = ", ".join(written)
-    if all(written) and len(example) <= _LONGEST_EXAMPLE and "\n" not in example:
+    if placement.unique and all(written) and len(example) <= _LONGEST_EXAMPLE and "\n" not in example:
         return f"Write `return {example}`."
+    if not placement.unique:
+        return "Return one gradient for each input, `None` for these."
     return "Return `None` in the place of each."
 
 

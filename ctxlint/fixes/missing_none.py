@@ -1,0 +1,340 @@
+"""Putting the None of inputs that are no tensors in: into a display, into ``(None,) * 3``, or around a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.displays import insert_elements
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.layout import layout_of
+from ctxlint.model.code import dotted
+from ctxlint.model.values import Sequence, Tri, is_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Sequence as SequenceOf
+
+    from ctxlint.fixes.layout import Layout
+    from ctxlint.model.functions import FunctionClass, Method, Returned
+    from ctxlint.model.placements import Placement, Shortfall
+    from ctxlint.model.values import Slot
+
+Additions = tuple[tuple[int, int], ...]
+"""Before which of the slots as they are written so many None are put in; the number of slots means at the end."""
+
+
+def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Shortfall]) -> Fix | None:
+    """Put None where ``shortfall`` says; None where it is not certain where that is, or how to write it.
+
+    ``every`` holds the shortfalls of the class: returns with several alternatives are mended for all of them or not
+    at all.
+    """
+    placement, method = shortfall.placement, fn.backward
+    layout = layout_of(fn, method)
+    if placement is None or not placement.unique or method is None or layout is None:
+        return None
+    edits = _Mender(layout, fn, method, every).edits(shortfall)
+    if not edits:
+        return None
+    names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
+    return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE)
+
+
+def additions(returned: Returned, placement: Placement) -> Additions:
+    """Where the None go: behind those that stand there already, before the next gradient."""
+    written = [at for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
+    wanted = [at for at, slot in enumerate(placement.slots) if slot is not None]
+    found: list[tuple[int, int]] = []
+    before, wanted_before = -1, -1
+    for at, position in zip((*written, len(returned.slots)), (*wanted, len(placement.slots))):
+        have, need = at - before - 1, position - wanted_before - 1
+        if need > have:
+            found.append((at, need - have))
+        before, wanted_before = at, position
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Atom:
+    """A slot as it is written: element ``at`` of ``display``, or what ``count`` in ``(None,) * 3`` makes many of.
+
+    Without ``node`` it stands for unknown many slots.
+    """
+
+    node: cst.BaseExpression | None
+    display: cst.Tuple | cst.List | None = None
+    at: int = 0
+    count: cst.Integer | None = None
+
+
+class _Mender:
+    """Finds the text that makes the gradients of one class."""
+
+    def __init__(self, layout: Layout, fn: FunctionClass, method: Method, every: SequenceOf[Shortfall]) -> None:
+        self.layout = layout
+        self.fn = fn
+        self.method = method
+        self.every = every
+        self.names = _names_in(method.node)
+
+    def edits(self, shortfall: Shortfall) -> list[Edit]:
+        """The edits that mend one return; none where it cannot be told how to write it."""
+        returned, placement = shortfall.returned, shortfall.placement
+        statement = returned.node
+        if placement is None or not isinstance(statement, cst.Return) or statement.value is None:
+            return []
+        wanted = additions(returned, placement)
+        value = returned.value
+        if isinstance(value, Sequence):
+            display = self._written(statement.value, value)
+            if display is not None:
+                edits = self._in_expression(display, returned.slots, wanted)
+                if edits:
+                    return edits
+            return self._around_tuple(statement.value, returned, wanted)
+        return self._around_value(statement.value, returned, wanted)
+
+    # Where it is written
+
+    def _written(self, expression: cst.BaseExpression, value: Sequence) -> cst.BaseExpression | None:
+        """The expression that makes this alternative of what is returned, where nothing else sees it."""
+        node = value.node
+        for leaf in _leaves(expression):
+            if leaf is node:
+                return leaf
+            if isinstance(leaf, cst.Name) and isinstance(node, cst.BaseExpression):
+                assigned = self.names.assigned.get(leaf.value, [])
+                if any(each is node for each in assigned) and self._only_returned(leaf.value):
+                    return node
+        return None
+
+    def _only_returned(self, name: str) -> bool:
+        """Whether a local name is given values by plain assignments only, and only returned as it is."""
+        returned = sum(
+            isinstance(leaf, cst.Name) and leaf.value == name
+            for event in self.method.returns
+            if isinstance(event.node, cst.Return) and event.node.value is not None
+            for leaf in _leaves(event.node.value)
+        )
+        return self.names.occurrences.get(name, 0) == len(self.names.assigned.get(name, ())) + returned
+
+    def _used_once(self, name: str) -> cst.BaseExpression | None:
+        """What a local name stands for that is assigned once and read once."""
+        assigned = self.names.assigned.get(name, [])
+        return assigned[0] if len(assigned) == 1 and self.names.occurrences.get(name) == 2 else None
+
+    # In a display
+
+    def _in_expression(self, expression: cst.BaseExpression, slots: tuple[Slot, ...], wanted: Additions) -> list[Edit]:
+        atoms = _fitted(list(self._atoms(expression)), slots)
+        if atoms is None:
+            return []
+        edits: list[Edit] = []
+        for before, times in wanted:
+            found = self._edits_between(atoms, before, times)
+            if not found:
+                return []
+            edits += found
+        return edits
+
+    def _edits_between(self, atoms: list[_Atom], before: int, times: int) -> list[Edit]:
+        """Put in ``times`` None before the slot ``before``."""
+        previous = atoms[before - 1] if before > 0 else None
+        following = atoms[before] if before < len(atoms) else None
+        for near in (previous, following):
+            if near is not None and near.count is not None:
+                return [self.layout.replace(near.count, str(near.count.evaluated_value + times))]
+        if previous is not None and previous.display is not None:
+            return insert_elements(self.layout, previous.display, previous.at + 1, "None", times)
+        if following is not None and following.display is not None:
+            return insert_elements(self.layout, following.display, following.at, "None", times)
+        return []
+
+    def _atoms(self, expression: cst.BaseExpression) -> Iterator[_Atom]:
+        """The elements of a tuple or list as they are written."""
+        if isinstance(expression, (cst.Tuple, cst.List)):
+            for at, element in enumerate(expression.elements):
+                if not isinstance(element, cst.StarredElement):
+                    yield _Atom(element.value, expression, at)
+                    continue
+                for atom in self._atoms(element.value):
+                    # What cannot be written into itself is one element of the display around it.
+                    itself = atom.display is not None or atom.count is not None
+                    yield atom if itself else _Atom(atom.node, expression, at)
+        elif isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.Add):
+            yield from self._atoms(expression.left)
+            yield from self._atoms(expression.right)
+        elif isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.Multiply):
+            yield from _repeated(expression)
+        elif isinstance(expression, cst.Name) and self._used_once(expression.value) is not None:
+            yield from self._atoms(self._used_once(expression.value) or expression)
+        elif isinstance(expression, cst.Call) and _makes_sequence(expression):
+            yield from self._atoms(expression.args[0].value)
+        else:
+            yield _Atom(None)
+
+    # Around what is returned
+
+    def _around_tuple(self, expression: cst.BaseExpression, returned: Returned, wanted: Additions) -> list[Edit]:
+        """``return *gradients, None``, where all that the return may give lacks the same."""
+        front, behind = _edges(wanted, len(returned.slots))
+        if not self._same_for_all(returned, front, behind) or front + behind != sum(times for _at, times in wanted):
+            return []
+        start, end = self.layout.start(expression), self.layout.end(expression)
+        if isinstance(expression, cst.BinaryOperation) and not expression.lpar and not front:
+            content = "(None,)" if behind == 1 else f"({_nones(behind)})"
+            if isinstance(returned.value, Sequence) and returned.value.kind == "tuple":
+                return [self.layout.insert(end, f" + {content}")]
+        if isinstance(expression, (cst.Name, cst.Call, cst.BinaryOperation)):
+            before = "".join("None, " for _ in range(front))
+            after = "".join(", None" for _ in range(behind))
+            return [self.layout.insert_word(start, f"({before}*"), self.layout.insert(end, f"{after})")]
+        return []
+
+    def _around_value(self, expression: cst.BaseExpression, returned: Returned, wanted: Additions) -> list[Edit]:
+        """``return gradient, None``, where all that the return may give is one gradient or None."""
+        front, behind = _edges(wanted, 1)
+        if not self._same_for_all(returned, front, behind):
+            return []
+        if len(expression.lpar) == 1:
+            inside = self._inside_parentheses(expression, front, behind)
+            if inside:
+                return inside
+        start, end = self.layout.start(expression), self.layout.end(expression)
+        edits = []
+        if front:
+            edits.append(self.layout.insert_word(start, f"{_nones(front)}, "))
+        if behind:
+            edits.append(self.layout.insert(end, f", {_nones(behind)}"))
+        return edits
+
+    def _inside_parentheses(self, expression: cst.BaseExpression, front: int, behind: int) -> list[Edit]:
+        """One gradient in parentheses that stand on lines of their own becomes a tuple in them."""
+        layout = self.layout
+        opening, closing = layout.start(expression) + 1, layout.end(expression) - 1
+        first = self.layout.source.offset(self.fn.span(expression).start)
+        last = self.layout.source.offset(self.fn.span(expression).end)
+        indentation = layout.indentation(first)
+        if indentation is None or layout.indentation(closing) is None:
+            return []
+        if not layout.nothing_but_a_comment_follows(opening) or not layout.nothing_but_a_comment_follows(last):
+            return []
+        line = f"\n{indentation}None,"
+        edits = [layout.insert(layout.line_end(opening), line * front)] if front else []
+        edits.append(layout.insert(last, ","))
+        if behind and layout.line_end(last) == last:
+            edits[-1] = layout.insert(last, f",{line * behind}")
+        elif behind:
+            edits.append(layout.insert(layout.line_end(last), line * behind))
+        return edits
+
+    def _same_for_all(self, returned: Returned, front: int, behind: int) -> bool:
+        """Whether every other alternative of this return lacks the same: as many None before and behind."""
+        is_tuple = isinstance(returned.value, Sequence)
+        explained = {id(each.returned): each for each in self.every}
+        for other in self.fn.gradients:
+            if other.event is not returned.event or other is returned:
+                continue
+            if not other.known or isinstance(other.value, Sequence) is not is_tuple:
+                return False
+            if not is_tuple and is_none(other.value) is Tri.YES:
+                continue
+            shortfall = explained.get(id(other))
+            if shortfall is None or shortfall.placement is None or not shortfall.placement.unique:
+                return False
+            if _edges(additions(other, shortfall.placement), len(other.slots)) != (front, behind):
+                return False
+        return True
+
+
+def _edges(wanted: Additions, count: int) -> tuple[int, int]:
+    """How many None are put in at the front, and how many at the end."""
+    found = dict(wanted)
+    return found.get(0, 0), found.get(count, 0)
+
+
+def _nones(count: int) -> str:
+    return ", ".join(["None"] * count)
+
+
+def _fitted(atoms: list[_Atom], slots: tuple[Slot, ...]) -> list[_Atom] | None:
+    """One atom for each slot; None where what is written is not what was computed."""
+    unknown = [at for at, atom in enumerate(atoms) if atom.node is None]
+    if len(unknown) > 1:
+        return None
+    if unknown:
+        at = unknown[0]
+        atoms = [*atoms[:at], *[atoms[at]] * (len(slots) - len(atoms) + 1), *atoms[at + 1 :]]
+    if len(atoms) != len(slots):
+        return None
+    for atom, slot in zip(atoms, slots):
+        if atom.node is not None and slot.node is not None and atom.node is not slot.node:
+            return None
+    return atoms
+
+
+def _repeated(expression: cst.BinaryOperation) -> Iterator[_Atom]:
+    for display, count in ((expression.left, expression.right), (expression.right, expression.left)):
+        if isinstance(display, (cst.Tuple, cst.List)) and isinstance(count, cst.Integer):
+            if any(isinstance(element, cst.StarredElement) for element in display.elements):
+                break
+            nones = len(display.elements) == 1 and _is_none_literal(display.elements[0].value)
+            for _ in range(min(count.evaluated_value, 1_000)):
+                for element in display.elements:
+                    yield _Atom(element.value, count=count if nones else None)
+            return
+    yield _Atom(None)
+
+
+def _leaves(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What an expression may give: the branches of a conditional one, else itself."""
+    if isinstance(expression, cst.IfExp):
+        yield from _leaves(expression.body)
+        yield from _leaves(expression.orelse)
+    else:
+        yield expression
+
+
+def _makes_sequence(call: cst.Call) -> bool:
+    return (
+        dotted(call.func) in ("tuple", "list")
+        and len(call.args) == 1
+        and call.args[0].keyword is None
+        and not call.args[0].star
+    )
+
+
+def _is_none_literal(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The local names of a method: what plain assignments give them, and how often each stands anywhere in it."""
+
+    assigned: Mapping[str, list[cst.BaseExpression]]
+    occurrences: Mapping[str, int]
+
+
+def _names_in(node: cst.FunctionDef) -> _Names:
+    assigned: dict[str, list[cst.BaseExpression]] = {}
+    occurrences: dict[str, int] = {}
+
+    def visit(each: cst.CSTNode) -> None:
+        if isinstance(each, cst.Name):
+            occurrences[each.value] = occurrences.get(each.value, 0) + 1
+        elif isinstance(each, cst.Attribute):
+            visit(each.value)
+            return
+        elif isinstance(each, cst.Assign) and len(each.targets) == 1:
+            target = each.targets[0].target
+            if isinstance(target, cst.Name):
+                assigned.setdefault(target.value, []).append(each.value)
+        for child in each.children:
+            visit(child)
+
+    visit(node)
+    return _Names(assigned, occurrences)

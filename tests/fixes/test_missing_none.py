@@ -1,0 +1,214 @@
+"""CTX203's fix: where the None goes, in all the ways in which gradients are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixes.mending import assert_mended, mended_by
+
+_CLASS = """import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {inputs}):
+        ctx.save_for_backward(x, y)
+        ctx.n = n
+        return x * n + y
+
+    @staticmethod
+    def backward(ctx, g):
+{body}"""
+
+
+def _in(body: str, inputs: str) -> str:
+    return _CLASS.format(inputs=inputs, body=body)
+
+
+_LAST, _MIDDLE, _FIRST = "x, y, n: int", "x, n: int, y", "n: int, x, y"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "before", "after"),
+    [
+        (_LAST, "return g * 1, g", "return g * 1, g, None"),
+        (_MIDDLE, "return g * 1, g", "return g * 1, None, g"),
+        (_FIRST, "return g * 1, g", "return None, g * 1, g"),
+        (_LAST, "return (g, g)", "return (g, g, None)"),
+        (_FIRST, "return (g, g)", "return (None, g, g)"),
+        (_FIRST, "return(g, g)", "return(None, g, g)"),
+        (_LAST, "return ((g), (g),)", "return ((g), (g), None,)"),
+        (_MIDDLE, "return (g) , (g)", "return (g), None , (g)"),
+        (_LAST, "return g, \\\n            g", "return g, \\\n            g, None"),
+        (_MIDDLE, "return g, \\\n            g", "return g, None, \\\n            g"),
+        (_LAST, "a = g; return a, g  # both", "a = g; return a, g, None  # both"),
+        (_LAST, "return (g,) + (g,)", "return (g,) + (g, None)"),
+        (_MIDDLE, "return (g,) + (g,)", "return (g, None) + (g,)"),
+        (_LAST, "return tuple([g, g])", "return tuple([g, g, None])"),
+        (_LAST, "return (g,) * 2", "return (g,) * 2 + (None,)"),
+        (_LAST, "return g, *(g,)", "return g, *(g, None)"),
+        (_LAST, "return (*(g,) * 2,)", "return (*(g,) * 2, None)"),
+        (_LAST, "grads = g, g\n        return grads", "grads = g, g, None\n        return grads"),
+        (_MIDDLE, "grads = (g, g)\n        return grads", "grads = (g, None, g)\n        return grads"),
+        (_LAST, "grads = [g, g]\n        return tuple(grads)", "grads = [g, g, None]\n        return tuple(grads)"),
+        (
+            _LAST,
+            "grads = g, g\n        print(grads)\n        return grads",
+            "grads = g, g\n        print(grads)\n        return (*grads, None)",
+        ),
+        (
+            _LAST,
+            "grads = [g]\n        grads.append(g)\n        return tuple(grads)",
+            "grads = [g]\n        grads.append(g)\n        return (*tuple(grads), None)",
+        ),
+        (
+            _LAST,
+            "if ctx.n:\n            a = g, g\n        else:\n            a = (g * 2, g)\n        return a",
+            "if ctx.n:\n            a = g, g, None\n        else:\n            a = (g * 2, g, None)\n        return a",
+        ),
+        (
+            _LAST,
+            "grads = g, g\n        if ctx.n:\n            return grads\n        return grads",
+            "grads = g, g, None\n        if ctx.n:\n            return grads\n        return grads",
+        ),
+        (
+            _MIDDLE,
+            "return (g, g) if ctx.n else (g, None, g)",
+            "return (g, None, g) if ctx.n else (g, None, g)",
+        ),
+        (_LAST, "\u00e9 = '\u00fc'; return g, g", "\u00e9 = '\u00fc'; return g, g, None"),
+    ],
+)
+def test_two_gradients(inputs: str, before: str, after: str) -> None:
+    assert_mended("CTX203", _in(f"        {before}\n", inputs), _in(f"        {after}\n", inputs))
+
+
+def test_several_lines_keep_their_layout() -> None:
+    before = "        return (\n            g,  # of x\n            # of y\n            g * 2,\n        )\n"
+    last = before.replace("g * 2,\n", "g * 2,\n            None,\n")
+    middle = before.replace("# of x\n", "# of x\n            None,\n")
+    first = before.replace("(\n", "(\n            None,\n", 1)
+    assert_mended("CTX203", _in(before, _LAST), _in(last, _LAST))
+    assert_mended("CTX203", _in(before, _MIDDLE), _in(middle, _MIDDLE))
+    assert_mended("CTX203", _in(before, _FIRST), _in(first, _FIRST))
+
+
+def test_the_last_element_without_a_comma_gets_one() -> None:
+    before = "        return (  # both\n            g,\n            g * 2  # of y\n        )\n"
+    after = before.replace("g * 2  # of y\n", "g * 2,  # of y\n            None\n")
+    assert_mended("CTX203", _in(before, _LAST), _in(after, _LAST))
+    bare = "        return (\n            g,\n            g\n        )\n"
+    assert_mended(
+        "CTX203", _in(bare, _LAST), _in(bare.replace("g\n        )", "g,\n            None\n        )"), _LAST)
+    )
+
+
+def test_elements_that_share_lines_stay_where_they_are() -> None:
+    before = "        return (g,\n                g)\n"
+    assert_mended("CTX203", _in(before, _LAST), _in(before.replace("g)", "g, None)"), _LAST))
+    assert_mended("CTX203", _in(before, _MIDDLE), _in(before.replace("g,\n", "g, None,\n"), _MIDDLE))
+
+
+def test_tabs_and_other_line_endings_stay() -> None:
+    before = _in("        return (\n            g,\n            g,\n        )\n", _LAST)
+    after = before.replace("            g,\n        )", "            g,\n            None,\n        )")
+    for old, new in (("    ", "\t"), ("\n", "\r\n"), ("        )\n", "        )")):
+        assert_mended("CTX203", before.replace(old, new), after.replace(old, new))
+
+
+_ONE = """import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {inputs}):
+        ctx.n = n
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):{body}"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "before", "after"),
+    [
+        ("x, n: int", " return g * ctx.n", " return g * ctx.n, None"),
+        ("n: int, x", " return g * ctx.n", " return None, g * ctx.n"),
+        ("n: int, x", " return-g", " return None, -g"),
+        ("n: int, x", " return-g,", " return None, -g,"),
+        ("n: int, x", " return(g * ctx.n)", " return None, (g * ctx.n)"),
+        ("n: int, x, m: bool", " return(g)", " return None, (g), None"),
+        ("n: int, x, m: bool", " return g,", " return None, g, None"),
+        ("x, n: int", " return g,", " return g, None"),
+        ("x, n: int", " return (g,)", " return (g, None)"),
+        ("x, n: int, m: int", " return (g,)", " return (g, None, None)"),
+        ("x, n: int", " return g if ctx.n else -g", " return g if ctx.n else -g, None"),
+        ("x, n: int", " return g if ctx.n else None", " return g if ctx.n else None, None"),
+        ("x, n: int", "\n        return g * \\\n            ctx.n", "\n        return g * \\\n            ctx.n, None"),
+        (
+            "x, n: int",
+            "\n        return (\n            g\n            * ctx.n  # twice\n        )",
+            "\n        return (\n            g\n            * ctx.n,  # twice\n            None,\n        )",
+        ),
+        (
+            "n: int, x",
+            "\n        return (  # why\n            g\n            * ctx.n\n        )",
+            "\n        return (  # why\n            None,\n            g\n            * ctx.n,\n        )",
+        ),
+        ("x, n: int, m, k: int", " return (g,) + (None,) * 2", " return (g,) + (None,) * 3"),
+        ("x, n: int, m: int, k: int", " return g, *[None] * 1", " return g, *[None] * 3"),
+        ("x, n: int, m: int, k: int", " return g, *((None,) * 2)", " return g, *((None,) * 3)"),
+        (
+            "x, n: int, m: int, k: int",
+            "\n        rest = (None,) * 2\n        return (g, *rest)",
+            "\n        rest = (None,) * 3\n        return (g, *rest)",
+        ),
+        (
+            "x, n: int, m: int, k: int",
+            "\n        rest = (None, None)\n        return (g, *rest)",
+            "\n        rest = (None, None, None)\n        return (g, *rest)",
+        ),
+    ],
+)
+def test_one_gradient(inputs: str, before: str, after: str) -> None:
+    text = _ONE.format(inputs=inputs, body=f"{before}\n").replace("m, k", "m: int, k")
+    assert_mended("CTX203", text, text.replace(before, after))
+
+
+def test_every_return_is_mended_in_one_run() -> None:
+    text = _ONE.format(
+        inputs="x, n: int",
+        body="""
+        if ctx.n == 1:
+            return g
+        elif ctx.n == 2:
+            return (
+                g * 2,
+            )
+        grads = -g,
+        return grads
+""",
+    )
+    after = (
+        text.replace("return g\n", "return g, None\n")
+        .replace("g * 2,\n", "g * 2,\n                None,\n")
+        .replace("-g,\n", "-g, None\n")
+    )
+    assert_mended("CTX203", text, after)
+
+
+def test_what_a_form_feed_hides_from_the_parser_is_left_alone() -> None:
+    text = _ONE.format(inputs="x, n: int", body="\n        return g * ctx.n\n").replace("    @static", "\f    @static")
+    assert mended_by("CTX203", text) in (text, text.replace("g * ctx.n", "g * ctx.n, None"))
+
+
+def test_a_tuple_that_others_see_too_is_not_changed() -> None:
+    text = _ONE.format(
+        inputs="x, n: int",
+        body="""
+        grads = g if ctx.n else (g, None)
+        print(grads)
+        return grads
+""",
+    )
+    assert mended_by("CTX203", text, unsafe=True) == text
