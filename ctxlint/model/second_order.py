@@ -1,0 +1,72 @@
+"""Where backward leaves autograd, and where it trusts the layout of what comes in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.code import dotted
+from ctxlint.model.events import Assigned, GenericCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+_CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
+_CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
+_FROM_OUTSIDE = ("builtins.", "torch.")
+"""Decorators that certainly leave gradients as they are laid out; one of the project may make them contiguous."""
+_NEEDING_LAYOUT = frozenset({"view", "data_ptr"})
+
+
+def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
+    """The first place at which a body does what autograd does not record, and what it is; None for none."""
+    calls = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
+    for node in _expressions(method.node.body):
+        if isinstance(node, cst.Attribute) and node.attr.value == "data":
+            return node, "`.data`"
+        if not isinstance(node, cst.Call):
+            continue
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
+            return node, f"`.{node.func.attr.value}()`"
+        if isinstance(node.func, cst.Subscript):
+            return node, "a kernel launch"
+        callee = calls.get(id(node))
+        if callee in _CUTTING_CALLS:
+            return node, f"`{callee}`"
+        if callee is not None and callee.startswith("numpy."):
+            return node, f"`{callee}`"
+    return None
+
+
+def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
+    """Calls of ``view`` or ``data_ptr`` on an incoming gradient that is never bound anew: call, name, method."""
+    backward = fn.backward
+    if backward is None or any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
+        return
+    rebound = {each.name for each in backward.facts.of(Assigned)}
+    names = {param.name for param in backward.positional} - rebound
+    for node in _expressions(backward.node.body):
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+            continue
+        name = dotted(node.func.value)
+        if node.func.attr.value in _NEEDING_LAYOUT and name in names and not _asks_contiguous(backward, name):
+            yield node, name or "", node.func.attr.value
+
+
+def _asks_contiguous(method: Method, name: str) -> bool:
+    """Whether the body asks the tensor for its layout: then it knows what it does."""
+    return any(
+        isinstance(node, cst.Call) and dotted(node.func) in (f"{name}.is_contiguous", f"{name}.stride")
+        for node in _expressions(method.node.body)
+    )
+
+
+def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Every node below, outermost first; nested functions count, since backward calls them."""
+    for child in node.children:
+        yield child
+        yield from _expressions(child)

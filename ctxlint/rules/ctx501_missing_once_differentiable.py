@@ -1,0 +1,94 @@
+"""CTX501: backward leaves autograd and does not say so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.second_order import leaves_autograd
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class MissingOnceDifferentiable(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` that does something autograd does not record (`.data`, `.detach()`, numpy, `torch.no_grad()`, a
+    kernel launch) and is not marked with `@once_differentiable`.
+
+    ## Why is this bad?
+    Under `create_graph=True` (gradient penalties, Hessians, meta-learning) backward is differentiated itself. What it
+    does outside autograd counts as constant there, so the second derivative is silently wrong. With
+    `@once_differentiable` torch raises instead: `trying to differentiate twice a function that was marked with
+    @once_differentiable`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 3 * x.detach() ** 2
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch.autograd.function import once_differentiable
+
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 3 * x.detach() ** 2
+    ```
+
+    ## Fix safety
+    There is no fix yet: the mark turns a silently wrong second derivative into an error.
+
+    ## Known limits
+    Off by default: hundreds of kernels are never differentiated twice. The mark itself does not catch everything: a penalty
+    on the gradient alone still goes wrong silently.
+
+    ## References
+    - [torch.autograd.function.once_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html)
+    """
+
+    code = "CTX501"
+    name = "missing-once-differentiable"
+    subject = FunctionClass
+    category = Category.PEDANTIC
+    default = False
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.methods.get("backward")
+        if backward is None or backward.inherited or backward.raises_only:
+            return
+        if any((each.name or "").endswith("once_differentiable") for each in backward.decorators):
+            return
+        found = leaves_autograd(backward)
+        if found is not None:
+            yield Finding(
+                fn.span(backward.node.name),
+                f"`backward` of `{fn.name}` leaves autograd ({found[1]}), so a second derivative is silently wrong. Mark it "
+                f"with `@once_differentiable`.",
+            )

@@ -1,0 +1,84 @@
+"""CTX502: an incoming gradient is taken for contiguous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.second_order import layout_uses
+from ctxlint.rules.base import Category, Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class NonContiguousGradOutput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous before.
+
+    ## Why is this bad?
+    Autograd promises nothing about the layout of a gradient. When the output is transposed afterwards, so is its
+    gradient, and `view` raises `RuntimeError: view size is not compatible with input tensor's size and stride`. After
+    `y.sum()` it is one value expanded to the shape of `y`, with stride 0: a kernel that gets the raw pointer reads wrong
+    values, or past the end.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Flat(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.reshape(2, -1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.view(-1)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Flat(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.reshape(2, -1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.reshape(-1)
+    ```
+
+    ## Fix safety
+    There is no fix yet: `reshape` gives the same values and copies where it has to.
+
+    ## Known limits
+    Off by default: many shapes survive `view` with any strides. A gradient that is bound anew in backward is not judged,
+    nor is a `backward` under a decorator of the project's own, which may make it contiguous.
+
+    ## References
+    - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)
+    """
+
+    code = "CTX502"
+    name = "non-contiguous-grad-output"
+    subject = FunctionClass
+    category = Category.SUSPICIOUS
+    default = False
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.backward is None or fn.backward.inherited:
+            return
+        for node, name, method in layout_uses(fn):
+            instead = "`reshape`" if method == "view" else "`.contiguous()` first"
+            yield Finding(
+                fn.span(node),
+                f"`{name}.{method}` takes the gradient for contiguous, but it may come transposed or expanded; this raises "
+                f"or reads wrong values then. Use {instead}.",
+            )

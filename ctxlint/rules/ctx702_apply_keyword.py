@@ -1,0 +1,93 @@
+"""CTX702: keyword arguments to ``apply`` on a torch that does not take them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import SourceFile
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class ApplyKeyword(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports keyword arguments in a call of `apply`, unless `target-torch` is 2.13 or newer.
+
+    ## Why is this bad?
+    Up to torch 2.12 every such call raises `TypeError: apply() takes no keyword arguments`. From 2.13 on they are
+    accepted for parameters that can be passed by position.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor=2.0):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+
+
+    def scale(x):
+        return Scale.apply(x, factor=3.0)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor=2.0):
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.factor, None
+
+
+    def scale(x):
+        return Scale.apply(x, 3.0)
+    ```
+
+    ## Fix safety
+    There is no fix yet.
+
+    ## Known limits
+    `**kwargs` may be empty and is not reported. Nor is a Function with an `apply` of its own.
+
+    ## References
+    - [pytorch#16940](https://github.com/pytorch/pytorch/issues/16940)
+    """
+
+    code = "CTX702"
+    name = "apply-keyword"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        if settings.targets_torch(2, 13):
+            return
+        for call in file.calls:
+            fn = file.by_name[call.function]
+            if call.how not in ("apply", "construct-apply") or not call.keywords or not fn.signature_judgeable:
+                continue
+            if call.expects_error:
+                continue
+            yield Finding(
+                call.span,
+                f"`{fn.name}.apply` gets {quoted(call.keywords)} by keyword; before torch 2.13 it raises TypeError. Pass "
+                f"by position.",
+            )
