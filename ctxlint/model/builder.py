@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.context_parameter import lacks_context
+from ctxlint.model.events import Escape
 from ctxlint.model.finder import conditional_methods, members
 from ctxlint.model.following import Follower
 from ctxlint.model.functions import (
@@ -100,8 +101,9 @@ class Builder:
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
         calls = tuple(self.calls.get(record.qualname, ()))
-        inputs = self.inputs(forward, gradients, calls)
+        inputs = self.inputs(forward, style, gradients, calls)
         methods.update(self.walk_forward(methods, inputs))
+        methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         return FunctionClass(
@@ -253,6 +255,7 @@ class Builder:
     def inputs(
         self,
         forward: Method | None,
+        style: Style,
         gradients: tuple[Returned, ...],
         calls: tuple[ApplyCall, ...],
     ) -> tuple[Input, ...]:
@@ -262,7 +265,7 @@ class Builder:
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
         uses.walk(forward.node.body)
-        required = sum(param.required for param in params)
+        required = sum(param.required or style is Style.SETUP_CONTEXT for param in params)
         return tuple(
             describe(index, param, gradients, required, [*from_calls(index, calls), *uses.evidence[param.name]])
             for index, param in enumerate(params)
@@ -294,6 +297,15 @@ def _with_ctx_judged(method: Method, style: Style) -> Method:
         return method
     scope = Scope("function", "", _class_scope(method.home) if method.home is not None else None)
     return _changed(method, lacks_ctx=True, ctx=None) if lacks_context(method, scope) else method
+
+
+def _with_hidden_ctx(method: Method, style: Style) -> Method:
+    """``def forward(*args)``: the ctx is among the arguments, where it is not followed."""
+    takes_ctx = ("backward", "vjp", "jvp", "setup_context", *(("forward",) if style is not Style.SETUP_CONTEXT else ()))
+    if method.ctx is not None or method.variadic is None or method.name not in takes_ctx:
+        return method
+    escape = Escape(method.variadic.node, order=-1, how="captured")
+    return _changed(method, facts=replace(method.facts, events=(escape, *method.facts.events)))
 
 
 def _changed(method: Method, **changes: object) -> Method:

@@ -240,6 +240,8 @@ class Calls(TensorCalls):
 
     def builtin(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         first = arguments.value(0)
+        if name in tables.UNFATHOMABLE_BUILTINS:
+            self.complete = False
         if name in ("tuple", "list"):
             if first is None:
                 return Sequence(name, (), node) if not arguments.positional else Opaque(node)

@@ -6,7 +6,6 @@ from abc import abstractmethod
 
 import libcst as cst
 
-from ctxlint.model.code import code_of
 from ctxlint.model.events import Asks, FlagsTested, Guard, Question
 from ctxlint.model.state import Recorder
 from ctxlint.model.type_tests import is_instance, only_instances
@@ -61,8 +60,7 @@ class Conditions(Recorder):
             self.record(FlagsTested, test)
 
     def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
-        text = code_of(test).strip() if not self.muted else ""
-        return Guard(block, str(holds), test, holds, self.asks(test, holds), text)
+        return Guard(block, str(holds), test, holds, self.asks(test, holds))
 
     def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
         """What a condition asks, where it is one of the known questions."""

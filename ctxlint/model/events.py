@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ctxlint.model.values import NONE, Slot, Value
+from ctxlint.model.code import code_of
+from ctxlint.model.values import NONE, UNKNOWN, Slot, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -17,9 +19,8 @@ class Guard:
     """One test that had to come out as ``holds`` for an event to happen.
 
     ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
-    ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``text`` is its code and
-    ``bindings`` the identities of the names in it, so that two guards with both equal test the same thing.
-    ``subject`` is what the condition asks about, where it is a known kind (see ``Asks``).
+    ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``asks`` is what the condition asks,
+    where that is one of the known questions.
     """
 
     block: int
@@ -27,7 +28,19 @@ class Guard:
     test: cst.BaseExpression | None = field(default=None, compare=False)
     holds: bool = True
     asks: Asks | None = None
-    text: str = field(default="", compare=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The code of the condition; empty where there is none."""
+        return code_of(self.test).strip() if self.test is not None else ""
+
+    def is_opposite_of(self, other: Guard) -> bool:
+        """Whether the two cannot both hold, or at least look so: the same text may stand for another value later."""
+        if self.block == other.block:
+            return self.arm != other.arm
+        if self.asks is not None and other.asks is not None and self.asks.is_opposite_of(other.asks):
+            return True
+        return self.holds != other.holds and self.text == other.text != ""
 
 
 class Question(Enum):
@@ -46,6 +59,11 @@ class Asks:
     question: Question
     value: Value
     answer: bool
+
+    def is_opposite_of(self, other: Asks) -> bool:
+        """Whether the same question got the other answer."""
+        same = self.question is other.question and self.value == other.value and self.value != UNKNOWN
+        return same and self.answer != other.answer
 
 
 @dataclass(frozen=True)
@@ -66,12 +84,7 @@ class Event:
 
     def excludes(self, other: Event) -> bool:
         """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
-        return any(
-            (mine.block == its.block and mine.arm != its.arm)
-            or (mine.text != "" and mine.text == its.text and mine.holds != its.holds)
-            for mine in self.guards
-            for its in other.guards
-        )
+        return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
 
     def implies(self, earlier: Event) -> bool:
         """Whether ``earlier`` certainly happened, on each path on which this event happens."""

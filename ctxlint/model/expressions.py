@@ -354,9 +354,10 @@ class Expressions(NestedScopes):
         return Kind.INTEGRAL if kinds == {Kind.INTEGRAL} else Kind.UNKNOWN
 
     def unary(self, node: cst.UnaryOperation) -> Value:
-        value = self.use(node.expression)
         if isinstance(node.operator, cst.Not):
+            self.evaluate(node.expression)
             return Scalar("bool", node)
+        value = self.use(node.expression)
         if isinstance(value, SavedTensors):
             self.saved_tuple_used(node, node.expression, "in arithmetic")
         if isinstance(value, Constant) and isinstance(value.value, (int, float)):
@@ -368,10 +369,10 @@ class Expressions(NestedScopes):
         return Scalar("number", node) if _is_number(value) else Single(node)
 
     def comparison(self, node: cst.Comparison) -> Value:
-        values = [self.use(node.left)]
+        values = [self.evaluate(node.left)]  # a comparison does not keep a ctx
         identity = False
         for part in node.comparisons:
-            values.append(self.use(part.comparator))
+            values.append(self.evaluate(part.comparator))
             identity |= isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
         if identity or all(_is_scalar(value) for value in values):
             return Scalar("bool", node)

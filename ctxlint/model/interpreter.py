@@ -72,7 +72,6 @@ class Interpreter(Loops):
 
     def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
         super().__init__(scope, method_names)
-        self.complete = True
         self.turns = []
 
     # Blocks
@@ -148,7 +147,13 @@ class Interpreter(Loops):
         self.state.live = False
 
     def assert_(self, node: cst.Assert) -> None:
+        """``assert``: what follows runs under its test."""
         self.evaluate(node.test)
+        if node.msg is not None:
+            before = self.state
+            self.enter(before, node, node.test, holds=False)
+            self.evaluate(node.msg)
+            self.state = before
         if self.decided(node.test) is False:
             self.state.live = False
             return

@@ -28,6 +28,8 @@ class NestedScopes(Conditions):
         """Begin with nothing borrowed."""
         super().__init__()
         self.is_generator = False
+        self.complete = True
+        """Whether everything that the method does can be followed."""
         self.borrowed: set[str] = set()
         """The names that definitions inside the method see. They may change the lists that these names hold."""
         self.rebound: set[str] = set()

@@ -11,7 +11,7 @@ import re
 import warnings
 from dataclasses import dataclass
 
-from ctxlint.files.nesting import too_deep
+from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.files.source import Position, Source
 from ctxlint.model.functions import BrokenStatement
 
@@ -30,7 +30,7 @@ class Parsed:
 
 def parse(source: Source) -> Parsed:
     """Parse the whole file, or else each top-level statement for itself. Never raises for bad code."""
-    reason = too_deep(source.text)
+    reason = too_deep_for_ast(source.text)
     if reason is None:
         try:
             return Parsed(_parse(source.text))
@@ -50,7 +50,7 @@ def _parse_piecewise(source: Source) -> Parsed:
     broken: list[BrokenStatement] = []
     for first, last in top_level_pieces(source):
         text = source.lines(first, last)
-        reason = too_deep(text)
+        reason = too_deep_for_ast(text)
         if reason is not None:
             broken.append(BrokenStatement(Position(first, 1), f"not read: {reason}"))
             continue

@@ -47,7 +47,9 @@ class Placement:
     """The explanation of a shortfall: ``missing`` are the indices of the inputs that got no None.
 
     ``slots`` are the gradients with the None put in, one entry for each input, None for what is put in. ``unique`` says
-    that no other way to put them gives another tuple, and ``certain`` that the inputs are certainly no tensors.
+    that there is no other way to read the return: none that gives another tuple, and none by which the None that are
+    written belong to these inputs and the gradient of a tensor is missing. ``certain`` says that the inputs are
+    certainly no tensors.
     """
 
     missing: tuple[int, ...]
@@ -127,7 +129,8 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
         slots[position] = slot
     missing = _without_none(returned, expected, plain, ways[0])
     certain = all(fn.inputs[index].is_tensor is Tri.NO for index in missing)
-    return Placement(missing, tuple(slots), len(ways) == 1, certain)
+    unique = len(ways) == 1 and not _may_be_another(returned, expected, plain, ways[0])
+    return Placement(missing, tuple(slots), unique, certain)
 
 
 def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:
@@ -162,13 +165,24 @@ def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tupl
 def _without_none(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> tuple[int, ...]:
     """The plain inputs that got no None: of several that share a gap with written None, the last ones."""
     missing: list[int] = []
-    edges = (-1, *way, expected)
-    written = _written_between(returned)
-    for (before, after), have in zip(zip(edges, edges[1:]), written):
-        between = list(range(before + 1, after))
-        spare = len(between) - have
-        missing.extend([index for index in between if index in plain][::-1][:spare])
+    for between, written in _gaps(returned, expected, way):
+        missing.extend([index for index in between if index in plain][::-1][: len(between) - written])
     return tuple(sorted(missing))
+
+
+def _may_be_another(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> bool:
+    """Whether, between two gradients, None is written and missing, and one of the inputs there may be a tensor."""
+    return any(
+        0 < written < len(between) and any(index not in plain for index in between)
+        for between, written in _gaps(returned, expected, way)
+    )
+
+
+def _gaps(returned: Returned, expected: int, way: tuple[int, ...]) -> Iterator[tuple[range, int]]:
+    """The inputs before, between and after those that get a gradient, with the number of None written for them."""
+    edges = (-1, *way, expected)
+    for before, after, written in zip(edges, edges[1:], _written_between(returned)):
+        yield range(before + 1, after), written
 
 
 def _written_between(returned: Returned) -> list[int]:

@@ -423,6 +423,9 @@ CONTEXT_SAFE_BUILTINS = frozenset(
 )
 """Builtins that keep no hold of a ctx that they are given and set nothing on it."""
 
+UNFATHOMABLE_BUILTINS = frozenset(_WORDS("exec eval locals globals"))
+"""Builtins that read or bind names that are not written in the code."""
+
 NEVER_RETURNING = frozenset({"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit"})
 
 TENSOR_ANNOTATIONS = frozenset(

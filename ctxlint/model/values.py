@@ -77,8 +77,8 @@ class Constant(Value):
 class Scalar(Value):
     """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
 
-    ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``array``, ``generator`` or ``object``.
-    ``node`` made it.
+    ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``array``, ``generator`` or
+    ``object``. ``node`` made it.
     """
 
     sort: str

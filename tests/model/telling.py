@@ -42,8 +42,8 @@ def told(value: Value | None) -> str:
 
 def _sequence(value: Sequence) -> str:
     elements = [("*" if slot.starred else "") + told(slot.value) for slot in value.slots]
-    left, right = {"tuple": "()", "list": "[]", "set": "{}", "generator": "<>"}[value.kind]
-    return left + ", ".join(elements) + ("," if value.kind == "tuple" and len(elements) == 1 else "") + right
+    inside = ", ".join(elements) + ("," if value.kind == "tuple" and len(elements) == 1 else "")
+    return {"tuple": f"({inside})", "list": f"[{inside}]", "set": f"{{{inside}}}", "generator": f"<{inside}>"}[value.kind]
 
 
 _VIEWS = {Alias.ALWAYS: "view", Alias.USUALLY: "reshaped", Alias.POSSIBLY: "converted"}

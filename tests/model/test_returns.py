@@ -600,7 +600,7 @@ OUTPUTS = {
     "nested tuple": ("x:\n return x * 2, (x, x)", "2"),
     "kernel call": ("x:\n return extension.forward(x)", "?"),
     "bare input": ("x:\n return x", "1"),
-    "optional input": ("x, y=None:\n return y", "?"),
+    "optional input": ("x, y=None:\n return y", "1"),
     "tensor method": ("x:\n return x.view(2, -1)", "1"),
     "tensor method of a computed tensor": ("x, w:\n return (x @ w).transpose(0, 1)", "1"),
     "conditional": ("x, prenorm:\n out = x * 2\n return out if not prenorm else (out, x)", ["1", "2"]),
