@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.saved_tuple import bind_once
 from ctxlint.model.functions import FunctionClass, SavedRead
 from ctxlint.model.repeats import loop_around, repeated
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -62,7 +63,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the tuple is bound to a name once, and the name is read instead.
+    Safe: the tuple is bound to a name once, before its first use, and the name is read instead. Not offered where a
+    function inside the method reads it, or where the first read stands in a `try` and others do not.
 
     ## Known limits
     One finding for each method, at the first read that is one too many. Reads in different branches of one test, or
@@ -91,6 +93,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                     fn.span(read.node),
                     f"`{read.via}` is read again {when}. Each read unpacks all saved tensors anew, and under "
                     f"non-reentrant checkpointing the second one raises CheckpointError. Bind it to a name once.",
+                    bind_once(fn, method),
                 )
 
 

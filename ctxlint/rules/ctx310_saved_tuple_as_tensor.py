@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_call
 from ctxlint.model.functions import FunctionClass, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -61,8 +62,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the name is unpacked where exactly one tensor is saved and every use is one of a tensor; a call loses its
-    parentheses.
+    Safe, since the code raises as it is: the name is unpacked where exactly one tensor is saved and every use may be
+    one of a tensor; without a name, `[0]` is added; a call loses its parentheses.
 
     ## Known limits
     Only arithmetic, attributes, methods and functions of torch show that a tensor is meant. Indexing a tensor with the
@@ -86,6 +87,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(read.node),
                         f"`{read.via}` is a tuple, and calling it raises TypeError. Write it without the parentheses.",
+                        without_call(fn, method, read),
                     )
             yield from self.used(fn, method)
 
@@ -98,6 +100,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                     fn.span(use.node),
                     f"`saved_tensors` is a tuple, and is used as one tensor ({use.how}): this raises. Unpack it first: "
                     f"`x, = ctx.saved_tensors`.",
+                    index_the_one(fn, method, use),
                 )
                 continue
             read = _bound_before(method, use)
@@ -109,6 +112,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 fn.span(read.node),
                 f"`{use.name}` is the tuple of all saved tensors, and using it as one tensor ({use.how}, line {line}) "
                 f"raises. Write `{use.name}, = ...`.",
+                unpack_the_one(fn, method, read, use),
             )
 
 

@@ -1,0 +1,58 @@
+"""Every place at which a method names its ctx, as the text has it: what a rewrite must mend, and what forbids it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.method_code import MethodCode
+
+
+@dataclass(frozen=True)
+class ContextUses:
+    """The uses of ctx in one method.
+
+    ``reads`` are the ``ctx.name`` that are read, by name, in the order of the text; ``stores`` those that are bound,
+    changed or deleted. ``plain`` says that ctx is used in no other way, and nowhere means another thing.
+    """
+
+    reads: dict[str, list[cst.Attribute]] = field(default_factory=dict)
+    stores: dict[str, list[cst.Attribute]] = field(default_factory=dict)
+    plain: bool = True
+
+
+def context_uses(code: MethodCode) -> ContextUses:
+    """The uses of ctx in a method; none where it takes no ctx."""
+    ctx = code.method.ctx
+    if ctx is None:
+        return ContextUses()
+    reads: dict[str, list[cst.Attribute]] = {}
+    stores: dict[str, list[cst.Attribute]] = {}
+    plain = not code.bindings(ctx.name)
+    for name in code.uses(ctx.name):
+        if name is ctx.node.name:
+            continue
+        attribute = code.parents[name]
+        if not isinstance(attribute, cst.Attribute) or attribute.value is not name or not code.in_own_scope(name):
+            plain = False
+        elif _is_stored(code, attribute):
+            stores.setdefault(attribute.attr.value, []).append(attribute)
+        else:
+            reads.setdefault(attribute.attr.value, []).append(attribute)
+    return ContextUses(reads, stores, plain)
+
+
+def _is_stored(code: MethodCode, attribute: cst.Attribute) -> bool:
+    """Whether an attribute is the target of an assignment, a loop, a ``with``, a ``del``; also as part of a tuple."""
+    node: cst.CSTNode = attribute
+    for above in code.above(attribute):
+        if isinstance(above, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+            node = above
+            continue
+        if isinstance(above, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.Del)):
+            return above.target is node
+        return isinstance(above, cst.AsName) and above.name is node
+    return False

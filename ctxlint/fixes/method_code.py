@@ -1,0 +1,253 @@
+"""The code of one method as a tree that can be walked upwards, and edits that put in, take out or change statements."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Union
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.layout import layout_of
+from ctxlint.model.local_names import captured_by, target_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ctxlint.fixes.layout import Layout
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+Statement = Union[cst.BaseSmallStatement, cst.BaseCompoundStatement]
+
+_SEMICOLON = re.compile(r"[ \t]*;")
+_SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+
+
+def code_of_method(fn: FunctionClass, method: Method) -> MethodCode | None:
+    """The code of a method that a fix may touch; None where it may not."""
+    layout = layout_of(fn, method)
+    return None if layout is None else MethodCode(layout, method)
+
+
+@dataclass(frozen=True)
+class MethodCode:
+    """One method and the text around its nodes. Offsets are 0-based characters, ends exclusive."""
+
+    layout: Layout
+    method: Method
+
+    def fix(
+        self, message: str, edits: Iterable[Edit | None], applicability: Applicability = Applicability.SAFE
+    ) -> Fix | None:
+        """A fix of these edits, unsafe at best where a comment would be lost.
+
+        None where an edit could not be made, two of them overlap, or there is none.
+        """
+        every = set(edits)
+        ordered = tuple(sorted(edit for edit in every if edit is not None))
+        if not ordered or None in every or any(one.end > other.start for one, other in zip(ordered, ordered[1:])):
+            return None
+        before = sum(self.layout.text.count("#", edit.start, edit.end) for edit in ordered)
+        after = sum(edit.content.count("#") for edit in ordered)
+        if after < before and applicability is Applicability.SAFE:
+            applicability = Applicability.UNSAFE
+        return Fix(message, ordered, applicability)
+
+    @cached_property
+    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """What each node stands in, up to the method itself."""
+        found: dict[cst.CSTNode, cst.CSTNode] = {}
+        todo: list[cst.CSTNode] = [self.method.node]
+        while todo:
+            node = todo.pop()
+            for child in node.children:
+                found[child] = node
+                todo.append(child)
+        return found
+
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around a node, the nearest first; the method is the last."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def nodes(self) -> Iterable[cst.CSTNode]:
+        """Every node inside the method."""
+        return self.parents.keys()
+
+    # Names
+
+    @cached_property
+    def names(self) -> tuple[cst.Name, ...]:
+        """Every name that means a variable: no attribute, no keyword of a call."""
+        return tuple(node for node in self.nodes() if isinstance(node, cst.Name) and not self._is_label(node))
+
+    def _is_label(self, node: cst.Name) -> bool:
+        parent = self.parents[node]
+        return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
+            isinstance(parent, cst.Arg) and parent.keyword is node
+        )
+
+    def uses(self, name: str) -> list[cst.Name]:
+        """Every place at which a variable is named, in the order of the text."""
+        return sorted((each for each in self.names if each.value == name), key=self.layout.start)
+
+    def fresh(self, *wanted: str) -> str:
+        """The first of some names, numbered where all are taken, that means nothing in this method."""
+        taken = {each.value for each in self.names}
+        for name in wanted:
+            if name not in taken and name.isidentifier():
+                return name
+        number = 2
+        while f"{wanted[0]}_{number}" in taken:
+            number += 1
+        return f"{wanted[0]}_{number}"
+
+    def bindings(self, name: str) -> list[int]:
+        """The offsets at which a variable is bound or deleted anywhere in the method, parameters left out."""
+        return sorted(self.layout.start(node) for node in self.nodes() if name in _bound_by(node))
+
+    def rebound_between(self, names: Iterable[str], start: int, end: int) -> bool:
+        """Whether one of some variables is bound in a stretch of the text."""
+        return any(start <= at < end for name in names for at in self.bindings(name))
+
+    # Places
+
+    def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
+        """The small statement that a node is or stands in; None for one in the head of a compound statement."""
+        for each in (node, *self.above(node)):
+            if isinstance(each, cst.BaseSmallStatement):
+                return each
+            if isinstance(each, cst.BaseCompoundStatement):
+                return None
+        return None
+
+    def always_runs(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in the body of the method itself, or in nothing but ``with`` blocks of it."""
+        around = [each for each in self.above(node) if isinstance(each, (cst.BaseCompoundStatement, *_SCOPES))]
+        return all(isinstance(each, cst.With) for each in around[:-1]) and around[-1:] == [self.method.node]
+
+    def in_own_scope(self, node: cst.CSTNode) -> bool:
+        """Whether a node stands in no function, lambda or class inside the method."""
+        return not any(isinstance(each, _SCOPES) and each is not self.method.node for each in self.above(node))
+
+    def block(self, node: cst.CSTNode) -> cst.BaseSuite | None:
+        """The innermost block that a node stands in."""
+        return next((each for each in self.above(node) if isinstance(each, cst.BaseSuite)), None)
+
+    # Edits
+
+    def first(self, text: str) -> Edit | None:
+        """Put in a statement as the first one, after a docstring."""
+        body = self.method.node.body
+        if isinstance(body, cst.SimpleStatementSuite):
+            small = next((each for each in body.body if not _is_string(each)), None)
+            return None if small is None else self.layout.insert(self.layout.start(small), f"{text}; ")
+        statements = body.body
+        if not statements:
+            return None
+        after = self._end_of_head()
+        line = statements[0]
+        if isinstance(line, cst.SimpleStatementLine) and _is_string(line.body[0]):
+            if len(line.body) > 1:
+                return self.layout.insert(self.layout.start(line.body[1]), f"{text}; ")
+            if len(statements) == 1:
+                return None
+            after, line = self.layout.end(line.body[0]), statements[1]
+        indentation = self.layout.indentation(self.start(line))
+        if indentation is None:
+            return None
+        number = self.layout.line_number(after) + 1
+        while not self.layout.source.line(number).strip() or self.layout.source.line(number).lstrip().startswith(
+            "# type:"
+        ):
+            number += 1
+        return self.layout.insert(self.layout.source.line_starts[number - 1], f"{indentation}{text}\n")
+
+    def _end_of_head(self) -> int:
+        """An offset in the last line of ``def ...:``."""
+        body = self.method.node.body
+        head = self.layout.slice.span(body).start  # of an indented block that is the end of the line with the colon
+        return self.layout.source.offset(head)
+
+    def start(self, statement: cst.CSTNode) -> int:
+        """Where a statement starts, its decorators included."""
+        decorators = getattr(statement, "decorators", ())
+        return self.layout.start(decorators[0] if decorators else statement)
+
+    def before(self, statement: cst.CSTNode, text: str) -> Edit | None:
+        """Put in a statement before another one."""
+        start = self.start(statement)
+        indentation = self.layout.indentation(start)
+        if indentation is not None:
+            return self.layout.insert(self.layout.line_start(start), f"{indentation}{text}\n")
+        if isinstance(statement, cst.BaseSmallStatement):
+            return self.layout.insert(start, f"{text}; ")
+        return None
+
+    def after(self, statement: cst.BaseSmallStatement, text: str) -> Edit:
+        """Put in a statement after a small one: on the next line where that one has its lines to itself."""
+        end = self.layout.end(statement)
+        line = self.parents[statement]
+        indentation = self.layout.indentation(self.layout.start(statement))
+        alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+        if indentation is None or not alone or not self.layout.nothing_but_a_comment_follows(end):
+            return self.layout.insert(end, f"; {text}")
+        return self.layout.insert(self.layout.line_end(end), f"\n{indentation}{text}")
+
+    def without(self, statement: cst.BaseSmallStatement) -> Edit:
+        """Take out a small statement; a comment behind it stays."""
+        start, end = self.layout.start(statement), self.layout.end(statement)
+        line = self.parents[statement]
+        others = list(getattr(line, "body", ()))
+        at = others.index(statement)
+        if at + 1 < len(others):
+            return Edit(start, self.layout.start(others[at + 1]), "")
+        semicolon = _SEMICOLON.match(self.layout.text, end)
+        if semicolon is not None:
+            end = semicolon.end()
+        if at > 0:
+            return Edit(self.layout.end(others[at - 1]), end, "")
+        block = self.parents.get(line)
+        if isinstance(line, cst.SimpleStatementSuite) or len(getattr(block, "body", ())) == 1:
+            return Edit(start, end, "pass")
+        rest = self.layout.text[end : self.layout.line_end(end)]
+        if rest.strip():
+            return Edit(start, end + len(rest) - len(rest.lstrip()), "")
+        number = self.layout.line_number(end)
+        starts = self.layout.source.line_starts
+        below = starts[number] if number < len(starts) else len(self.layout.text)
+        return Edit(self.layout.line_start(start), below, "")
+
+    def holds_comment(self, node: cst.CSTNode) -> bool:
+        """Whether there is a comment inside a node."""
+        return isinstance(node, cst.Comment) or any(self.holds_comment(child) for child in node.children)
+
+
+def _keeps_its_place(line: str) -> bool:
+    """Whether a line below the head stays there: it is blank, or a comment with the types of the parameters."""
+    return not line.strip() or line.lstrip().startswith("# type:")
+
+
+def _is_string(statement: cst.BaseSmallStatement) -> bool:
+    return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def _bound_by(node: cst.CSTNode) -> Iterable[str]:
+    """The names that a node itself binds or deletes."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        return (node.name.value,)
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor, cst.Del)):
+        return target_names(node.target)
+    if isinstance(node, cst.AsName):
+        return target_names(node.name)
+    if isinstance(node, cst.ImportAlias):
+        return (node.evaluated_alias or node.evaluated_name.partition(".")[0],)
+    if isinstance(node, (cst.Global, cst.Nonlocal)):
+        return tuple(item.name.value for item in node.names)
+    if isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
+        return captured_by(node)
+    return ()
