@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
+from ctxlint.model.placements import shortfalls
 from ctxlint.model.reachability import judged_gradients
 from ctxlint.model.tensor_containers import is_tensor_container
 from ctxlint.model.values import Tri, is_none
@@ -85,8 +86,11 @@ class GradientForNonTensor(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        short = {
+            id(each.returned) for each in shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False)
+        }
         for returned in judged_gradients(fn):
-            refused = _refused(fn, returned)
+            refused = _refused(fn, returned) if id(returned) not in short else []
             if not refused or fn.backward is None:
                 continue
             first = refused[0]
@@ -103,7 +107,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
 
 def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     """The inputs that get a gradient and certainly are no tensors."""
-    if not returned.known or (returned.exact and len(returned.slots) < fn.required_inputs):
+    if not returned.known:
         return []
     found: list[Input] = []
     for given, slot in zip(fn.inputs, returned.slots):

@@ -73,7 +73,8 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
 
     ## Known limits
     For an input that calls leave out, silent under any test that may ask for that: of the length, of None, of a
-    flag kept on ctx. Silent where `forward` takes `*args`, and where only calls in other files leave the input out.
+    flag kept on ctx. Silent where `forward` takes `*args`, and where all calls in the file pass the input though
+    others may not.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
@@ -102,30 +103,43 @@ def _problem(fn: FunctionClass, read: NeedsInputGradRead, *, defaults_are_bound:
     have = f"`forward` of `{fn.name}` takes {counted(inputs, 'input')}"
     bound = fn.style is Style.SETUP_CONTEXT and defaults_are_bound
     least = inputs if bound else fn.required_inputs
-    if read.unpacked is not None:
-        if least <= read.unpacked <= inputs:
-            return None
+    if read.unpacked is not None and not least <= read.unpacked <= inputs:
         return (
             f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}, and there is one "
             f"flag for each; Python raises ValueError. Unpack {inputs}."
         )
-    if read.index is None:
-        return None
-    if not -inputs <= read.index < inputs:
+    if read.index is not None and not -inputs <= read.index < inputs:
         return (
             f"`ctx.needs_input_grad[{read.index}]` raises IndexError: {have}, and there is one flag for each, counted "
             f"from 0 without ctx."
         )
     if bound or any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
         return None
-    for call, passed in exact_calls(fn):
-        if read.index >= passed:
-            name = fn.inputs[read.index].name
+    return _left_out(fn, read)
+
+
+def _left_out(fn: FunctionClass, read: NeedsInputGradRead) -> str | None:
+    """What is wrong when a call leaves out an input with a default, where one does or none is seen to pass it."""
+    calls = list(exact_calls(fn))
+    for call, passed in calls:
+        line = call.span.start.line
+        if read.unpacked is not None and read.unpacked != passed:
             return (
-                f"`ctx.needs_input_grad[{read.index}]` raises IndexError for the call in line {call.span.start.line}, "
-                f"which leaves out `{name}`: only what is passed has a flag. Pass it, or test the length first."
+                f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in line {line} "
+                f"passes {counted(passed, 'input')}: only what is passed has a flag. Python raises ValueError."
             )
+        if read.index is not None and read.index >= passed:
+            return _index_left_out(fn, read.index, f"for the call in line {line}, which leaves out")
+    if read.index is not None and read.index >= fn.required_inputs and fn.applied and not calls:
+        return _index_left_out(fn, read.index, "for calls that leave out")
     return None
+
+
+def _index_left_out(fn: FunctionClass, index: int, who: str) -> str:
+    return (
+        f"`ctx.needs_input_grad[{index}]` raises IndexError {who} `{fn.inputs[index].name}`, an input with a default: "
+        f"only what is passed has a flag. Test the length of `ctx.needs_input_grad` first."
+    )
 
 
 def _may_ask_whether_it_is_there(guard: Guard) -> bool:
