@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
+from ctxlint.model.binding import bound_parameters
 from ctxlint.model.code import dotted
 from ctxlint.model.context_parameter import lacks_context
 from ctxlint.model.events import Escape
@@ -201,9 +202,9 @@ class Builder:
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
             method = _with_ctx_judged(_changed(draft, receiver=receiver, ctx=ctx), style)
             if name in ("backward", "vjp"):
-                method = self.walk(method, _bindings(method, "gradient", Tri.YES))
+                method = self.walk(method, bound_parameters(method, "gradient", Tri.YES))
             elif name == "jvp":
-                method = self.walk(method, _bindings(method, "tangent", Tri.UNKNOWN))
+                method = self.walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN))
             methods[name] = method
         return methods
 
@@ -214,7 +215,7 @@ class Builder:
         values: dict[str, Value] = {}
         returned: Value = UNKNOWN
         if forward is not None:
-            bindings = _bindings(forward, "input", Tri.UNKNOWN)
+            bindings = bound_parameters(forward, "input", Tri.UNKNOWN)
             for each in inputs:
                 kind = Kind.FLOAT if each.surely_differentiable else Kind.UNKNOWN
                 values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
@@ -224,7 +225,7 @@ class Builder:
         setup = methods.get("setup_context")
         if setup is not None:
             exact = forward is not None and forward.variadic is None
-            bindings = _bindings(setup, "plain", Tri.UNKNOWN)
+            bindings = bound_parameters(setup, "plain", Tri.UNKNOWN)
             callable_so = setup.signature_known and sum(param.required for param in setup.positional) <= 2
             positional = setup.positional if callable_so else ()
             if len(positional) > 0:
@@ -234,7 +235,7 @@ class Builder:
             walked["setup_context"] = self.walk(setup, bindings)
         vmap = methods.get("vmap")
         if vmap is not None:
-            bindings = _bindings(vmap, "plain", Tri.UNKNOWN)
+            bindings = bound_parameters(vmap, "plain", Tri.UNKNOWN)
             for param, each in zip(vmap.positional[2:], inputs):  # info and in_dims come first
                 bindings[param.name] = Parameter("plain", each.index, param.name, each.is_tensor)
             walked["vmap"] = self.walk(vmap, bindings)
@@ -310,27 +311,6 @@ def _with_hidden_ctx(method: Method, style: Style) -> Method:
 
 def _changed(method: Method, **changes: object) -> Method:
     return replace(method, **changes)  # type: ignore[arg-type]
-
-
-def _bindings(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
-    """What the parameters of a method hold when it begins."""
-    bindings: dict[str, Value] = {}
-    index = 0
-    for param in method.params:
-        if param is method.receiver:
-            bindings[param.name] = Opaque(param.node)
-        elif param is method.ctx:
-            bindings[param.name] = CONTEXT
-        elif param.kind is ParameterKind.POSITIONAL:
-            certain = tensor if param.required else Tri.UNKNOWN
-            kind = Kind.FLOAT if role == "gradient" else Kind.UNKNOWN
-            bindings[param.name] = Parameter(role, index, param.name, certain, kind)
-            index += 1
-        elif param.kind is ParameterKind.VARIADIC:
-            bindings[param.name] = Variadic(role, param.name, index)
-        else:
-            bindings[param.name] = Opaque(param.node)
-    return bindings
 
 
 def _decorator_name(node: cst.Decorator, scope: Scope) -> str | None:

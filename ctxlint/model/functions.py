@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.files.slices import Slice
+    from ctxlint.model.operators import Operator
     from ctxlint.files.source import Position, Source, Span
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -324,12 +325,15 @@ class FunctionClass:
 
     @property
     def count_judgeable(self) -> bool:
-        """Whether rules that count gradients and outputs may speak: also no decorator that may change them, and no
-        forward or backward that is called by hand (an abstract base whose result a subclass slices)."""
+        """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
+
+        A class that has subclasses, or whose forward or backward is called by hand, may be a base whose results somebody
+        takes apart; unless it is applied itself.
+        """
+        used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
         return (
             self.signature_judgeable
-            and not self.has_subclass
-            and not (self.called_directly & {"forward", "backward", "vjp"})
+            and (self.applied or not used_by_others)
             and all(method.signature_known for method in (self.forward, self.backward) if method is not None)
             and not any(
                 method.lacks_ctx or (method.receiver is not None and method.binding is not Binding.CLASS)
@@ -408,6 +412,8 @@ class SourceFile:
     """Every call on one of ``functions``, in source order."""
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
     """The Functions by qualified name, for looking up what a call calls."""
+    operators: tuple[Operator, ...] = ()
+    """The custom operators whose gradient is registered here."""
     broken: tuple[BrokenStatement, ...] = ()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
 from ctxlint.model.functions import SourceFile
+from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
 from ctxlint.model.unit import read_unit
 
@@ -39,5 +40,6 @@ def understand(source: Source, project: Project | None = None) -> SourceFile:
         functions=tuple(by_name.values()),
         calls=tuple(call for call in calls if call.function in by_name),
         by_name=by_name,
+        operators=tuple(operators_of(unit)) if "register_autograd" in source.text else (),
         broken=(*unit.broken, *unit.slices.broken),
     )

@@ -63,13 +63,18 @@ class Slices:
 
     def find_function(self, qualname: str) -> cst.FunctionDef | None:
         """The LibCST node of a function or method of this file; None where a condition decides between several."""
+        found = self.find_function_in_slice(qualname)
+        return found[0] if found is not None else None
+
+    def find_function_in_slice(self, qualname: str) -> tuple[cst.FunctionDef, Slice] | None:
+        """As ``find_function``, with the slice that the function stands in."""
         record = self.index.functions.get(qualname)
         if record is None or not record.certain:
             return None
         finder, part = self._look_up(record.statement)
         if part is None or record.ordinal >= len(finder.functions):
             return None
-        return finder.functions[record.ordinal]
+        return finder.functions[record.ordinal], part
 
     def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
         if statement not in self._found:

@@ -1,0 +1,201 @@
+"""Custom operators: ``torch.library.custom_op`` with a gradient from ``register_autograd``, in one file.
+
+The contract is that of a Function with differences of its own: see the rules CTX801 to CTX803.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxlint.model.binding import bound_parameters
+from ctxlint.model.functions import Binding, Method, MethodFacts, Param, ParameterKind, Returned
+from ctxlint.model.interpreter import interpret
+from ctxlint.model.returns import returned_by
+from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
+from ctxlint.model.signatures import params_of
+from ctxlint.model.values import Tri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
+    from ctxlint.files.source import Span
+    from ctxlint.model.index import CallRecord
+    from ctxlint.model.unit import Unit
+
+_CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
+_REGISTER = "torch.library.register_autograd"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A custom operator and its gradient.
+
+    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the others.
+    ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what backward
+    returns, one entry for each alternative of each return.
+    """
+
+    name: str
+    inputs: tuple[Param, ...]
+    keyword_only: tuple[Param, ...]
+    outputs: int | None
+    backward: Method
+    setup_context: Method | None
+    gradients: tuple[Returned, ...]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node of backward or setup_context stands in the file."""
+        if self.setup_context is not None:
+            try:
+                return self.setup_context.slice.span(node)
+            except KeyError:
+                pass
+        return self.backward.slice.span(node)
+
+
+def operators_of(unit: Unit) -> Iterator[Operator]:
+    """The operators whose gradient is registered in this file, in the order of the calls."""
+    registrations = [call for call in unit.index.calls if _registers(call)]
+    names = _operator_names(unit) if registrations else {}
+    for call in registrations:
+        found = _operator(unit, call, names)
+        if found is not None:
+            yield found
+
+
+def _registers(call: CallRecord) -> bool:
+    func = call.node.func
+    if isinstance(func, ast.Attribute):
+        return func.attr == "register_autograd"
+    return isinstance(func, ast.Name) and _resolved(func, call.scope) == _REGISTER
+
+
+def _operator_names(unit: Unit) -> dict[str, str]:
+    """The functions of the file that ``custom_op`` decorates, by the operator's name (``"lib::op"``)."""
+    found: dict[str, str] = {}
+    for qualname, record in unit.index.functions.items():
+        for decorator in getattr(record.node, "decorator_list", ()):
+            if not isinstance(decorator, ast.Call) or not decorator.args:
+                continue
+            name = decorator.args[0]
+            if _resolved(decorator.func, unit.index.module) in _CUSTOM_OP and isinstance(name, ast.Constant):
+                found[str(name.value)] = qualname
+    return found
+
+
+def _resolved(node: ast.expr, scope: Scope) -> str | None:
+    path = dotted_name(node)
+    found = resolutions(path, scope) if path is not None else []
+    return found[0] if len(found) == 1 else None
+
+
+def _operator(unit: Unit, call: CallRecord, names: dict[str, str]) -> Operator | None:
+    arguments = list(call.node.args)
+    if any(isinstance(each, ast.Starred) for each in arguments):
+        return None
+    if _resolved(call.node.func, call.scope) == _REGISTER:
+        owner = _named_operator(arguments.pop(0), call.scope, names) if arguments else None
+    else:
+        holder = call.node.func.value if isinstance(call.node.func, ast.Attribute) else call.node.func
+        owner = _named_operator(holder, call.scope, names)
+    keywords = {keyword.arg: keyword.value for keyword in call.node.keywords}
+    backward = arguments[0] if arguments else keywords.get("backward")
+    if owner is None or backward is None or None in keywords:
+        return None
+    return _assembled(unit, call, owner, backward, keywords.get("setup_context"))
+
+
+def _named_operator(node: ast.expr, scope: Scope, names: dict[str, str]) -> tuple[str, str] | None:
+    """The operator's name and its function, from the name as a string or from the function itself."""
+    if isinstance(node, ast.Constant):
+        qualname = names.get(str(node.value))
+        return (str(node.value), qualname) if qualname is not None else None
+    meant = _resolved(node, scope)
+    for name, qualname in names.items():
+        if meant == LOCAL + qualname:
+            return name, qualname
+    return None
+
+
+def _assembled(
+    unit: Unit, call: CallRecord, owner: tuple[str, str], backward: ast.expr, setup: ast.expr | None
+) -> Operator | None:
+    function = unit.slices.find_function(owner[1])
+    certain = Tri.YES if _gives_tensors(unit, owner[1]) else Tri.UNKNOWN
+    method = _method(unit, backward, call.scope, "backward", certain)
+    if function is None or method is None:
+        return None
+    params = params_of(function, unit.index.module)
+    if any(param.kind in (ParameterKind.VARIADIC, ParameterKind.KEYWORDS) for param in params):
+        return None
+    returns = function.returns.annotation if function.returns is not None else None
+    return Operator(
+        name=owner[0],
+        inputs=tuple(param for param in params if param.kind is ParameterKind.POSITIONAL),
+        keyword_only=tuple(param for param in params if param.kind is ParameterKind.KEYWORD_ONLY),
+        outputs=_outputs(unit, owner[1]) if returns is not None else None,
+        backward=method,
+        setup_context=_method(unit, setup, call.scope, "setup_context") if setup is not None else None,
+        gradients=tuple(returned_by(method)),
+    )
+
+
+def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN) -> Method | None:
+    """A function of the file in the part of backward or setup_context, walked; None for any other expression.
+
+    ``gradient`` says whether the gradients that backward gets are certainly tensors.
+    """
+    meant = _resolved(node, scope)
+    if meant is None or not meant.startswith(LOCAL):
+        return None
+    found = unit.slices.find_function_in_slice(meant[len(LOCAL) :])
+    if found is None or found[0].decorators:
+        return None
+    function, part = found
+    inner = Scope("function", "", unit.index.module)
+    params = params_of(function, inner)
+    positional = [param for param in params if param.kind is ParameterKind.POSITIONAL]
+    method = Method(
+        name=name,
+        node=function,
+        slice=part,
+        binding=Binding.STATIC,
+        decorators=(),
+        params=params,
+        receiver=None,
+        ctx=positional[0] if positional else None,
+        facts=MethodFacts(),
+    )
+    try:
+        facts = interpret(function, bound_parameters(method, "gradient", gradient), inner)
+    except RecursionError:
+        facts = MethodFacts(complete=False)
+    return replace(method, facts=facts)
+
+
+def _gives_tensors(unit: Unit, qualname: str) -> bool:
+    """Whether the annotation promises tensors only, and no list of them: then backward gets a tensor for each."""
+    returns = getattr(unit.index.functions[qualname].node, "returns", None)
+    if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple):
+        return all(_resolved(each, unit.index.module) == "torch.Tensor" for each in returns.slice.elts)
+    return returns is not None and _resolved(returns, unit.index.module) == "torch.Tensor"
+
+
+def _outputs(unit: Unit, qualname: str) -> int | None:
+    """How many outputs the annotation of an operator promises; a list of tensors is one."""
+    returns = getattr(unit.index.functions[qualname].node, "returns", None)
+    if returns is None:
+        return None
+    if isinstance(returns, ast.Constant) and returns.value is None:
+        return 0
+    if isinstance(returns, ast.Subscript):
+        container = _resolved(returns.value, unit.index.module)
+        inside = returns.slice
+        if container in ("builtins.tuple", "typing.Tuple") and isinstance(inside, ast.Tuple):
+            return None if any(isinstance(each, ast.Constant) for each in inside.elts) else len(inside.elts)
+        return 1 if container in ("builtins.list", "typing.List") else None
+    return 1 if _resolved(returns, unit.index.module) == "torch.Tensor" else None

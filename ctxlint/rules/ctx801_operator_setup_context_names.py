@@ -1,0 +1,97 @@
+"""CTX801: ``setup_context`` of a custom operator with names that torch does not call it by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import ParameterKind, SourceFile
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class OperatorSetupContextNames(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a `setup_context` for `register_autograd` whose parameters are not named `ctx`, `inputs` and `output`, with
+    `keyword_only_inputs` after `inputs` where the operator has keyword-only parameters.
+
+    ## Why is this bad?
+    A Function's `setup_context` is called by position, that of a custom operator by keyword. With other names the first
+    call that needs a gradient raises `TypeError: setup_context() got an unexpected keyword argument 'output'`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+    def setup_context(ctx, inputs, outputs):
+        pass
+
+
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+
+    double.register_autograd(backward, setup_context=setup_context)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::double", mutates_args=())
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+    def setup_context(ctx, inputs, output):
+        pass
+
+
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+
+    double.register_autograd(backward, setup_context=setup_context)
+    ```
+
+    ## Fix safety
+    There is no fix yet.
+
+    ## Known limits
+    Only functions of the same file, without decorators, are judged.
+
+    ## References
+    - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
+    """
+
+    code = "CTX801"
+    name = "operator-setup-context-names"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for operator in file.operators:
+            setup = operator.setup_context
+            if setup is None or any(param.kind is ParameterKind.KEYWORDS for param in setup.params):
+                continue
+            expected = ["ctx", "inputs", *(["keyword_only_inputs"] if operator.keyword_only else []), "output"]
+            names = {param.name for param in setup.params if param.kind is not ParameterKind.VARIADIC}
+            required = {param.name for param in setup.params if param.required}
+            if set(expected) <= names and required <= set(expected):
+                continue
+            yield Finding(
+                operator.span(setup.node.name),
+                f"`{setup.node.name.value}` of `{operator.name}` is called by keyword; torch raises TypeError unless its "
+                f"parameters are named {quoted(expected)}. Rename them.",
+            )

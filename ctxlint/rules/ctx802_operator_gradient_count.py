@@ -1,0 +1,100 @@
+"""CTX802: backward of a custom operator returns the wrong number of gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import SourceFile
+from ctxlint.model.values import Tri, is_none
+from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import counted, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.settings import Settings
+
+
+class OperatorGradientCount(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a return of a custom operator's backward with fewer gradients than the operator has inputs, or with more where
+    one that is too many is not `None`.
+
+    ## Why is this bad?
+    The operator's signature fixes the number: one gradient for each parameter that can be passed by position, defaults
+    included, `None` for those that are no tensors, and none for keyword-only ones. Backward raises `RuntimeError: ...
+    returned an incorrect number of gradients (expected 2, got 1)`. Surplus `None`s, which torch 2.13 still drops, are
+    refused from torch 2.15 on.
+
+    ## Example
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::scale", mutates_args=())
+    def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor
+
+
+    scale.register_autograd(backward, setup_context=setup_context)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::scale", mutates_args=())
+    def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor
+
+
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor, None
+
+
+    scale.register_autograd(backward, setup_context=setup_context)
+    ```
+
+    ## Fix safety
+    There is no fix yet.
+
+    ## Known limits
+    Only functions of the same file, without decorators, are judged.
+
+    ## References
+    - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
+    """
+
+    code = "CTX802"
+    name = "operator-gradient-count"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for operator in file.operators:
+            names = [param.name for param in operator.inputs]
+            for returned in operator.gradients:
+                count = returned.count
+                if count is None:
+                    continue
+                surplus = [slot.value for slot in returned.slots[len(names) :]]
+                if count < len(names) or any(is_none(value) is Tri.NO for value in surplus):
+                    yield Finding(
+                        operator.span(returned.node),
+                        f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
+                        f"takes {counted(len(names), 'input')} ({quoted(names)}); torch raises RuntimeError at backward. "
+                        f"Return one for each, `None` for those that are no tensors.",
+                    )
