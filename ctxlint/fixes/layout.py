@@ -57,6 +57,10 @@ class Layout:
         before = self.text[at - 1 : at]
         return Edit(at, at, f" {content}" if before.isalnum() or before == "_" else content)
 
+    def delete(self, start: int, end: int) -> Edit:
+        """Take the text from ``start`` to ``end`` out."""
+        return Edit(start, end, "")
+
     def replace(self, node: cst.CSTNode, content: str) -> Edit:
         """Write ``content`` in the place of a node and its parentheses."""
         return Edit(self.start(node), self.end(node), content)

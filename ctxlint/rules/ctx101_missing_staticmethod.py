@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.decorators import make_static
 from ctxlint.model.functions import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -57,7 +58,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` that stands
-    before `ctx` is dropped: with it every call raises.
+    before `ctx` is dropped, since with it every call raises; there is no fix where the body uses it. Unsafe for a
+    method that the same file calls by hand.
 
     ## Known limits
     Silent where a base class, a class decorator or a decorator of the method is not known, since it may bind the
@@ -72,14 +74,14 @@ class MissingStaticmethod(Rule[FunctionClass]):
     name = "missing-staticmethod"
     subject = FunctionClass
     category = Category.SUSPICIOUS
-    fix = FixAvailability.ALWAYS
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable or fn.legacy_state is not None:
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:
-                yield Finding(fn.span(method.node.name), _message(fn, method))
+                yield Finding(fn.span(method.node.name), _message(fn, method), make_static(fn, method))
 
 
 def _message(fn: FunctionClass, method: Method) -> str:

@@ -1,0 +1,96 @@
+"""Decorators put on, moved and replaced, each with its comments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.parameters import drop_parameter, mentions
+from ctxlint.model.functions import Binding
+from ctxlint.model.values import Tri
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.layout import Layout
+    from ctxlint.model.functions import FunctionClass, Method
+
+
+def make_static(fn: FunctionClass, method: Method) -> Fix | None:
+    """Add ``@staticmethod`` as the outermost decorator; a receiver that stands before the ctx goes.
+
+    None where the body uses that receiver: it is not known what for.
+    """
+    layout = layout_of(fn, method)
+    if layout is None or mentions(method.node, "staticmethod"):
+        return None
+    start = layout.start(method.node.decorators[0] if method.node.decorators else method.node)
+    indentation = layout.indentation(start)
+    if indentation is None:
+        return None
+    edits = [layout.insert(start, f"@staticmethod\n{indentation}")]
+    message = "Add `@staticmethod`"
+    receiver = method.receiver
+    if receiver is not None:
+        dropped = without_receiver(layout, method)
+        if dropped is None:
+            return None
+        edits.append(dropped)
+        message += f" and drop `{receiver.name}`"
+    by_hand = method.name in fn.called_directly
+    return Fix(message, tuple(edits), Applicability.UNSAFE if by_hand else Applicability.SAFE)
+
+
+def without_receiver(layout: Layout, method: Method) -> Edit | None:
+    """Drop the receiver before the ctx; None where the body uses it."""
+    receiver = method.receiver
+    if receiver is None or not method.facts.complete or mentions(method.node.body, receiver.name):
+        return None
+    return drop_parameter(layout, method.node, receiver.node)
+
+
+def put_binding_first(fn: FunctionClass, method: Method, outer: int, binding: int) -> Fix | None:
+    """Move the decorator number ``binding``, which binds the method, above the one number ``outer``."""
+    layout = layout_of(fn, method)
+    nodes = method.node.decorators
+    if layout is None or outer >= binding:
+        return None
+    name = "staticmethod" if method.binding is Binding.STATIC else "classmethod"
+    start, end = _block(layout, nodes[binding])
+    target, _ = _block(layout, nodes[outer], first=outer == 0)
+    edits = (layout.insert(target, layout.text[start:end]), layout.delete(start, end))
+    known = all(_wraps_as_found(each.name, each.keeps_signature) for each in method.decorators[outer:binding])
+    safe = known and method.binding is Binding.STATIC
+    return Fix(f"Put `@{name}` first", edits, Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _wraps_as_found(name: str | None, keeps_signature: Tri) -> bool:
+    return name is not None and name.startswith("torch.") and keeps_signature is Tri.YES
+
+
+def _block(layout: Layout, node: cst.Decorator, *, first: bool = False) -> tuple[int, int]:
+    """The lines of a decorator, with the comments above it; those above the first one speak of the method."""
+    start = layout.line_start(layout.start(node))
+    for line in [] if first else node.leading_lines:
+        start = min(start, layout.line_start(layout.start(line)))
+    number = layout.line_number(layout.end(node))
+    following = layout.source.line_starts
+    return start, following[number] if number < len(following) else len(layout.text)
+
+
+def static_for_class(fn: FunctionClass, method: Method) -> Fix | None:
+    """Write ``@staticmethod`` for the ``@classmethod`` of a method that has no ``cls``."""
+    layout = layout_of(fn, method)
+    if layout is None or method.name in fn.called_directly:
+        return None
+    for decorator in method.node.decorators:
+        expression = decorator.decorator
+        if isinstance(expression, cst.Name) and expression.value == "classmethod":
+            loose = any(not param.required for param in method.params)
+            return Fix(
+                "Use `@staticmethod`",
+                (layout.replace(expression, "staticmethod"),),
+                Applicability.UNSAFE if loose else Applicability.SAFE,
+            )
+    return None
