@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.attributes import rename_attribute
 from ctxlint.model.code import dotted
 from ctxlint.model.functions import PROTOCOL, Escape, FunctionClass, SavedRead
 from ctxlint.model.signatures import is_context_name
@@ -63,7 +64,7 @@ class SavedVariables(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the two names give the same tensors.
+    Safe: the two names give the same tensors. A name in a string, as in `getattr`, is left alone.
 
     ## Known limits
     Functions outside the class that are given the ctx are not looked at.
@@ -76,7 +77,7 @@ class SavedVariables(Rule[FunctionClass]):
     name = "saved-variables"
     subject = FunctionClass
     category = Category.MODERNIZE
-    fix = FixAvailability.ALWAYS
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.methods.values():
@@ -88,6 +89,7 @@ class SavedVariables(Rule[FunctionClass]):
                     fn.span(node),
                     f"`{ctx}.saved_variables` is deprecated: it warns at every backward and fails under "
                     f"`torch.compile`. Use `{ctx}.saved_tensors`.",
+                    fix=rename_attribute(fn, method, node, "saved_tensors"),
                 )
 
 

@@ -1,0 +1,21 @@
+"""Attributes called by another name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Fix
+from ctxlint.fixes.layout import layout_of
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import FunctionClass, Method
+
+
+def rename_attribute(fn: FunctionClass, method: Method, node: cst.CSTNode, new: str) -> Fix | None:
+    """Write ``….new`` for an attribute that has two names; None where ``node`` is no plain attribute."""
+    layout = layout_of(fn, method)
+    if layout is None or not isinstance(node, cst.Attribute):
+        return None
+    return Fix(f"Use `{new}`", (layout.replace(node.attr, new),), Applicability.SAFE)
