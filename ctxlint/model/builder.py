@@ -242,7 +242,10 @@ class Builder:
         return walked
 
     def walk(self, method: Method, bindings: dict[str, Value]) -> Method:
+        """A method with the facts of its body; without any, where that is a stub's."""
         home = method.home
+        if _is_stub(method):
+            return _changed(method, facts=MethodFacts(complete=False))
         follow = self.follow if home is not None and home.unit is self.unit else None
         scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
@@ -265,7 +268,8 @@ class Builder:
         params = forward.positional
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
-        uses.walk(forward.node.body)
+        if not _is_stub(forward):
+            uses.walk(forward.node.body)
         required = sum(param.required or style is Style.SETUP_CONTEXT for param in params)
         return tuple(
             describe(index, param, gradients, required, [*from_calls(index, calls), *uses.evidence[param.name]])
@@ -275,6 +279,10 @@ class Builder:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces
+
+
+def _is_stub(method: Method) -> bool:
+    return method.home is not None and method.home.unit.is_stub
 
 
 def _class_scope(definition: Definition) -> Scope:
@@ -303,7 +311,7 @@ def _with_ctx_judged(method: Method, style: Style) -> Method:
 def _with_hidden_ctx(method: Method, style: Style) -> Method:
     """``def forward(*args)``: the ctx is among the arguments, where it is not followed."""
     takes_ctx = ("backward", "vjp", "jvp", "setup_context", *(("forward",) if style is not Style.SETUP_CONTEXT else ()))
-    if method.ctx is not None or method.variadic is None or method.name not in takes_ctx:
+    if method.ctx is not None or method.variadic is None or method.name not in takes_ctx or _is_stub(method):
         return method
     escape = Escape(method.variadic.node, order=-1, how="captured")
     return _changed(method, facts=replace(method.facts, events=(escape, *method.facts.events)))

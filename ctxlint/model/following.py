@@ -27,7 +27,7 @@ class Follower:
 
     def __call__(self, qualname: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
         """The value that the function returns for these arguments; NEVER where it only raises, None where unknown."""
-        if self._busy:
+        if self._busy or self.unit.is_stub:
             return None
         node = self.unit.slices.find_function(qualname)
         if node is None or node.asynchronous is not None:

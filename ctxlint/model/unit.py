@@ -35,6 +35,11 @@ class Unit:
         """The path of the file."""
         return self.source.path
 
+    @property
+    def is_stub(self) -> bool:
+        """Whether it is a stub file (``.pyi``): its bodies say nothing."""
+        return self.path.endswith(".pyi")
+
 
 def read_unit(source: Source) -> Unit:
     """Parse and index a file. Nothing is raised for bad code."""

@@ -1,0 +1,98 @@
+"""Where the top-level statements of a file begin and end, as far as that shows in a file that does not parse."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.files.source import Source
+
+_TOKEN = re.compile(
+    r"""
+    (?P<comment> \#[^\r\n]* )
+    | (?P<triple> \"\"\" | \'\'\' )
+    | (?P<string> "(?:[^"\\\r\n]|\\.)*"? | '(?:[^'\\\r\n]|\\.)*'? )
+    | (?P<open> [(\[{] )
+    | (?P<close> [)\]}] )
+    | (?P<escape> \\(?:\r\n|.) )
+    | (?P<newline> \r\n|\r|\n )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_TRIPLE_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''")}
+_START = re.compile(r"[^\s#)\]}]")
+_CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
+_DECORATOR = re.compile(r"@\s*\w")
+_HARD_START = re.compile(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
+
+
+class Lines(NamedTuple):
+    """The first and the last line of a piece of a file, both included, counted from 1."""
+
+    first: int
+    last: int
+
+
+def statements(source: Source) -> Iterator[Lines]:
+    """The pieces of a file that look like top-level statements, decorators and ``else`` included.
+
+    A line in brackets, in a string or after a backslash begins none.
+    """
+    open_lines = _lines_inside(source)
+    starts: list[int] = []
+    after_decorator = False
+    for number in range(1, source.line_count + 1):
+        line = source.line(number)
+        if number in open_lines or _START.match(line) is None or _CONTINUES.match(line) is not None:
+            continue
+        if not after_decorator:
+            starts.append(number)
+        after_decorator = line.startswith("@")
+    return _between(starts, source.line_count)
+
+
+def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
+    """A piece taken apart at its lines that begin, at the margin, with a word that can only begin a statement."""
+    starts = [piece.first]
+    after_decorator = _DECORATOR.match(source.line(piece.first)) is not None
+    for number in range(piece.first + 1, piece.last + 1):
+        line = source.line(number)
+        if _HARD_START.match(line) is None:
+            continue
+        if not after_decorator:
+            starts.append(number)
+        after_decorator = _DECORATOR.match(line) is not None
+    return _between(starts, piece.last)
+
+
+def _between(starts: list[int], last: int) -> Iterator[Lines]:
+    return (Lines(first, after - 1) for first, after in zip(starts, [*starts[1:], last + 1]))
+
+
+def _lines_inside(source: Source) -> set[int]:
+    """The numbers of the lines that begin inside brackets or a string, or after a backslash."""
+    text = source.text
+    inside: set[int] = set()
+    depth, at = 0, 0
+    while True:
+        token = _TOKEN.search(text, at)
+        if token is None:
+            return inside
+        at = token.end()
+        kind = token.lastgroup
+        if kind == "triple":
+            end = _TRIPLE_ENDS[token.group()].match(text, at)
+            if end is not None:
+                at = end.end()
+                inside.update(range(source.position(token.end()).line + 1, source.position(at).line + 1))
+        elif kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth = max(depth - 1, 0)
+        elif kind in ("string", "escape"):
+            inside.update(range(source.position(token.start()).line + 1, source.position(at).line + 1))
+        elif kind == "newline" and depth > 0:
+            inside.add(source.position(at).line)
