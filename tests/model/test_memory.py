@@ -1,0 +1,121 @@
+"""The model holds no reference cycles: the command line runs with the garbage collector switched off."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.files.source import Source
+from ctxlint.model.functions import FunctionClass
+from ctxlint.model.reader import understand
+from tests.model.understanding import HEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CODE = """
+N = 2
+
+def pair(g, w):
+    return g * w, None
+
+@decorated
+def wrapped(g):
+    return g
+
+class Base(Function):
+    @staticmethod
+    def forward(ctx, x, w=None, *rest, flag=False):
+        c = ctx
+        c.save_for_backward(x, w)
+        if flag:
+            ctx.flag = flag
+        for each in rest:
+            try:
+                x = x + each
+            except ValueError as error:
+                raise TypeError from error
+            finally:
+                del each
+        def closure():
+            return ctx.flag
+        return x, [y for y in rest], lambda: x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad, *others):
+        x, w = ctx.saved_tensors
+        grads = [None] * 4
+        while ctx.needs_input_grad[0]:
+            grads[0] = grad * w
+        grads.append(None)
+        with torch.no_grad():
+            if w is not None:
+                return pair(grad, w) + (None,) * N
+        return tuple(grads)
+
+class Child(Base):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.x, *rest = inputs
+        match rest:
+            case [first, *more]:
+                ctx.first = first
+
+def factory(n):
+    class Inner(Child):
+        @staticmethod
+        def forward(x, y):
+            return x * n
+    return Inner.apply
+
+Base.apply(1, 2)
+factory(3)(1)
+Child.backward = wrapped
+"""
+
+BROKEN = CODE + "\nx = = 1\n\ndef half(\n"
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+def ask_everything(text: str) -> weakref.ref[FunctionClass]:
+    """Read a file and ask for all that is worked out on demand; gives back a reference that keeps nothing alive."""
+    file = understand(Source("example.py", HEAD + text))
+    for fn in file.functions:
+        fn.span(fn.node)
+        for name in dir(FunctionClass):
+            value = getattr(fn, name)
+            if name in ("outputs_values", "context_calls"):
+                assert callable(value)
+        for method in fn.methods.values():
+            for event in method.facts.events:
+                for guard in event.guards:
+                    assert isinstance(guard.text, str)
+    return weakref.ref(file.functions[0])
+
+
+@pytest.mark.usefixtures("without_collector")
+@pytest.mark.parametrize("text", [CODE, BROKEN], ids=["whole", "broken"])
+def test_the_model_is_freed_without_the_collector(text: str) -> None:
+    reference = ask_everything(text)
+    assert reference() is None
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    gc.collect()
+    left = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.garbage)
+    ours = {name: count for name, count in left.items() if name.startswith(("ctxlint.", "libcst.", "ast."))}
+    assert ours == {}
