@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.reachability import judged_gradients
 from ctxlint.model.refused import refused_gradient
@@ -14,6 +16,8 @@ from ctxlint.rules.wording import own_place, place_of_gradients
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.model.functions import Returned
     from ctxlint.model.refused import Refused
     from ctxlint.model.values import Value
     from ctxlint.settings import Settings
@@ -62,7 +66,8 @@ class GradientContainer(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: it makes a tuple of a list display and wraps another list in `tuple(...)`. The code raises as it is.
+    Safe: it makes a tuple of a list display and puts `tuple(...)` around another list or a generator. The code raises
+    as it is. There is no fix where the tuple would not have one gradient for each input, nor for sets, dicts and numbers.
 
     ## Known limits
     Silent where the result of a call is unknown, and where no output of `forward` can have a gradient.
@@ -95,7 +100,22 @@ class GradientContainer(Rule[FunctionClass]):
                 yield Finding(
                     place_of_gradients(fn, returned),
                     f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, refused)}",
+                    fix=_fix(fn, returned) if refused.position is None else None,
                 )
+
+
+def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
+    """A tuple instead of a list, where it holds as many gradients as there may be."""
+    value = returned.value
+    if fn.backward is None or (isinstance(value, Sequence) and not _fits(fn, value)):
+        return None
+    return return_a_tuple(fn, fn.backward, returned, fn.gradients, Applicability.SAFE)
+
+
+def _fits(fn: FunctionClass, value: Sequence) -> bool:
+    """Whether a tuple of these gradients may be as long as autograd expects."""
+    too_many = fn.variadic_inputs is None and value.minimum > len(fn.inputs)
+    return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
 
 def _complaint(fn: FunctionClass, refused: Refused) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -11,6 +13,7 @@ from ctxlint.rules.base import Finding, FixAvailability, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fixes.edit import Fix
     from ctxlint.model.functions import Returned
     from ctxlint.model.values import Value
     from ctxlint.settings import Settings
@@ -61,7 +64,8 @@ class UntrackedOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: it makes a tuple of a flat list. Callers get a tuple then, and `backward` one gradient for each element.
+    Unsafe: it makes a tuple of a flat list. Callers get a tuple then, and `backward` one gradient for each element;
+    there is no fix where it cannot take so many.
 
     ## Known limits
     Silent for containers of what is certainly no tensor, for a Function without `backward`, for an inner container
@@ -89,7 +93,22 @@ class UntrackedOutput(Rule[FunctionClass]):
                 fn.span(returned.node),
                 f"`forward` of `{fn.name}` returns {what}: autograd does not look inside, so that these tensors have "
                 f"no `grad_fn` and `backward` never hears of them. Return one flat tuple.",
+                fix=_fix(fn, returned),
             )
+
+
+def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
+    """A tuple instead of a flat list, where `backward` takes as many gradients."""
+    value = returned.value
+    if fn.forward is None or fn.backward is None or not isinstance(value, Sequence) or value.kind != "list":
+        return None
+    if any(_is_container(slot.value) and not slot.starred for slot in value.slots):
+        return None
+    least = sum(param.required for param in fn.backward.positional)
+    too_many = fn.backward.variadic is None and value.minimum > len(fn.backward.positional)
+    if too_many or (value.exact and value.minimum < least):
+        return None
+    return return_a_tuple(fn, fn.forward, returned, fn.outputs, Applicability.UNSAFE)
 
 
 def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
