@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.context_parameter import add_ctx, call_it_ctx, drop_receiver
+from ctxlint.fixes.decorators import static_for_class
 from ctxlint.model.functions import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -13,8 +15,12 @@ from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fixes.edit import Fix
     from ctxlint.model.functions import Method
     from ctxlint.settings import Settings
+
+
+_RECEIVERS = ("self", "cls")
 
 
 class WrongFirstParameter(Rule[FunctionClass]):
@@ -64,7 +70,8 @@ class WrongFirstParameter(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: `self` or `cls` is renamed to `ctx`, uses included, where that name is free; `ctx` is added where the body
-    uses it unbound; a receiver before `ctx` is dropped. `super()` has no fix.
+    uses it unbound; a receiver before `ctx` is dropped where the body does not use it; `@classmethod` without `cls`
+    becomes `@staticmethod`. Unsafe: `ctx` is added where nothing uses it yet. `super()` has no fix.
 
     ## Known limits
     `forward(cls, ctx, x)` as a static method is legal where a subclass calls it by hand; it is reported only for
@@ -90,8 +97,19 @@ class WrongFirstParameter(Rule[FunctionClass]):
                 continue
             message = _message(fn, method)
             if message is not None:
-                yield Finding(fn.span(method.node.name), message)
+                yield Finding(fn.span(method.node.name), message, _fix(fn, method))
             yield from _bare_super(fn, method)
+
+
+def _fix(fn: FunctionClass, method: Method) -> Fix | None:
+    """What mends the case that ``_message`` speaks of."""
+    if method.binding is Binding.CLASS and _lacks_class(method):
+        return None if method.receiver is None or method.receiver.name in _RECEIVERS else static_for_class(fn, method)
+    if method.binding is not Binding.CLASS and method.receiver is not None:
+        return drop_receiver(fn, method)
+    if method.lacks_ctx:
+        return add_ctx(fn, method)
+    return call_it_ctx(fn, method) if method.ctx is not None else None
 
 
 def _message(fn: FunctionClass, method: Method) -> str | None:
@@ -101,9 +119,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     what = f"`{method.name}` of `{fn.name}`"
     receiver = method.receiver
     if method.binding is Binding.CLASS:
-        if receiver is not None and (
-            is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name)
-        ):
+        if receiver is not None and _lacks_class(method):
             return (
                 f"{what} is a class method, so `{receiver.name}` gets the class and the ctx comes second; the call "
                 f"raises TypeError. Use `@staticmethod`, or put `cls` first."
@@ -124,13 +140,19 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
             f"{what} uses `ctx`, which it does not get beside `setup_context`: NameError. Move that to `setup_context`."
         )
     ctx = method.ctx
-    if ctx is None or (ctx.name not in ("self", "cls") and not unbound) or fn.style is Style.UNKNOWN:
+    if ctx is None or (ctx.name not in _RECEIVERS and not unbound) or fn.style is Style.UNKNOWN:
         return None
     if method.name == "forward" and fn.style is Style.SETUP_CONTEXT:
         return None  # CTX103
     if unbound:
         return f"{what} uses `ctx`, but its ctx is called `{ctx.name}`: NameError. Call it `ctx`."
     return f"`{ctx.name}` in {what} is the ctx, not {_receiver(ctx.name)}; that works and misleads. Call it `ctx`."
+
+
+def _lacks_class(method: Method) -> bool:
+    """Whether what stands first in a class method is meant to be the ctx."""
+    receiver = method.receiver
+    return receiver is not None and (is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name))
 
 
 def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.context_parameter import drop_ctx
 from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -63,8 +64,9 @@ class ForwardTakesCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the parameter is dropped where `forward` does not use it. Where it does there is no fix, since what it does
-    with the ctx belongs in `setup_context`.
+    Safe: the parameter is dropped where `forward` does not use it; unsafe where `forward` has defaults or `*args`, since
+    a call may then work by accident. Where `forward` uses it there is no fix, since what it does with the ctx belongs
+    in `setup_context`.
 
     ## Known limits
     A parameter counts as the ctx by its name `ctx`, by being used as one, or by being called `self` and never used.
@@ -102,4 +104,5 @@ class ForwardTakesCtx(Rule[FunctionClass]):
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{ctx}`, but beside `setup_context` torch passes it only the inputs: "
             f"{effect}. {advice}.",
+            fix=None if used else drop_ctx(fn, forward),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.decorators import put_binding_first
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -62,7 +63,8 @@ class DecoratorOrder(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe for decorators that are known to wrap a function as they find it (those of torch); unsafe for others.
+    The line of `@staticmethod` moves up, with the comments that belong to it. Safe where all decorators in between are
+    torch's own; unsafe for others, and for `@classmethod`.
 
     ## Known limits
     Silent for decorators that mark the object and give it back (`typing.override`, `torch.jit.ignore`), and for those
@@ -78,14 +80,14 @@ class DecoratorOrder(Rule[FunctionClass]):
     name = "decorator-order"
     subject = FunctionClass
     category = Category.SUSPICIOUS
-    fix = FixAvailability.ALWAYS
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.own_protocol_methods:
             found = _outside(method)
             if found is None:
                 continue
-            outer, binding = found
+            outer, bound, binding = found
             name = method.decorators[outer].name or "the decorator"
             shown = (
                 f"`@{name.removeprefix('builtins.').rpartition('.')[2]}`" if name != "the decorator" else "A decorator"
@@ -99,14 +101,15 @@ class DecoratorOrder(Rule[FunctionClass]):
                 fn.span(method.decorators[outer].node),
                 f"{shown} stands outside `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` "
                 f"first.",
+                fix=put_binding_first(fn, method, outer, bound),
             )
 
 
-def _outside(method: Method) -> tuple[int, str] | None:
-    """The place of the outermost decorator above the one that binds, and the name of that one; None for none."""
+def _outside(method: Method) -> tuple[int, int, str] | None:
+    """The place of the outermost decorator above the one that binds, and the place and name of that one."""
     names = [(decorator.name or "").rpartition(".")[2] for decorator in method.decorators]
     bound = next((at for at, name in enumerate(names) if name in _BINDING), 0)
     for at, decorator in enumerate(method.decorators[:bound]):
         if not decorator.takes_descriptors:
-            return at, names[bound]
+            return at, bound, names[bound]
     return None

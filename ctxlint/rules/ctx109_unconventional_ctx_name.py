@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.context_parameter import call_it_ctx
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -56,7 +57,8 @@ class UnconventionalCtxName(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the parameter and its uses are renamed where `ctx` is free.
+    Safe: the parameter and its uses are renamed where `ctx` is free. Unsafe for a method that the same file calls by
+    hand.
 
     ## Known limits
     `self` and `cls` are the business of wrong-first-parameter (CTX102); `_` and `_ctx` say that the ctx is not used.
@@ -82,4 +84,5 @@ class UnconventionalCtxName(Rule[FunctionClass]):
             yield Finding(
                 fn.span(ctx.node.name),
                 f"The ctx of `{method.name}` is called `{ctx.name}`; torch passes it by position. Call it `ctx`.",
+                fix=call_it_ctx(fn, method),
             )

@@ -65,3 +65,30 @@ def test_two_methods_at_once_whatever_the_line_ending(ending: str) -> None:
 def test_a_receiver_that_is_used_stays() -> None:
     text = _class("    def forward(self, ctx, x):\n        return self.scale(x)\n")
     assert mended_by("CTX101", text, unsafe=True) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("    @once_differentiable\n    @staticmethod\n", "    @staticmethod\n    @once_differentiable\n"),
+        (
+            "    # of the method\n    @once_differentiable  # a\n    # b\n    @staticmethod  # c\n",
+            "    # of the method\n    # b\n    @staticmethod  # c\n    @once_differentiable  # a\n",
+        ),
+        (
+            "    @torch.no_grad(\n    )\n\n    # b\n    @once_differentiable\n    @staticmethod\n    # d\n",
+            "    @staticmethod\n    @torch.no_grad(\n    )\n\n    # b\n    @once_differentiable\n    # d\n",
+        ),
+    ],
+)
+def test_staticmethod_moves_up_with_its_comments(before: str, after: str) -> None:
+    rest = "    def backward(ctx, g):\n        return g\n"
+    for ending in ("\n", "\r\n"):
+        text, expected = (_class(each + rest).replace("\n", ending) for each in (before, after))
+        assert_mended("CTX105", text, expected)
+
+
+def test_decorators_of_unknown_make_move_only_where_that_is_asked_for() -> None:
+    text = _class("    @wrap\n    @staticmethod\n    def backward(ctx, g):\n        return g\n")
+    assert mended_by("CTX105", text) == text
+    assert_mended("CTX105", text, text.replace("@wrap\n    @staticmethod", "@staticmethod\n    @wrap"), unsafe=True)
