@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional
+from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Span
-from ctxlint.fixes.edit import Fix
+if TYPE_CHECKING:
+    from ctxlint.files.source import Span
+    from ctxlint.fixes.edit import Fix
 
 
 class Severity(Enum):
@@ -35,7 +36,7 @@ class Diagnostic:
     name: str
     message: str
     severity: Severity = Severity.ERROR
-    fix: Optional[Fix] = None
+    fix: Fix | None = None
     related: tuple[Related, ...] = ()
 
     @property

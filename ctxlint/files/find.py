@@ -188,7 +188,7 @@ def _parts_below(absolute: str, root: str) -> list[str]:
     What lies above the project does not count: a checkout in a folder called ``dist`` is no build result.
     """
     base = os.path.abspath(root).rstrip(os.sep) + os.sep
-    return (absolute[len(base) :] if absolute.startswith(base) else absolute).split(os.sep)
+    return (absolute.removeprefix(base)).split(os.sep)
 
 
 class _Globs:

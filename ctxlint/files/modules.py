@@ -19,9 +19,9 @@ class Place(NamedTuple):
 def locate(importer: str, target: str) -> Place | None:
     """The file of the project that ``target`` leads to, as imported in the file ``importer``; None outside the project.
 
-    ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An absolute
-    name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the root of
-    the repository.
+    ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An
+    absolute name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the
+    root of the repository.
     """
     name = target.lstrip(".")
     level = len(target) - len(name)

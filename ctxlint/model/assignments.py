@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 import libcst as cst
 
@@ -38,9 +38,6 @@ from ctxlint.model.values import (
     is_tensor,
     tensor_when_used,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class Assignments(Calls):

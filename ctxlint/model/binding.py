@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
-    """The value of each parameter by name: ctx, a receiver, and the others in their ``role`` (see ``values.Parameter``)."""
+    """The value of each parameter by name: ctx, a receiver, the others in their ``role`` (see ``values.Parameter``)."""
     bindings: dict[str, Value] = {}
     index = 0
     for param in method.params:

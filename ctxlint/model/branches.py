@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.assignments import Assignments
+from ctxlint.model.code import children
 from ctxlint.model.events import Guard
 from ctxlint.model.local_names import captured_by, times_bound
 from ctxlint.model.state import State, meet, merge, widen
@@ -174,5 +175,5 @@ class Branches(Assignments):
 def _captures(pattern: cst.CSTNode) -> Iterator[str]:
     """Every name that a pattern binds."""
     yield from captured_by(pattern)
-    for child in pattern.children:
+    for child in children(pattern):
         yield from _captures(child)

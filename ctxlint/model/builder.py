@@ -34,7 +34,6 @@ from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.uses import Uses
 from ctxlint.model.values import (
-    CONTEXT,
     UNKNOWN,
     InputsTuple,
     Kind,
@@ -42,7 +41,6 @@ from ctxlint.model.values import (
     Parameter,
     Tri,
     Value,
-    Variadic,
     constant,
 )
 

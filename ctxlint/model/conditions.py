@@ -66,24 +66,33 @@ class Conditions(Recorder):
         """What a condition asks, where it is one of the known questions."""
         while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             test, holds = test.expression, not holds
-        value = self.peek(test)
+        if isinstance(test, cst.Comparison):
+            negated = _tests_none(test)
+            return None if negated is None else Asks(Question.IS_NONE, self.peek(test.left), holds is not negated)
+        if isinstance(test, cst.Attribute):
+            required = test.attr.value == "requires_grad"
+            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds) if required else None
+        if isinstance(test, (cst.Name, cst.Subscript)):
+            return self.value_asks(test, self.peek(test), holds)
+        return self.call_asks(test, holds) if isinstance(test, cst.Call) else None
+
+    def value_asks(self, test: cst.BaseExpression, value: Value, holds: bool) -> Asks | None:
+        """What a test of a value asks: that of a flag, or of a name that holds the outcome of another test."""
         if isinstance(value, NeedsInputGrad) and value.index is not None:
             return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
-        if isinstance(test, cst.Name) and isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression):
-            if value.node is not test:
-                return self.asks(value.node, holds)
-        if isinstance(test, cst.Attribute) and test.attr.value == "requires_grad":
-            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds)
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            part = test.comparisons[0]
-            if isinstance(part.operator, (cst.Is, cst.IsNot)) and self.peek(part.comparator) == NONE:
-                return Asks(Question.IS_NONE, self.peek(test.left), holds is isinstance(part.operator, cst.Is))
-        if isinstance(test, cst.Call) and self.canonical(test.func) == "torch.is_grad_enabled":
-            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
-        if isinstance(test, cst.Call) and self.canonical(test.func) == "builtins.any" and len(test.args) == 1:
-            flags = self.peek(test.args[0].value)
-            return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
+        if isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression) and value.node is not test:
+            return self.asks(value.node, holds)
         return None
+
+    def call_asks(self, test: cst.Call, holds: bool) -> Asks | None:
+        """What ``torch.is_grad_enabled()`` and ``any(ctx.needs_input_grad)`` ask."""
+        callee = self.canonical(test.func)
+        if callee == "torch.is_grad_enabled":
+            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
+        if callee != "builtins.any" or len(test.args) != 1:
+            return None
+        flags = self.peek(test.args[0].value)
+        return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
 
     def decided(self, test: cst.BaseExpression) -> bool | None:
         """How a test comes out on every path: a literal, or a question about a local name that holds one.
@@ -133,15 +142,24 @@ class Conditions(Recorder):
 
     def peek(self, node: cst.BaseExpression) -> Value:
         """The value of an expression without recording anything."""
+        if type(node) in _SIMPLE:  # evaluated for their value, they change nothing
+            return self.silently(node)
+        names, attributes = self.state.names, self.state.attributes
+        self.state.names, self.state.attributes = dict(names), dict(attributes)
+        try:
+            return self.silently(node)
+        finally:
+            self.state.names, self.state.attributes = names, attributes
+
+    def silently(self, node: cst.BaseExpression) -> Value:
+        """Evaluate an expression without leaving events, or names that were read."""
+        read, self.names_read = self.names_read, set()
         self.muted += 1
-        read = set(self.names_read)
-        names = dict(self.state.names)
         try:
             return self.evaluate(node)
         finally:
             self.muted -= 1
             self.names_read = read
-            self.state.names = names
 
     def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
         """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
@@ -171,6 +189,8 @@ class Conditions(Recorder):
         elif is_none(value) is not Tri.NO and isinstance(value, Choice):
             self.state.names[name] = NONE
 
+
+_SIMPLE = frozenset({cst.Name, cst.Integer, cst.SimpleString})
 
 _PLAINLY_NONE_OR_NOT = (Constant, Fresh, SomeTensor, Sequence, Mapping, Context)
 """Values of which it is plain whether they are None. A gradient is not among them: it may not have come."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted
 from ctxlint.model.local_names import borrowed_names, times_bound
 from ctxlint.model.scopes import resolve
 from ctxlint.model.signatures import used_as_context
@@ -54,7 +54,7 @@ def _used_as_tensor(node: cst.CSTNode, name: str, scope: Scope) -> bool:
         return False
     if any(_is(part, name) for part in _parts_for_tensors(node, scope)):
         return True
-    return any(_used_as_tensor(child, name, scope) for child in node.children)
+    return any(_used_as_tensor(child, name, scope) for child in children(node))
 
 
 def _parts_for_tensors(node: cst.CSTNode, scope: Scope) -> list[cst.CSTNode | None]:

@@ -110,7 +110,7 @@ def _choosing(guards: tuple[Guard, ...]) -> set[Guard]:
 
 @dataclass(frozen=True)
 class Return(Event):
-    """A ``return``; ``value`` is None's value for a bare one. ``slots`` etc. are of the alternatives, see ``returned``."""
+    """A ``return``; ``value`` is None's value for a ``bare`` one."""
 
     value: Value = NONE
     bare: bool = False
@@ -120,7 +120,7 @@ class Return(Event):
 
 @dataclass(frozen=True)
 class ContextCall(Event):
-    """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty, set_materialize_grads …"""
+    """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty and the like."""
 
     method: str = ""
     arguments: tuple[Slot, ...] = ()
@@ -210,7 +210,7 @@ class TupleUsedAsTensor(Event):
 
 @dataclass(frozen=True)
 class Mutation(Event):
-    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` …
+    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
 
     ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
     variable it was reached through. ``statement`` is the statement that does it.

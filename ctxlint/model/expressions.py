@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted, literal_integer, literal_text
 from ctxlint.model.events import (
     ClassAttribute,
     ContextRead,
@@ -110,10 +110,10 @@ class Expressions(NestedScopes):
 
     def walk_children(self, node: cst.CSTNode) -> Value:
         """Evaluate what is inside an expression of a kind that nothing is known about."""
-        for child in node.children:
+        for child in children(node):
             if isinstance(child, cst.BaseExpression):
                 self.evaluate(child)
-            elif not isinstance(child, (cst.BaseParenthesizableWhitespace, cst.LeftParen, cst.RightParen)):
+            else:
                 self.walk_children(child)
         return Opaque(node)
 
@@ -424,23 +424,21 @@ class Expressions(NestedScopes):
     # Literals
 
     def string(self, node: cst.BaseString) -> Value:
-        if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
-            text = node.evaluated_value
-            return constant(text) if isinstance(text, (str, bytes)) else Scalar("str", node)
+        """A string, the text of which matters only where it is written in one piece."""
+        text = literal_text(node) if isinstance(node, cst.SimpleString) else None
+        if text is not None:
+            return constant(text)
         self.walk_children(node)
         return Scalar("str", node)
 
     def integer(self, node: cst.Integer) -> Value:
-        try:
-            return constant(node.evaluated_value)
-        except ValueError:
-            return Scalar("int", node)
+        """A whole number."""
+        number = literal_integer(node)
+        return Scalar("int", node) if number is None else constant(number)
 
     def float_(self, node: cst.Float) -> Value:
-        try:
-            return constant(node.evaluated_value)
-        except ValueError:
-            return Scalar("float", node)
+        """A number with a point."""
+        return constant(float(node.value.replace("_", "")))
 
     def call(self, node: cst.Call) -> Value:
         """See ``calls``."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import code_of
+from ctxlint.model.code import children, code_of
 from ctxlint.model.events import Question
 from ctxlint.model.reachability import absent_gradients, backward_never_runs, never_taken
 from ctxlint.model.values import NeedsInputGrad, Tri
@@ -106,7 +106,7 @@ def _chains(node: cst.CSTNode, first: int | None) -> Iterator[tuple[int, int]]:
         if node.orelse is not None:
             yield from _chains(node.orelse, first if isinstance(node.orelse, cst.If) else None)
         return
-    for child in node.children:
+    for child in children(node):
         yield from _chains(child, None)
 
 
@@ -121,5 +121,5 @@ def _subjects(test: cst.CSTNode) -> Iterator[str]:
         if isinstance(test.func, cst.Attribute):
             yield from _subjects(test.func.value)
         return
-    for child in test.children:
+    for child in children(test):
         yield from _subjects(child)

@@ -72,8 +72,7 @@ def _members_of(
 
 def _assignment(small: cst.CSTNode, assignments: list[tuple[str, cst.BaseExpression]]) -> None:
     if isinstance(small, cst.Assign):
-        for target in small.targets:
-            if isinstance(target.target, cst.Name):
-                assignments.append((target.target.value, small.value))
+        names = [target.target.value for target in small.targets if isinstance(target.target, cst.Name)]
+        assignments.extend((name, small.value) for name in names)
     elif isinstance(small, cst.AnnAssign) and isinstance(small.target, cst.Name) and small.value is not None:
         assignments.append((small.target.value, small.value))

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.files.slices import Slice
-    from ctxlint.model.operators import Operator
     from ctxlint.files.source import Position, Source, Span
+    from ctxlint.model.operators import Operator
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Inputs, outputs, gradients
@@ -233,7 +233,7 @@ class FunctionClass:
     calls: tuple[ApplyCall, ...]
     """The calls of this class in the same file."""
     bases_known: bool
-    """Whether every base is torch's Function, harmless (Generic, ABC), or a class of this file whose bases are known."""
+    """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]
     """What the bases are called where they come from outside the project, imports resolved."""
     class_decorators: tuple[str | None, ...]
@@ -243,7 +243,7 @@ class FunctionClass:
     """Methods are assigned after the class or defined under a condition, or the class is changed by setattr."""
     has_subclass: bool
     called_directly: frozenset[str]
-    """The methods that are called by hand (``Fn.backward(...)``, ``super().forward``), which makes it no plain Function."""
+    """The methods that are called by hand: ``Fn.backward(...)``, ``super().forward(...)``."""
     stored_attributes: frozenset[str]
     """Every attribute name that anything in this file assigns, deletes, or names in getattr/setattr/hasattr."""
     class_attributes: Mapping[str, Value]
@@ -260,7 +260,7 @@ class FunctionClass:
     # Where things are
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node of this class stands in the file. What is inherited from another file stands at the class's name."""
+        """Where a node of this class stands in the file; the class's name for what another file passes down to it."""
         for each in self._slices:
             try:
                 found = each.span(node)
@@ -327,8 +327,8 @@ class FunctionClass:
     def count_judgeable(self) -> bool:
         """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
 
-        A class that has subclasses, or whose forward or backward is called by hand, may be a base whose results somebody
-        takes apart; unless it is applied itself.
+        A class that has subclasses, or whose forward or backward is called by hand, may be a base whose results
+        somebody takes apart; unless it is applied itself.
         """
         used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
         return (
@@ -418,6 +418,7 @@ class SourceFile:
 
 
 __all__ = [
+    "PROTOCOL",
     "ApplyCall",
     "ArgumentKind",
     "Asks",
@@ -440,7 +441,6 @@ __all__ = [
     "MethodFacts",
     "Mutation",
     "NeedsInputGradRead",
-    "PROTOCOL",
     "Param",
     "ParameterKind",
     "Question",

@@ -1,7 +1,7 @@
 """Is this input of forward a tensor? The evidence for and against, and the verdict.
 
-In the order of trust that real code teaches: its own gradient slot, literals at calls of the class, exact annotations and
-uses that only a tensor (or only a plain value) allows, default values, and at last how it is kept on ctx.
+In the order of trust that real code teaches: its own gradient slot, literals at calls of the class, exact annotations
+and uses that only a tensor (or only a plain value) allows, default values, and at last how it is kept on ctx.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One walk over a method's body: statement by statement, with an environment that joins where branches meet.
 
-The walk follows every path once. At a branch the state is copied and joined afterwards; a loop body is walked twice, first
-silently to see what it changes, then with those names widened. Nested functions are not walked.
+The walk follows every path once. At a branch the state is copied and joined afterwards; a loop body is walked twice,
+first silently to see what it changes, then with those names widened. Nested functions are not walked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What forward saves, beside what else happens to those tensors: kept twice, changed afterwards, changed by backward."""
+"""What forward saves, and what else happens to it: kept twice, changed afterwards, changed by backward."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def _cut_off(value: Value) -> bool:
     """Whether a view was detached on the way."""
     while isinstance(value, View):
         function = getattr(value.node, "func", value.node)
-        if getattr(getattr(function, "attr", None), "value", "") in ("detach", "data") or value.alias is not Alias.ALWAYS:
+        attribute = getattr(getattr(function, "attr", None), "value", "")
+        if attribute in ("detach", "data") or value.alias is not Alias.ALWAYS:
             return True
         value = value.of
     return False
@@ -187,8 +188,6 @@ def never_read(fn: FunctionClass) -> list[tuple[int, Slot]]:
                 if unpacking.starred or len(unpacking.names) != len(saved):
                     return []
                 used.update(
-                    at
-                    for at, name in enumerate(unpacking.names)
-                    if name is None or name in method.facts.names_read
+                    at for at, name in enumerate(unpacking.names) if name is None or name in method.facts.names_read
                 )
     return [(at, slot) for at, slot in enumerate(saved) if at not in used] if taken else []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import children
 from ctxlint.model.functions import Binding, ContextCall, ContextRead, SavedRead
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def legacy_state(methods: Mapping[str, Method]) -> str | None:
 
 
 def _attributes_set(node: cst.CSTNode) -> Iterator[str]:
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, (cst.AssignTarget, cst.AnnAssign)):
             target = child.target
             if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Callable, Union
 
 import libcst as cst
 
+from ctxlint.model.code import children
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Definition = Union[cst.FunctionDef, cst.Lambda, cst.ClassDef]
 
@@ -54,7 +56,7 @@ def rebound_from_inside(node: cst.CSTNode) -> frozenset[str]:
     """The names that a definition inside a function, at any depth, declares ``nonlocal``."""
     if isinstance(node, cst.Nonlocal):
         return frozenset(item.name.value for item in node.names)
-    return frozenset(name for child in _inside(node) for name in rebound_from_inside(child))
+    return frozenset(name for child in children(node) for name in rebound_from_inside(child))
 
 
 def yields(node: cst.CSTNode) -> bool:
@@ -63,18 +65,7 @@ def yields(node: cst.CSTNode) -> bool:
         return True
     if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
         return False
-    return any(yields(child) for child in _inside(node))
-
-
-def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The children that are code, and no whitespace."""
-    return (child for child in node.children if not isinstance(child, _WHITESPACE))
-
-
-_WHITESPACE = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline, cst.Comment)
-
-_PLAIN = (cst.Name, cst.BaseString, cst.BaseNumber, cst.Attribute, *_WHITESPACE)
-"""What holds no binding."""
+    return any(yields(child) for child in children(node))
 
 
 def _parameters(params: cst.Parameters) -> list[cst.Param]:
@@ -87,26 +78,23 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
 
 
 def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
-    for child in node.children:
-        if isinstance(child, _PLAIN):
+    for child in children(node):
+        kind = type(child)
+        if kind in _BIND_NOTHING:
             continue
-        if isinstance(child, (cst.FunctionDef, cst.ClassDef)):
-            found[child.name.value] += 1
-            continue
-        if isinstance(child, cst.Lambda):
-            continue
-        if isinstance(child, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-            found.update(target_names(child.target))
-        elif isinstance(child, cst.AsName):
-            found.update(target_names(child.name))
-        elif isinstance(child, cst.ImportAlias):
-            found[child.evaluated_alias or child.evaluated_name.partition(".")[0]] += 1
-            continue
-        elif isinstance(child, (cst.Global, cst.Nonlocal)):
-            outer.update(item.name.value for item in child.names)
-        elif isinstance(child, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
-            found.update(captured_by(child))
-        _bindings(child, found, outer)
+        bind = _BINDERS.get(kind)
+        if bind is not None:
+            found.update(bind(child))
+        if kind in _DECLARATIONS:
+            outer.update(item.name.value for item in child.names)  # type: ignore[attr-defined]
+        elif kind not in _CLOSED:
+            _bindings(child, found, outer)
+
+
+_BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.Lambda, cst.Pass})
+_DECLARATIONS = frozenset({cst.Global, cst.Nonlocal})
+_CLOSED = frozenset({cst.FunctionDef, cst.ClassDef, cst.ImportAlias})
+"""What binds a name itself, and nothing inside it in the same scope."""
 
 
 def target_names(target: cst.CSTNode) -> Iterator[str]:
@@ -131,16 +119,14 @@ def captured_by(pattern: cst.CSTNode) -> list[str]:
 
 
 def _reads(node: cst.CSTNode, found: set[str]) -> None:
-    for child in _inside(node):
+    for child in children(node):
         _reads_of(child, found)
 
 
 def _reads_of(node: cst.CSTNode, found: set[str]) -> None:
     if isinstance(node, cst.Name):
         found.add(node.value)
-    elif isinstance(node, cst.Attribute):
-        _reads_of(node.value, found)
-    elif isinstance(node, cst.Arg):
+    elif isinstance(node, (cst.Attribute, cst.Arg)):
         _reads_of(node.value, found)
     elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
         found.update(borrowed_names(node))
@@ -156,3 +142,24 @@ def _comprehension_targets(clause: cst.CompFor | None) -> Iterator[str]:
     while clause is not None:
         yield from target_names(clause.target)
         clause = clause.inner_for_in
+
+
+def _imported(node: cst.ImportAlias) -> list[str]:
+    return [node.evaluated_alias or node.evaluated_name.partition(".")[0]]
+
+
+_BINDERS: dict[type, Callable[..., Iterable[str]]] = {
+    cst.FunctionDef: lambda node: [node.name.value],
+    cst.ClassDef: lambda node: [node.name.value],
+    cst.AssignTarget: lambda node: target_names(node.target),
+    cst.AnnAssign: lambda node: target_names(node.target),
+    cst.AugAssign: lambda node: target_names(node.target),
+    cst.For: lambda node: target_names(node.target),
+    cst.NamedExpr: lambda node: target_names(node.target),
+    cst.AsName: lambda node: target_names(node.name),
+    cst.ImportAlias: _imported,
+    cst.MatchAs: captured_by,
+    cst.MatchStar: captured_by,
+    cst.MatchMapping: captured_by,
+}
+"""The names that a node binds itself, by the type of the node."""

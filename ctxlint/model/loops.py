@@ -144,7 +144,7 @@ def settled(start: State, turn: Turn) -> bool:
 
 
 def widened(start: State, turn: Turn, combine: Callable[[Value, Value], Value]) -> State:
-    """``start`` as it is where any number of turns may have come before. Names that only the body binds are left out."""
+    """``start`` as it is where any number of turns may have come before, without names that only the body binds."""
     wide = start.fork()
     for state in turn.goes_on():
         ends = {name: state.names.get(name, UNBOUND) for name in start.names}

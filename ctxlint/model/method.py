@@ -74,7 +74,8 @@ class Decorator:
 
     ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
     arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
-    failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well.
+    failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well,
+    ``works_on_ctx`` that it sets attributes or saves tensors itself.
     """
 
     node: cst.Decorator
@@ -83,6 +84,7 @@ class Decorator:
     keeps_signature: Tri
     certain: bool = False
     takes_descriptors: bool = False
+    works_on_ctx: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Method:
     receiver: Param | None
     """``cls`` of a classmethod, or a receiver written before ctx by mistake or for calls by hand."""
     ctx: Param | None
-    """The parameter that gets the ctx; None where the method takes none (forward beside setup_context, or by mistake)."""
+    """The parameter that gets the ctx; None where there is none (forward beside setup_context, or by mistake)."""
     facts: MethodFacts
     inherited: bool = False
     home: Definition | None = None
@@ -157,6 +159,11 @@ class Method:
     def signature_known(self) -> bool:
         """Whether every decorator is known to pass the arguments and the result on as they are."""
         return all(decorator.keeps_signature is Tri.YES for decorator in self.decorators)
+
+    @property
+    def context_known(self) -> bool:
+        """Whether only the body itself works on ctx: no decorator that is not known, and none that does so too."""
+        return self.signature_known and not any(decorator.works_on_ctx for decorator in self.decorators)
 
     @property
     def returns(self) -> tuple[Return, ...]:

@@ -34,9 +34,9 @@ _REGISTER = "torch.library.register_autograd"
 class Operator:
     """A custom operator and its gradient.
 
-    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the others.
-    ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what backward
-    returns, one entry for each alternative of each return.
+    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the
+    others. ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what
+    backward returns, one entry for each alternative of each return.
     """
 
     name: str

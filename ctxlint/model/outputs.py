@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import children
 from ctxlint.model.events import Question
 from ctxlint.model.values import (
     NONE,
@@ -93,7 +94,7 @@ def is_read(method: Method, param: Param) -> bool:
 
 def _deleted_names(node: cst.CSTNode) -> set[str]:
     found: set[str] = set()
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.Del):
             targets = child.target.elements if isinstance(child.target, cst.Tuple) else ()
             named = [child.target, *(element.value for element in targets)]
@@ -170,32 +171,18 @@ class _FirstUses:
         self.tested: set[str] = set()
 
     def walk(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Comparison):
-            for each in (node.left, *(part.comparator for part in node.comparisons)):
-                self.test(each)
-        elif isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
-            self.test(node.test)
-        elif isinstance(node, cst.BooleanOperation):
-            self.test(node.left)
-            self.test(node.right)
-        elif isinstance(node, cst.UnaryOperation):
-            if isinstance(node.operator, cst.Not):
-                self.test(node.expression)
-            else:
-                self.operation(node.expression, node)
-        elif isinstance(node, cst.BinaryOperation):
-            self.operation(node.left, node)
-            self.operation(node.right, node)
-        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            self.operation(node.func.value, node)
-        elif isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
+        for each in _tested(node):
+            self.test(each)
+        for each in _operands(node):
+            self.operation(each, node)
+        if isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
             self.walk(node.value)
             targets = node.targets if isinstance(node, cst.Assign) else (node,)
             for target in targets:
                 if isinstance(target.target, cst.Name) and target.target.value not in self.operations:
                     self.tested.add(target.target.value)  # bound anew: no longer what came in
             return
-        for child in node.children:
+        for child in children(node):
             self.walk(child)
 
     def test(self, node: cst.CSTNode) -> None:
@@ -207,3 +194,25 @@ class _FirstUses:
             self.operations.setdefault(node.value, where)
 
 
+def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """What an expression or statement asks about: the sides of a comparison, a condition, the parts of ``and``."""
+    if isinstance(node, cst.Comparison):
+        return (node.left, *(part.comparator for part in node.comparisons))
+    if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+        return (node.test,)
+    if isinstance(node, cst.BooleanOperation):
+        return (node.left, node.right)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return (node.expression,)
+    return ()
+
+
+def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """What an expression works with, in a way that None does not survive."""
+    if isinstance(node, cst.BinaryOperation):
+        return (node.left, node.right)
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+        return (node.expression,)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return (node.func.value,)
+    return ()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import children
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -67,7 +69,7 @@ def _names_in(node: cst.CSTNode) -> Iterator[str]:
     elif isinstance(node, cst.Attribute):
         yield from _names_in(node.value)
     else:
-        for child in node.children:
+        for child in children(node):
             yield from _names_in(child)
 
 
@@ -75,7 +77,7 @@ def _path_to(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes from ``root`` down to ``wanted``; empty where it is not inside."""
     if root is wanted:
         return [root]
-    for child in root.children:
+    for child in children(root):
         below = _path_to(child, wanted)
         if below:
             return [root, *below]
@@ -87,4 +89,4 @@ def _leaves_early(node: cst.CSTNode) -> bool:
         return True
     if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
         return False
-    return any(_leaves_early(child) for child in node.children)
+    return any(_leaves_early(child) for child in children(node))

@@ -31,7 +31,7 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
     if fn.has_subclass or fn.called_directly or "to_save" in fn.stored_attributes:
         return None
     writers = fn.context_methods
-    if not writers or any(not method.facts.complete or not method.signature_known for method in writers):
+    if not writers or not all(method.facts.complete and method.context_known for method in writers):
         return None
     calls: tuple[ContextCall, ...] = fn.context_calls(call)
     if any(not each.exact for each in calls) or any(True for _ in repeated(calls)):

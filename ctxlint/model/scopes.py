@@ -172,7 +172,7 @@ def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str 
 
 
 def _unbound(head: str, rest: str, scope: Scope) -> str | None:
-    """A name that nothing binds: a builtin, or from the one module that is star-imported; unknown where either may be."""
+    """A name that nothing binds: a builtin, or from the one star-imported module; unknown where it may be either."""
     suffix = f".{rest}" if rest else ""
     module: Scope | None = scope
     stars: list[str] = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted
 from ctxlint.model.events import Assigned, GenericCall
 
 if TYPE_CHECKING:
@@ -67,6 +67,6 @@ def _asks_contiguous(method: Method, name: str) -> bool:
 
 def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Every node below, outermost first; nested functions count, since backward calls them."""
-    for child in node.children:
+    for child in children(node):
         yield child
         yield from _expressions(child)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import literal_integer
 from ctxlint.model.values import (
     NONE,
     UNKNOWN,
@@ -105,7 +106,8 @@ def _literal_integer(node: cst.BaseExpression | None) -> int | None:
     sign = 1
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         node, sign = node.expression, -1
-    return sign * node.evaluated_value if isinstance(node, cst.Integer) else None
+    number = literal_integer(node) if isinstance(node, cst.Integer) else None
+    return None if number is None else sign * number
 
 
 def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CSTNode) -> Value:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.files.nesting import too_deep
 from ctxlint.model import tables
-from ctxlint.model.code import code_of, dotted
+from ctxlint.model.code import children, code_of, dotted
 from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.scopes import dotted_name, resolve, resolve_certainly
 from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.scopes import Scope
 
-_AUTOCAST_PAIR = re.compile(r"(?:^|_)custom_(?:fwd|bwd)$")
+_AUTOCAST_PAIR = re.compile(r"(?:^|[._])custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")
 _CONTEXT_NAME = re.compile(r"_*ctx_*|_*context_*")
 
@@ -43,7 +43,8 @@ def decorators_of(
         name = certain or resolve(path, scope) or _completed(path, scope, resolve) or path
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
-        found.append(Decorator(each, name, called, keeps, certain is not None, _takes_descriptors(meant)))
+        works = isinstance(meant, cst.FunctionDef) and _works_on_ctx(meant)
+        found.append(Decorator(each, name, called, keeps, certain is not None, _takes_descriptors(meant), works))
     return tuple(found)
 
 
@@ -77,11 +78,22 @@ def _takes_descriptors(meant: Meaning) -> bool:
     return meant in tables.DESCRIPTOR_KEEPING_DECORATORS
 
 
+def _works_on_ctx(node: cst.CSTNode) -> bool:
+    """Whether a decorator sets attributes of anything, or calls what a ctx has."""
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)) and isinstance(node.target, cst.Attribute):
+        return True
+    if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
+        if name == "setattr" or name in tables.CONTEXT_METHODS:
+            return True
+    return any(_works_on_ctx(child) for child in children(node))
+
+
 def _names_descriptors(node: cst.CSTNode) -> bool:
     """Whether a decorator speaks of static or class methods itself."""
     if isinstance(node, cst.Name):
         return node.value in ("staticmethod", "classmethod", "__func__", "__get__")
-    return any(_names_descriptors(child) for child in node.children)
+    return any(_names_descriptors(child) for child in children(node))
 
 
 def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
@@ -153,7 +165,7 @@ def _rebinds(node: cst.CSTNode, name: str) -> bool:
 
 def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
     """What ``name`` is assigned, anywhere in a body but in nested functions."""
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.Assign):
             if any(isinstance(each.target, cst.Name) and each.target.value == name for each in child.targets):
                 yield child.value
@@ -187,7 +199,7 @@ def _grows(value: cst.BaseExpression, body: cst.CSTNode, name: str, star: str) -
 
 
 def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.For):
             yield child
         elif isinstance(child, (cst.BaseSuite, cst.With)):
@@ -212,7 +224,7 @@ def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
 
 def _returned(node: cst.CSTNode) -> Iterator[cst.BaseExpression | None]:
     """What the ``return`` statements inside a node give, those of nested functions left out."""
-    for child in node.children:
+    for child in children(node):
         if isinstance(child, cst.Return):
             yield child.value
         elif isinstance(child, cst.FunctionDef):
@@ -339,10 +351,10 @@ def used_as_context(node: cst.CSTNode, name: str) -> bool:
     """Whether something is done with ``name`` that only a ctx allows."""
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
         return node.attr.value in tables.CONTEXT_ONLY
-    return any(used_as_context(child, name) for child in node.children)
+    return any(used_as_context(child, name) for child in children(node))
 
 
 def _mentions(node: cst.CSTNode, name: str) -> bool:
     if isinstance(node, cst.Name):
         return node.value == name
-    return any(_mentions(child, name) for child in node.children)
+    return any(_mentions(child, name) for child in children(node))

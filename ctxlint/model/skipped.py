@@ -42,7 +42,7 @@ def skipped_state(fn: FunctionClass) -> list[Skipped]:
         return []
     if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
         return []
-    needed = _needed(fn, forward, backward)
+    needed = _needed(forward, backward)
     for what, events in needed:
         found = _early_return(fn, forward, what, events) or _single_flag(fn, what, events)
         found = found or _one_arm(forward, what, events)
@@ -51,7 +51,7 @@ def skipped_state(fn: FunctionClass) -> list[Skipped]:
     return []
 
 
-def _needed(fn: FunctionClass, forward: Method, backward: Method) -> list[tuple[str, list[Event]]]:
+def _needed(forward: Method, backward: Method) -> list[tuple[str, list[Event]]]:
     """What backward reads on every path, with the events in forward that provide it."""
     found: list[tuple[str, list[Event]]] = []
     saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
@@ -96,8 +96,10 @@ def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
     for guard in guards:
         asks = guard.asks
         if asks is None:
-            plain = guard.text.replace("requires_grad", "").replace("needs_input_grad", "") if _apart(guard) else guard.text
-            if any(word in plain.lower() for word in _NO_GRADIENT_WORDS):
+            text = guard.text
+            if _apart(guard):  # what it says of flags is said by guards of their own
+                text = text.replace("requires_grad", "").replace("needs_input_grad", "")
+            if any(word in text.lower() for word in _NO_GRADIENT_WORDS):
                 return False
         elif asks.question is Question.GRAD_MODE:
             return False
@@ -171,7 +173,8 @@ def _asks_input_for_none(guard: Guard) -> bool:
 
 def _text(guards: tuple[Guard, ...]) -> str:
     """The nearest test on a path, as it is written; the parts of a compound one are not named."""
-    whole = [guard.text for guard in guards if not any(guard.text != each.text and guard.text in each.text for each in guards)]
+    texts = [guard.text for guard in guards]
+    whole = [text for text in texts if not any(text != other and text in other for other in texts)]
     return whole[-1] if whole else ""
 
 

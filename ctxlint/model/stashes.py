@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
+from ctxlint.model.code import children
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
 from ctxlint.model.values import (
     NONE,
@@ -212,7 +213,7 @@ def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
     return frozenset(names)
 
 
-_OF_A_TENSOR = (
+OF_A_TENSOR = (
     tables.TENSOR_METHODS
     | tables.VIEW_METHODS
     | tables.USUAL_VIEW_METHODS
@@ -226,6 +227,8 @@ _OF_A_TENSOR = (
     | frozenset(tables.SCALAR_METHODS)
     | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
 )
+"""The attributes and methods that every tensor has, so that one taken from ``saved_tensors`` has them as well."""
+
 _EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
 
 
@@ -240,12 +243,12 @@ def _emptied(method: Method, attribute: str) -> bool:
 def _side_channel(method: Method, attribute: str) -> bool:
     """Whether all that the method wants of ``ctx.attribute`` are attributes of its own, which no saved tensor keeps."""
     uses = list(_uses(method.node.body, method, attribute))
-    return bool(uses) and all(isinstance(use, cst.Attribute) and use.attr.value not in _OF_A_TENSOR for use in uses)
+    return bool(uses) and all(isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR for use in uses)
 
 
 def _uses(node: cst.CSTNode, method: Method, attribute: str) -> Iterator[cst.CSTNode]:
     """The nodes directly around each ``ctx.attribute`` in a body."""
-    for child in node.children:
+    for child in children(node):
         if (
             isinstance(child, cst.Attribute)
             and child.attr.value == attribute

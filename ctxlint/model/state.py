@@ -51,7 +51,7 @@ _MAX_PATHS = 32
 
 
 def merge(before: State, arms: list[State]) -> State:
-    """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method runs under them."""
+    """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method is under them."""
     alive = [arm for arm in arms if arm.live]
     maybe = before.maybe.union(*(arm.maybe for arm in alive))
     if not alive:
@@ -88,7 +88,7 @@ def meet(
     """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""
     done: dict[tuple[int, int], Value] = {}
     names = dict(first)
-    for name in sorted(first.keys() | second.keys()):
+    for name in (*first, *(name for name in second if name not in first)):
         mine, its = first.get(name, UNBOUND), second.get(name, UNBOUND)
         if mine is its:
             continue
@@ -100,7 +100,7 @@ def meet(
 
 
 def widen(before: Value, after: Value) -> Value:
-    """The value of a name that the body of a loop changes from ``before`` to ``after``: any number of turns is possible.
+    """The value of a name that the body of a loop changes from ``before`` to ``after``, in any number of turns.
 
     A tuple or list that grows at its end keeps what it had; one that changes its length otherwise is of unknown length.
     """
@@ -121,7 +121,7 @@ def widen(before: Value, after: Value) -> Value:
 
 def covers(general: Value, special: Value) -> bool:
     """Whether whatever holds of ``general`` also holds of ``special``."""
-    if general == special or general == UNKNOWN:
+    if general in (special, UNKNOWN):
         return True
     if isinstance(special, Choice):
         return all(covers(general, option) for option in special.alternatives)

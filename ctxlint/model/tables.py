@@ -325,7 +325,8 @@ TORCH_NAMESPACES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.l
 TORCH_SINGLE = TENSOR_METHODS | frozenset(
     _WORDS(
         """
-        zeros ones empty full arange rand randn tensor as_tensor from_numpy linspace logspace eye cat concat concatenate stack
+        zeros ones empty full arange rand randn tensor as_tensor from_numpy linspace logspace eye cat concat concatenate
+        stack
         hstack vstack dstack einsum tensordot bilinear linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d
         conv_transpose3d pad interpolate grid_sample affine_grid embedding layer_norm group_norm batch_norm
         instance_norm rms_norm dropout mse_loss l1_loss smooth_l1_loss nll_loss kl_div binary_cross_entropy

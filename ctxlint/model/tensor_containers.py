@@ -48,9 +48,8 @@ def _certainly_something(value: Value) -> bool:
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:
-    """Whether the gradients from this position on are a star: one gradient for each tensor inside, as the author hoped."""
+    """Whether the gradients from this position on are a star: one for each tensor inside, as the author hoped."""
     last = fn.inputs[-1].index == index if fn.inputs else False
     return last and any(
-        returned.known and len(returned.slots) > index and returned.slots[index].starred
-        for returned in fn.gradients
+        returned.known and len(returned.slots) > index and returned.slots[index].starred for returned in fn.gradients
     )

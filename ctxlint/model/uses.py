@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted
 from ctxlint.model.functions import Evidence, Trust
 from ctxlint.model.local_names import captured_by, target_names
 
@@ -37,8 +37,8 @@ class Uses:
 
     def inside(self, node: cst.CSTNode) -> None:
         """Visit what is inside a node."""
-        for child in node.children:
-            if not isinstance(child, _NOTHING_INSIDE):
+        for child in children(node):
+            if type(child) not in _NOTHING_INSIDE:
                 self.walk(child)
 
     def skip(self, node: cst.CSTNode) -> None:
@@ -295,16 +295,7 @@ def _strings_only(node: cst.BaseExpression) -> bool:
     return all(isinstance(element.value, cst.SimpleString) for element in node.elements)
 
 
-_NOTHING_INSIDE = (
-    cst.Name,
-    cst.BaseString,
-    cst.BaseNumber,
-    cst.BaseParenthesizableWhitespace,
-    cst.TrailingWhitespace,
-    cst.EmptyLine,
-    cst.Newline,
-    cst.Comment,
-)
+_NOTHING_INSIDE = frozenset({cst.Name, cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float, cst.Ellipsis})
 
 _VISITS: dict[type, Callable[..., None]] = {
     cst.Assign: Uses.assignment,

@@ -87,8 +87,11 @@ class Scalar(Value):
 
 @dataclass(frozen=True)
 class Parameter(Value):
-    """The object passed for one parameter, unchanged. ``role`` is ``input`` in forward, ``gradient`` in backward,
-    ``tangent`` in jvp, ``plain`` in a helper; ``index`` counts from 0 without ctx and without a second receiver."""
+    """The object passed for one parameter, unchanged.
+
+    ``role`` is ``input`` in forward, ``gradient`` in backward, ``tangent`` in jvp, ``plain`` in a helper; ``index``
+    counts from 0 without ctx and without a second receiver.
+    """
 
     role: str
     index: int
@@ -151,7 +154,7 @@ class SavedTensor(Value):
 
 @dataclass(frozen=True)
 class InputsTuple(Value):
-    """The ``inputs`` parameter of ``setup_context``: all inputs of forward; ``exact`` unless forward takes ``*args``."""
+    """The ``inputs`` of ``setup_context``: all inputs of forward; ``exact`` unless forward takes ``*args``."""
 
     inputs: tuple[Value, ...] = ()
     exact: bool = True

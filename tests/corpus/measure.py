@@ -1,4 +1,4 @@
-"""Measure ctxlint on real repositories: ``python tests/corpus/measure.py FOLDER [FOLDER ...] [--select RULES] [--list]``.
+"""Measure ctxlint on real repositories: ``python tests/corpus/measure.py FOLDER [FOLDER ...] [--select RULES]``.
 
 FOLDER holds checkouts side by side (``FOLDER/apex``, ``FOLDER/torchrec`` …); a folder that holds an installed ``torch``
 package (site-packages) counts torch as one of them. Nothing of them belongs into this repository. The report says how
@@ -50,9 +50,7 @@ def known_defects() -> list[Defect]:
     """The defects that were proved by hand."""
     with KNOWN.open("rb") as file:
         entries = tomllib.load(file)["defect"]
-    return [
-        Defect(each["row"], each["path"], each["class"], tuple(each["rules"]), each["note"]) for each in entries
-    ]
+    return [Defect(each["row"], each["path"], each["class"], tuple(each["rules"]), each["note"]) for each in entries]
 
 
 def checkouts(folder: Path) -> list[Path]:
@@ -160,7 +158,8 @@ def main() -> None:
         answer = status(defect, findings, folders)
         answers[answer] += 1
         rows.setdefault(defect.row, set()).add(answer)
-        print(f"  {answer:8} row {defect.row:2} {'/'.join(defect.rules):14} {defect.path} {defect.class_name}: {defect.note}")
+        where = f"{defect.path} {defect.class_name}"
+        print(f"  {answer:8} row {defect.row:2} {'/'.join(defect.rules):14} {where}: {defect.note}")
     found = sum("found" in each for each in rows.values())
     print(f"{dict(sorted(answers.items()))}; {found} of {len(rows)} rows have a finding")
 
