@@ -175,5 +175,6 @@ _SORTS = {
     "str": "a string",
     "shape": "a shape",
     "callable": "a function",
+    "array": "an array",
     "generator": "a generator",
 }

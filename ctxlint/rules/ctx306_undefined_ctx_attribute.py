@@ -110,7 +110,10 @@ def _attributes_known(fn: FunctionClass) -> bool:
     methods = (forward, *fn.context_methods, *fn.reading_methods)
     if all(method.inherited for method in methods):
         return False
-    return all(method.facts.complete and method.signature_known for method in methods)
+    reads = (read for method in methods for read in method.facts.of(ContextRead))
+    if any(read.attribute in ("__setattr__", "__dict__") for read in reads):
+        return False
+    return all(method.facts.complete and method.context_known for method in methods)
 
 
 def _gets_the_ctx(method: Method) -> bool:

@@ -83,6 +83,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if "boxed_grads_call" in fn.class_attributes:
+            return  # backward gets one list of all gradients, which is its own
         for name in ("backward", "vjp"):
             method = fn.methods.get(name)
             if method is None or method.inherited or not method.signature_known:
