@@ -57,6 +57,10 @@ class Layout:
         before = self.text[at - 1 : at]
         return Edit(at, at, f" {content}" if before.isalnum() or before == "_" else content)
 
+    def replace_by_word(self, node: cst.CSTNode, content: str) -> Edit:
+        """As ``replace``, apart from a keyword that stands right before it."""
+        return Edit(self.start(node), self.end(node), self.insert_word(self.start(node), content).content)
+
     def delete(self, start: int, end: int) -> Edit:
         """Take the text from ``start`` to ``end`` out."""
         return Edit(start, end, "")

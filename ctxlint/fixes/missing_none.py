@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.displays import insert_elements
+from ctxlint.fixes.displays import end_of_element, insert_elements
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
 from ctxlint.model.code import dotted
@@ -41,6 +41,26 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
         return None
     names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
     return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE)
+
+
+def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]) -> Fix | None:
+    """Write None for the gradients at these positions; None where one of them does not stand by itself."""
+    layout, method = layout_of(fn, fn.backward), fn.backward
+    if layout is None or method is None:
+        return None
+    edits = _Mender(layout, fn, method, ()).replaced(returned, positions)
+    return Fix("Return `None` there", tuple(edits), Applicability.UNSAFE) if edits else None
+
+
+def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | None:
+    """Leave the last ``count`` None out; None where they are not written at the end."""
+    layout, method = layout_of(fn, fn.backward), fn.backward
+    if layout is None or method is None or count >= len(returned.slots):
+        return None
+    edits = _Mender(layout, fn, method, ()).shortened(returned, count)
+    lost = any("#" in layout.text[edit.start : edit.end] for edit in edits)
+    message = "Leave the surplus `None` out"
+    return Fix(message, tuple(edits), Applicability.UNSAFE if lost else Applicability.SAFE) if edits else None
 
 
 def additions(returned: Returned, placement: Placement) -> Additions:
@@ -96,6 +116,63 @@ class _Mender:
                     return edits
             return self._around_tuple(statement.value, returned, wanted)
         return self._around_value(statement.value, returned, wanted)
+
+    def replaced(self, returned: Returned, positions: tuple[int, ...]) -> list[Edit]:
+        """The edits that write None at some positions; none where these are not elements of a display."""
+        statement, value = returned.node, returned.value
+        if not isinstance(statement, cst.Return) or statement.value is None:
+            return []
+        if not isinstance(value, Sequence):
+            alternatives = [each for each in self.fn.gradients if each.event is returned.event]
+            return [self.layout.replace_by_word(statement.value, "None")] if len(alternatives) == 1 else []
+        atoms = self._written_atoms(statement.value, returned)
+        edits = []
+        for position in positions:
+            atom = atoms[position] if atoms else None
+            if atom is None or atom.node is None or atom.display is None:
+                return []
+            edits.append(self.layout.replace_by_word(atom.node, "None"))
+        return edits
+
+    def shortened(self, returned: Returned, count: int) -> list[Edit]:
+        """The edits that leave the last slots out; none where they are not the last elements of one display."""
+        statement = returned.node
+        if not isinstance(statement, cst.Return) or statement.value is None:
+            return []
+        atoms = self._written_atoms(statement.value, returned)
+        if not atoms:
+            return []
+        kept, dropped = atoms[-count - 1], atoms[-count:]
+        number = dropped[0].count
+        if number is not None and all(each.count is number for each in dropped):
+            left = number.evaluated_value - count
+            return [self.layout.replace(number, str(left))] if left > 0 else []
+        display = dropped[-1].display
+        if display is None or any(each.display is not display or each.node is None for each in dropped):
+            return []
+        if kept.display is not display or kept.at != len(display.elements) - count - 1:
+            return []
+        return self._without_last(display, count)
+
+    def _without_last(self, display: cst.Tuple | cst.List, count: int) -> list[Edit]:
+        """Take the last elements of a display out; what stands behind their last comma stays as it is."""
+        kept = display.elements[-count - 1]
+        end = end_of_element(self.layout, display.elements[-1])
+        alone = len(display.elements) - count == 1 and isinstance(display, cst.Tuple)
+        if alone and not display.lpar and not isinstance(kept, cst.StarredElement):
+            last = display.elements[-1].comma
+            stop = self.layout.after_comma(last) if isinstance(last, cst.Comma) else end
+            return [self.layout.delete(end_of_element(self.layout, kept), stop)]
+        start = end_of_element(self.layout, kept)
+        if alone and not isinstance(display.elements[-1].comma, cst.Comma) and isinstance(kept.comma, cst.Comma):
+            start = self.layout.after_comma(kept.comma)
+        return [self.layout.delete(start, end)]
+
+    def _written_atoms(self, expression: cst.BaseExpression, returned: Returned) -> list[_Atom]:
+        """The gradients as they are written in a tuple that nothing else sees; none where that is not known."""
+        value = returned.value
+        written = self._written(expression, value) if isinstance(value, Sequence) else None
+        return [] if written is None else _fitted(list(self._atoms(written)), returned.slots) or []
 
     # Where it is written
 

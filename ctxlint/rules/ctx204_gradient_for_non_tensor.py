@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.model.reachability import judged_gradients
@@ -68,8 +69,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: it writes `None` in the place of the gradient. If the input is a tensor after all, its annotation is
-    wrong and not the gradient.
+    Unsafe: it writes `None` in the place of the gradient, where that stands in the tuple by itself. If the input is a
+    tensor after all, its annotation is wrong and not the gradient.
 
     ## Known limits
     An input is no tensor when its annotation, its default, a use or a call in the same file says so and nothing
@@ -102,6 +103,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 f"{f'is no tensor ({reason})' if len(refused) == 1 else f'are no tensors (`{first.name}`: {reason})'}; "
                 f"torch raises RuntimeError (gradient different than None at position {first.index + 1}) when it runs. "
                 f"Return `None` there.",
+                fix=write_none(fn, returned, tuple(each.index for each in refused)),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.output_gradients import take_gradients
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.reachability import backward_never_runs
 from ctxlint.model.values import Constant
@@ -13,6 +14,7 @@ from ctxlint.rules.wording import counted, own_place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fixes.edit import Fix
     from ctxlint.model.functions import Returned
     from ctxlint.settings import Settings
 
@@ -105,7 +107,15 @@ class BackwardParameterCount(Rule[FunctionClass]):
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
             f"{_number_of(outputs)}; autograd passes one gradient for each, so that it raises TypeError. {ending} that "
             f"are not needed.",
+            fix=_fix(fn, outputs),
         )
+
+
+def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:
+    """As many parameters as there are outputs, where all returns agree on that."""
+    counts = {each.count for each in outputs}
+    count = counts.pop() if len(counts) == 1 else None
+    return take_gradients(fn, count) if count else None
 
 
 def _number_of(outputs: list[Returned]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.missing_none import drop_surplus
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -56,7 +57,7 @@ class SurplusNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: torch gives the same gradients with and without them.
+    Safe: torch gives the same gradients with and without them. Unsafe where a comment would go with them.
 
     ## Known limits
     Off by default, since it is legal and used on purpose.
@@ -84,4 +85,5 @@ class SurplusNone(Rule[FunctionClass]):
                     fn.span(returned.node),
                     f"`backward` returns {len(returned.slots)} gradients but `forward` takes "
                     f"{counted(len(fn.inputs), 'input')}; torch drops the surplus `None`. Leave it out.",
+                    fix=drop_surplus(fn, returned, len(surplus)),
                 )

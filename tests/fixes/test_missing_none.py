@@ -212,3 +212,62 @@ def test_a_tuple_that_others_see_too_is_not_changed() -> None:
 """,
     )
     assert mended_by("CTX203", text, unsafe=True) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (" return g, None, None", " return g, None"),
+        (" return (g, None, None)", " return (g, None)"),
+        (" return g, None, None,", " return g, None,"),
+        (" return (g,) + (None,) * 3", " return (g,) + (None,) * 1"),
+        (" return g, *(None,) * 2", " return g, *(None,) * 1"),
+        ("\n        a = (g, None, None)\n        return a", "\n        a = (g, None)\n        return a"),
+        (
+            "\n        return (\n            g,\n            None,\n            None,\n        )",
+            "\n        return (\n            g,\n            None,\n        )",
+        ),
+    ],
+)
+def test_surplus_none_is_left_out(before: str, after: str) -> None:
+    text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
+    assert_mended("CTX206", text, text.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (" return g, None", " return g"),
+        (" return g, None,", " return g"),
+        (" return (g, None)", " return (g,)"),
+        (" return (g, None,)", " return (g,)"),
+        (" return g, None, None  # why", " return g  # why"),
+    ],
+)
+def test_one_gradient_alone_is_left(before: str, after: str) -> None:
+    text = _ONE.format(inputs="x", body=f"{before}\n").replace("ctx.n = n", "n = 2")
+    assert_mended("CTX206", text, text.replace(before, after))
+
+
+def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None:
+    body = (
+        "\n        return (\n            g,\n            None,\n            # no more\n            None,\n        )\n"
+    )
+    text = _ONE.format(inputs="x, n: int", body=body)
+    assert mended_by("CTX206", text) == text
+    assert_mended("CTX206", text, text.replace("            # no more\n            None,\n", ""), unsafe=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (" return g, -g", " return g, None"),
+        (" return (g,\n                g * 2)", " return (g,\n                None)"),
+        (" return tuple([g, g])", " return tuple([g, None])"),
+        ("\n        a = g, g\n        return a", "\n        a = g, None\n        return a"),
+    ],
+)
+def test_a_gradient_for_what_is_no_tensor_becomes_none(before: str, after: str) -> None:
+    text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
+    assert mended_by("CTX204", text) == text
+    assert_mended("CTX204", text, text.replace(before, after), unsafe=True)
