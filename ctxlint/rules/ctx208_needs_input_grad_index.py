@@ -130,7 +130,7 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead) -> str | None:
             )
         if read.index is not None and read.index >= passed:
             return _index_left_out(fn, read.index, f"for the call in line {line}, which leaves out")
-    if read.index is not None and read.index >= fn.required_inputs and fn.applied and not calls:
+    if read.index is not None and read.index >= fn.required_inputs and fn.applied and not fn.calls:
         return _index_left_out(fn, read.index, "for calls that leave out")
     return None
 
