@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.calls import call_apply
 from ctxlint.model.functions import SourceFile, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -69,7 +70,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe for `Fn().apply(x)`, which means the same without the parentheses. Unsafe for the others.
+    Safe for `Fn().apply(x)`, which means the same without the parentheses, unless the class has an `__init__`. Unsafe
+    for the others. No fix for an instance that is made with arguments, or that is not called at once.
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under
@@ -96,7 +98,7 @@ class FunctionInstantiated(Rule[SourceFile]):
                 continue  # said of the whole of `Fn()(x)`
             message = _message(fn, call)
             if message is not None:
-                yield Finding(call.span, message)
+                yield Finding(call.span, message, call_apply(file.source, fn, call))
 
 
 def _message(fn: FunctionClass, call: ApplyCall) -> str | None:

@@ -1,0 +1,42 @@
+"""Calls of a Function written as ``Fn.apply(...)``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+
+if TYPE_CHECKING:
+    from ctxlint.files.source import Source
+    from ctxlint.model.functions import ApplyCall, FunctionClass
+
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
+_ATTRIBUTE = re.compile(r"\.(forward)\b")
+
+
+def call_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+    """Call ``apply`` on the class itself. None where arguments would be lost, or go by keyword."""
+    place = call.callee_span
+    if place is None or call.keywords or call.double_starred:
+        return None
+    start, end = source.offset(place.start), source.offset(place.end)
+    edit = _edit(source.text, call, start, end)
+    if edit is None:
+        return None
+    safe = call.how == "construct-apply" and "__init__" not in fn.methods
+    return Fix(f"Call `{fn.name}.apply`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:
+    if call.how in ("construct-apply", "construct-call"):
+        found = _WITHOUT_ARGUMENTS.fullmatch(text, start, end)
+        new = "" if call.how == "construct-apply" else ".apply"
+        return None if found is None else Edit(found.end(1), end, new)
+    if call.how == "direct":
+        found = _ATTRIBUTE.match(text, end)
+        return None if found is None else Edit(found.start(1), found.end(1), "apply")
+    if call.how == "construct" and (call.positional or call.starred):
+        return Edit(end, end, ".apply") if re.compile(_NAME).fullmatch(text, start, end) else None
+    return None

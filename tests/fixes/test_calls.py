@@ -1,0 +1,50 @@
+"""CTX703's fix: `apply` of the class, in all layouts that a call may have."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixes.mending import assert_mended, mended_by
+
+_CLASS = """import torch
+
+
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def call(x):
+    return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("F().apply(x)", "F.apply(x)"),
+        ("(F ( )\n            .apply(x))", "(F\n            .apply(x))"),
+        ("'\u00fc', F().apply(F().apply(x))", "'\u00fc', F.apply(F.apply(x))"),
+    ],
+)
+def test_an_instance_that_only_reaches_apply(before: str, after: str) -> None:
+    assert_mended("CTX703", _CLASS.format(call=before), _CLASS.format(call=after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("F()(x)", "F.apply(x)"), ("F(x)", "F.apply(x)"), ("(F)(x)", "(F.apply)(x)"), ("F(*x)", "F.apply(*x)")],
+)
+def test_other_calls_change_only_where_that_is_asked_for(before: str, after: str) -> None:
+    assert mended_by("CTX703", _CLASS.format(call=before)) == _CLASS.format(call=before)
+    assert_mended("CTX703", _CLASS.format(call=before), _CLASS.format(call=after), unsafe=True)
+
+
+@pytest.mark.parametrize("call", ["F(x)(x)", "F(x=x)", "F()"])
+def test_what_would_lose_arguments_stays(call: str) -> None:
+    assert mended_by("CTX703", _CLASS.format(call=call), unsafe=True) == _CLASS.format(call=call)
