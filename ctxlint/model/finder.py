@@ -6,33 +6,55 @@ import libcst as cst
 
 
 class ClassFinder(cst.CSTVisitor):
-    """Collects the class statements of a slice in source order, nested ones included.
+    """Collects the class and function statements of a slice in source order, nested ones included.
 
-    Expressions hold no classes, so the walk stops at simple statements.
+    Expressions hold none, so that the walk keeps to blocks.
     """
 
     def __init__(self) -> None:
+        """Begin with nothing found."""
         super().__init__()
         self.classes: list[cst.ClassDef] = []
         self.functions: list[cst.FunctionDef] = []
 
-    def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self.classes.append(node)
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Note a definition; go on into what holds statements."""
+        if isinstance(node, cst.ClassDef):
+            self.classes.append(node)
+        elif isinstance(node, cst.FunctionDef):
+            self.functions.append(node)
+        return type(node) in _HOLD_STATEMENTS
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.functions.append(node)
+    def on_leave(self, original_node: cst.CSTNode) -> None:
+        """Nothing is done on the way back."""
 
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False
+    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
+        """Nothing is done for a single field."""
 
-    def visit_SimpleStatementSuite(self, node: cst.SimpleStatementSuite) -> bool:
-        return False
+    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
+        """Nothing is done for a single field."""
 
-    def visit_Parameters(self, node: cst.Parameters) -> bool:
-        return False
 
-    def visit_Decorator(self, node: cst.Decorator) -> bool:
-        return False
+_HOLD_STATEMENTS = frozenset(
+    {
+        cst.Module,
+        cst.ClassDef,
+        cst.FunctionDef,
+        cst.IndentedBlock,
+        cst.If,
+        cst.Else,
+        cst.For,
+        cst.While,
+        cst.With,
+        cst.Try,
+        cst.TryStar,
+        cst.ExceptHandler,
+        cst.ExceptStarHandler,
+        cst.Finally,
+        cst.Match,
+        cst.MatchCase,
+    }
+)
 
 
 def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:

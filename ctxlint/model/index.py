@@ -341,7 +341,7 @@ class _Indexer:
                 continue
             elif kind is ast.Constant:
                 continue
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(_inside(node))
 
     def attribute(self, node: ast.Attribute, scope: Scope) -> None:
         if type(node.ctx) is not ast.Load:
@@ -356,6 +356,32 @@ class _Indexer:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.index.attributes.add(attribute.value)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes right below a node, without those that name operators and contexts."""
+    for name in _FIELDS.get(type(node), node._fields):
+        value = getattr(node, name)
+        if isinstance(value, list):
+            yield from (each for each in value if isinstance(each, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Attribute: ("value",),
+    ast.BinOp: ("left", "right"),
+    ast.BoolOp: ("values",),
+    ast.Compare: ("left", "comparators"),
+    ast.List: ("elts",),
+    ast.Starred: ("value",),
+    ast.Subscript: ("value", "slice"),
+    ast.Tuple: ("elts",),
+    ast.UnaryOp: ("operand",),
+    ast.comprehension: ("iter", "ifs"),  # the targets are names of the comprehension alone
+    ast.keyword: ("value",),
+}
+"""The fields that hold expressions, for the most frequent nodes."""
 
 
 def _expects_errors(node: ast.AST) -> bool:
