@@ -149,29 +149,20 @@ class MethodCode:
         statements = body.body
         if not statements:
             return None
-        after = self._end_of_head()
         line = statements[0]
         if isinstance(line, cst.SimpleStatementLine) and _is_string(line.body[0]):
             if len(line.body) > 1:
                 return self.layout.insert(self.layout.start(line.body[1]), f"{text}; ")
             if len(statements) == 1:
                 return None
-            after, line = self.layout.end(line.body[0]), statements[1]
+            line = statements[1]
         indentation = self.layout.indentation(self.start(line))
         if indentation is None:
             return None
-        number = self.layout.line_number(after) + 1
-        while not self.layout.source.line(number).strip() or self.layout.source.line(number).lstrip().startswith(
-            "# type:"
-        ):
-            number += 1
+        own = self.layout.line_number(self.start(line))
+        above = range(own - len(getattr(line, "leading_lines", ())), own)
+        number = next((each for each in above if not _keeps_its_place(self.layout.source.line(each))), own)
         return self.layout.insert(self.layout.source.line_starts[number - 1], f"{indentation}{text}\n")
-
-    def _end_of_head(self) -> int:
-        """An offset in the last line of ``def ...:``."""
-        body = self.method.node.body
-        head = self.layout.slice.span(body).start  # of an indented block that is the end of the line with the colon
-        return self.layout.source.offset(head)
 
     def start(self, statement: cst.CSTNode) -> int:
         """Where a statement starts, its decorators included."""
@@ -198,6 +189,13 @@ class MethodCode:
             return self.layout.insert(end, f"; {text}")
         return self.layout.insert(self.layout.line_end(end), f"\n{indentation}{text}")
 
+    def stands_alone(self, statement: cst.BaseSmallStatement) -> bool:
+        """Whether a block holds nothing but this statement, so that ``pass`` must take its place."""
+        line = self.parents[statement]
+        if len(getattr(line, "body", ())) > 1:
+            return False
+        return isinstance(line, cst.SimpleStatementSuite) or len(getattr(self.parents[line], "body", ())) == 1
+
     def without(self, statement: cst.BaseSmallStatement) -> Edit:
         """Take out a small statement; a comment behind it stays."""
         start, end = self.layout.start(statement), self.layout.end(statement)
@@ -211,8 +209,7 @@ class MethodCode:
             end = semicolon.end()
         if at > 0:
             return Edit(self.layout.end(others[at - 1]), end, "")
-        block = self.parents.get(line)
-        if isinstance(line, cst.SimpleStatementSuite) or len(getattr(block, "body", ())) == 1:
+        if self.stands_alone(statement):
             return Edit(start, end, "pass")
         rest = self.layout.text[end : self.layout.line_end(end)]
         if rest.strip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, Stash, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -69,8 +70,11 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, and backward unpacks it. Safe where all that happens in plain
-    statements; unsafe where forward or backward has several paths.
+    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Safe, and offered only
+    where the attribute and the save are written once, on every path through forward, and backward takes all saved
+    tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
+    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
+    `backward()` without `retain_graph` then raises, as it should.
 
     ## Known limits
     An input counts where backward returns a gradient for it. Index tensors, masks, frozen weights and others whose
@@ -90,7 +94,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for stash in stashes(fn):
             if stash.held is not Held.COMPUTED:
-                yield Finding(fn.span(stash.write.node), _message(stash))
+                yield Finding(fn.span(stash.write.node), _message(stash), save_instead(fn, stash))
 
 
 def _message(stash: Stash) -> str:

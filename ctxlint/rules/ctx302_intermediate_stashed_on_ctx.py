@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -65,8 +66,11 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, and backward unpacks it. Safe where all that happens in plain
-    statements; unsafe where forward or backward has several paths.
+    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Safe, and offered only
+    where the attribute and the save are written once, on every path through forward, and backward takes all saved
+    tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
+    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
+    `backward()` without `retain_graph` then raises, as it should.
 
     ## Known limits
     Integer and bool tensors, states of random generators, tensors in containers, gradients that forward computes in
@@ -94,4 +98,5 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 fn.span(stash.write.node),
                 f"`ctx.{attribute}` keeps a tensor that forward computed: it outlives `backward()`, and saved-tensor "
                 f"hooks do not see it. Use `save_for_backward`.",
+                save_instead(fn, stash),
             )

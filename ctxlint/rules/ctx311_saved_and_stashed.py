@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.saving import drop_attribute
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import saved_and_stashed
-from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +60,8 @@ class SavedAndStashed(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet: backward's reads of the attribute become reads of the saved tensor.
+    Safe: backward reads what it unpacks, and the attribute goes. Offered only where both are written once, on every path
+    through forward, and backward takes all saved tensors by one unpacking before it reads the attribute.
 
     ## Known limits
     Silent where the tensor was rebound between the two statements.
@@ -72,11 +74,13 @@ class SavedAndStashed(Rule[FunctionClass]):
     name = "saved-and-stashed"
     subject = FunctionClass
     category = Category.SUSPICIOUS
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for write, _save in saved_and_stashed(fn):
+        for write, save in saved_and_stashed(fn):
             yield Finding(
                 fn.span(write.node),
                 f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive after backward and saved-tensor "
                 f"hooks do not see it. Drop the attribute and read `ctx.saved_tensors`.",
+                drop_attribute(fn, write, save),
             )

@@ -1,0 +1,83 @@
+"""Putting one more element behind the last one: into the arguments of a call, or the targets of an unpacking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxlint.fixes.edit import Edit
+    from ctxlint.fixes.layout import Layout
+
+
+@dataclass(frozen=True)
+class _Item:
+    """Where an element stands: 0-based offsets, ``after`` right behind its comma, None where it has none."""
+
+    start: int
+    end: int
+    after: int | None
+
+
+def append_argument(layout: Layout, call: cst.Call, new: str) -> list[Edit]:
+    """Edits that give a call one more positional argument, on its line or on one of its own as the others are."""
+    closing = layout.source.offset(layout.slice.span(call).end) - 1
+    opening = layout.text.index("(", layout.end(call.func))
+    items = _items(layout, call.args)
+    if not items:
+        return [layout.insert(opening + 1, new)]
+    return _append(layout, items, new, (opening, closing), single=False)
+
+
+def append_target(layout: Layout, target: cst.Tuple | cst.List, new: str) -> list[Edit]:
+    """Edits that unpack one more element into ``new``; the target has one or more."""
+    brackets = None
+    if isinstance(target, cst.List):
+        brackets = (layout.start(target.lbracket), layout.start(target.rbracket))
+    elif target.lpar:
+        brackets = (layout.start(target.lpar[-1]), layout.start(target.rpar[0]))
+    return _append(layout, _items(layout, target.elements), new, brackets, single=isinstance(target, cst.Tuple))
+
+
+def _items(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[_Item]:
+    found = []
+    for each in elements:
+        after = layout.after_comma(each.comma) if isinstance(each.comma, cst.Comma) else None
+        starred = isinstance(each, cst.StarredElement) or (isinstance(each, cst.Arg) and bool(each.star))
+        found.append(_Item(layout.start(each if starred else each.value), layout.end(each.value), after))
+    return found
+
+
+def _append(
+    layout: Layout, items: list[_Item], new: str, brackets: tuple[int, int] | None, *, single: bool
+) -> list[Edit]:
+    """``single`` says that the comma of one element is not one that may be left at the end."""
+    last = items[-1]
+    indentation = _own_lines(layout, items, brackets)
+    if indentation is None:
+        if last.after is None:
+            return [layout.insert(last.end, f", {new}")]
+        return [layout.insert(last.after, f" {new}" if single and len(items) == 1 else f" {new},")]
+    line = f"\n{indentation}{new}"
+    if last.after is not None:
+        return [layout.insert(layout.line_end(last.after), f"{line},")]
+    if layout.line_end(last.end) == last.end:
+        return [layout.insert(last.end, f",{line}")]
+    return [layout.insert(last.end, ","), layout.insert(layout.line_end(last.end), line)]
+
+
+def _own_lines(layout: Layout, items: list[_Item], brackets: tuple[int, int] | None) -> str | None:
+    """The white space before the last element, where each has a line of its own and the brackets stand on others."""
+    if brackets is None or layout.indentation(brackets[1]) is None:
+        return None
+    if not layout.nothing_but_a_comment_follows(brackets[0] + 1):
+        return None
+    for item in items:
+        after = item.end if item.after is None else item.after
+        if layout.indentation(item.start) is None or not layout.nothing_but_a_comment_follows(after):
+            return None
+    return layout.indentation(items[-1].start)

@@ -1,0 +1,368 @@
+"""Moving a tensor from an attribute of ctx into ``save_for_backward``: the edits in forward, and the fix as a whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.appending import append_argument
+from ctxlint.fixes.apply import apply_edits
+from ctxlint.fixes.context_uses import ContextUses, context_uses
+from ctxlint.fixes.edit import Edit
+from ctxlint.fixes.method_code import MethodCode, code_of_method
+from ctxlint.fixes.unpacking import read_from_saved
+from ctxlint.model.events import ContextCall, Mutation
+from ctxlint.model.repeats import names_in
+from ctxlint.model.stashes import Held
+from ctxlint.model.values import Tri, is_tensor, usual_storage
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.model.events import ContextWrite, Event
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+    from ctxlint.model.stashes import Stash
+
+
+def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
+    """Give the tensor to the one ``save_for_backward``, or to a new one, and unpack it in backward."""
+    if stash.contained or stash.held is Held.OUTPUT_VIEW:
+        return None
+    keeping = _keeping(fn, stash.write)
+    if keeping is None or keeping.mutated_after():
+        return None
+    saving = _saving_edits(keeping)
+    if saving is None:
+        return None
+    count = len(keeping.save.arguments) if keeping.save is not None else 0
+    reading = read_from_saved(keeping.reader, stash.write.attribute, count, None, keeping.names)
+    if reading is None:
+        return None
+    return keeping.writer.fix("Give it to `save_for_backward`", [*saving, *reading])
+
+
+def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) -> Fix | None:
+    """Read the saved tensor instead of the attribute that holds it as well, and drop the attribute."""
+    keeping = _keeping(fn, write)
+    if keeping is None or keeping.save is not save or not isinstance(keeping.value, cst.Name):
+        return None
+    positions = [at for at, argument in enumerate(save.arguments) if argument.value == write.value]
+    edits = keeping.reads_as(keeping.value.value)
+    if edits is None or not positions:
+        return None
+    reading = read_from_saved(keeping.reader, write.attribute, len(save.arguments), positions[0], keeping.names)
+    if reading is None:
+        return None
+    return keeping.writer.fix(
+        "Drop the attribute, read the saved tensor", [keeping.writer.without(keeping.statement), *edits, *reading]
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is certain
+
+
+@dataclass(frozen=True)
+class _Keeping:
+    """An attribute that is set once on every path through ``writer`` and read by ``reader`` alone, in plain sight.
+
+    ``save`` is the one ``save_for_backward``, which runs on every path as well; None where there is none.
+    """
+
+    fn: FunctionClass
+    write: ContextWrite
+    writer: MethodCode
+    uses: ContextUses
+    statement: cst.Assign
+    save: ContextCall | None
+    save_statement: cst.BaseSmallStatement | None
+    reader: MethodCode
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        """The right-hand side."""
+        return self.statement.value
+
+    @property
+    def ctx(self) -> str:
+        """What the ctx is called where the attribute is set."""
+        return self.writer.method.ctx.name if self.writer.method.ctx is not None else "ctx"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the tensor may be called in backward, the best name first."""
+        attribute = self.write.attribute
+        own = (self.value.value,) if isinstance(self.value, cst.Name) else ()
+        return (attribute, *own, f"saved_{attribute.lstrip('_')}")
+
+    def mutated_after(self) -> bool:
+        """Whether forward changes the tensor in place once it would be saved."""
+        origin = usual_storage(self.write.value) if self.write.value is not None else None
+        start = self.writer.layout.start(self.statement)
+        if self.save_statement is not None:
+            start = min(start, self.writer.layout.start(self.save_statement))
+        return any(
+            mutation.target is not None
+            and usual_storage(mutation.target) == origin
+            and self.writer.layout.start(mutation.node) > start
+            for mutation in self.writer.method.facts.of(Mutation)
+        )
+
+    def more_follow(self) -> bool:
+        """Whether forward sets another attribute further down that may be moved next: that needs names as arguments."""
+        start = self.writer.layout.start(self.statement)
+        return any(
+            self.writer.layout.start(other.node) > start
+            and other.value is not None
+            and is_tensor(other.value) is not Tri.NO
+            for other in self.fn.context_writes
+        )
+
+    def reads_as(self, name: str) -> list[Edit] | None:
+        """Edits that let forward itself read a variable where it reads the attribute; None where that may differ."""
+        layout = self.writer.layout
+        end = layout.end(self.statement)
+        reads = self.uses.reads.get(self.write.attribute, [])
+        if any(layout.start(read) < end for read in reads):
+            return None
+        if reads and self.writer.rebound_between([name], end, len(layout.text)):
+            return None
+        return [layout.replace(read, name) for read in reads]
+
+
+def _keeping(fn: FunctionClass, write: ContextWrite) -> _Keeping | None:
+    methods, readers = fn.context_methods, [fn.methods.get(name) for name in ("backward", "vjp")]
+    reader = next((each for each in readers if each is not None), None)
+    if len(methods) != 1 or reader is None or None not in readers or not _in_plain_sight(fn, write.attribute):
+        return None
+    writer, read = code_of_method(fn, methods[0]), code_of_method(fn, reader)
+    if writer is None or read is None or not _transparent(methods[0]) or not _transparent(reader):
+        return None
+    jvp = fn.methods.get("jvp")
+    if jvp is not None and _names_attribute(fn, jvp, write.attribute):
+        return None
+    uses = context_uses(writer)
+    statement = writer.statement(write.node)
+    if not uses.plain or uses.stores.get(write.attribute) != [write.node] or not isinstance(statement, cst.Assign):
+        return None
+    if not _on_every_path(writer, write) or not all(_is_plain(each.target) for each in statement.targets):
+        return None
+    if len(fn.saves) > 1 or "saved_tensors" in uses.reads:
+        return None
+    save = fn.saves[0] if fn.saves else None
+    save_statement = None if save is None else writer.statement(save.node)
+    if save is not None:
+        if not save.exact or not _on_every_path(writer, save):
+            return None
+        if not isinstance(save_statement, cst.Expr) or save_statement.value is not save.node:
+            return None
+    return _Keeping(fn, write, writer, uses, statement, save, save_statement, read)
+
+
+def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
+    """Whether nobody but the methods of the class can read what is kept on ctx, as far as this file shows."""
+    if not fn.signature_judgeable or fn.has_subclass or fn.called_directly or fn.escapes:
+        return False
+    if re.search(r"\b(grad_fn|next_functions|to_save)\b", fn.source.text):
+        return False
+    return re.search(rf"[\"']{re.escape(attribute)}[\"']", fn.source.text) is None
+
+
+def _transparent(method: Method) -> bool:
+    return method.signature_known and method.facts.complete and not method.facts.is_generator
+
+
+def _names_attribute(fn: FunctionClass, method: Method, attribute: str) -> bool:
+    code = code_of_method(fn, method)
+    if code is None:
+        return True
+    uses = context_uses(code)
+    return not uses.plain or attribute in uses.reads or attribute in uses.stores
+
+
+def _on_every_path(code: MethodCode, event: Event) -> bool:
+    """Whether an event happens once before each way out of the method."""
+    facts = code.method.facts
+    through = facts.falls_through.value == "no" or event.order in facts.end_done
+    return (
+        code.always_runs(event.node)
+        and not event.in_loop
+        and through
+        and all(each.implies(event) for each in code.method.returns)
+    )
+
+
+def _is_plain(target: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Name) or (isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In forward
+
+
+def _saving_edits(keeping: _Keeping) -> list[Edit] | None:
+    """The edits that save the tensor instead of setting the attribute."""
+    if len(keeping.statement.targets) > 1:
+        return _beside_other_targets(keeping)
+    if isinstance(keeping.value, cst.Name):
+        return _of_variable(keeping, keeping.value.value)
+    return _of_expression(keeping)
+
+
+def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
+    """``ctx.x = x``: the statement goes, or becomes the save."""
+    writer, statement = keeping.writer, keeping.statement
+    reads = keeping.reads_as(name)
+    if reads is None:
+        return None
+    if keeping.save is None:
+        return [_instead_of_it(keeping, _call(keeping, name)), *reads]
+    joined = _join_in_place(keeping, name, [name])
+    if joined is not None:
+        return [writer.without(statement), *joined, *reads]
+    moved = _moved_call(keeping, name)
+    return None if moved is None else [_instead_of_it(keeping, moved), _without_save(keeping), *reads]
+
+
+def _of_expression(keeping: _Keeping) -> list[Edit] | None:
+    """``ctx.x = expression``: it becomes an argument, or is bound to a variable where forward needs it again."""
+    layout, used = keeping.writer.layout, keeping.write.attribute in keeping.uses.reads
+    text = _as_argument(keeping)
+    if text is None:
+        return None
+    if not used and (_is_fixed(keeping, keeping.value) or not keeping.more_follow()):
+        if keeping.save is None:
+            return [_instead_of_it(keeping, _call(keeping, text))]
+        if _is_fixed(keeping, keeping.value):
+            joined = _join_in_place(keeping, text, sorted(names_in(keeping.value)))
+            if joined is not None:
+                return [keeping.writer.without(keeping.statement), *joined]
+        if not _save_is_later(keeping):
+            moved = _moved_call(keeping, text)
+            return None if moved is None else [_instead_of_it(keeping, moved), _without_save(keeping)]
+    attribute = keeping.write.attribute
+    name = keeping.writer.fresh(attribute, f"saved_{attribute.lstrip('_')}")
+    reads = keeping.reads_as(name)
+    saved = _save_after(keeping, name)
+    if reads is None or saved is None:
+        return None
+    return [layout.replace(keeping.statement.targets[0].target, name), *saved, *reads]
+
+
+def _beside_other_targets(keeping: _Keeping) -> list[Edit] | None:
+    """``y = ctx.y = expression``: the attribute goes, the variable is saved."""
+    layout, targets = keeping.writer.layout, keeping.statement.targets
+    name = next((each.target.value for each in targets if isinstance(each.target, cst.Name)), None)
+    if name is None:
+        return None
+    at = next(at for at, each in enumerate(targets) if each.target is keeping.write.node)
+    following = targets[at + 1].target if at + 1 < len(targets) else keeping.value
+    reads, saved = keeping.reads_as(name), _save_after(keeping, name)
+    if reads is None or saved is None:
+        return None
+    return [Edit(layout.start(targets[at].target), layout.start(following), ""), *saved, *reads]
+
+
+def _save_after(keeping: _Keeping, name: str) -> list[Edit] | None:
+    """Save a variable that the statement binds: join a later save, or save right after it."""
+    if keeping.save is None:
+        return [keeping.writer.after(keeping.statement, _call(keeping, name))]
+    if _save_is_later(keeping):
+        return _join_in_place(keeping, name, [name], after=True)
+    moved = _moved_call(keeping, name)
+    return None if moved is None else [keeping.writer.after(keeping.statement, moved), _without_save(keeping)]
+
+
+def _call(keeping: _Keeping, argument: str) -> str:
+    return f"{keeping.ctx}.save_for_backward({argument})"
+
+
+def _instead_of_it(keeping: _Keeping, text: str) -> Edit:
+    layout = keeping.writer.layout
+    return Edit(layout.start(keeping.statement), layout.end(keeping.statement), text)
+
+
+def _save_is_later(keeping: _Keeping) -> bool:
+    layout = keeping.writer.layout
+    return keeping.save_statement is not None and layout.start(keeping.save_statement) > layout.start(keeping.statement)
+
+
+def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: bool = False) -> list[Edit] | None:
+    """Append an argument to the save where it stands, if the variables in it mean the same there.
+
+    ``after`` says that the statement itself binds them.
+    """
+    save, statement = keeping.save, keeping.save_statement
+    if save is None or statement is None or not isinstance(save.node, cst.Call):
+        return None
+    layout = keeping.writer.layout
+    here = layout.end(keeping.statement) if after else layout.start(keeping.statement)
+    first, last = sorted((layout.start(statement), here))
+    if keeping.writer.rebound_between(names, first, last):
+        return None
+    return append_argument(layout, save.node, text)
+
+
+def _moved_call(keeping: _Keeping, text: str) -> str | None:
+    """The save with one more argument, as it may stand where the attribute is set now, further down."""
+    save, statement = keeping.save, keeping.save_statement
+    if save is None or statement is None or not isinstance(save.node, cst.Call) or _save_is_later(keeping):
+        return None
+    layout = keeping.writer.layout
+    start, end = layout.start(statement), layout.end(statement)
+    if not all(_is_fixed(keeping, argument.value) for argument in save.node.args):
+        return None
+    if keeping.writer.rebound_between(names_in(save.node), start, layout.start(keeping.statement)):
+        return None
+    if layout.text.count("\n", start, end) and keeping.writer.block(statement) is not keeping.writer.block(
+        keeping.statement
+    ):
+        return None
+    edits = [
+        Edit(edit.start - start, edit.end - start, edit.content)
+        for edit in sorted(append_argument(layout, save.node, text))
+    ]
+    return apply_edits(layout.text[start:end], edits)
+
+
+def _without_save(keeping: _Keeping) -> Edit:
+    statement = keeping.save_statement
+    assert statement is not None
+    return keeping.writer.without(statement)
+
+
+def _is_fixed(keeping: _Keeping, expression: cst.BaseExpression) -> bool:
+    """Whether an expression gives the same object as long as its variables do: a name, one of the inputs."""
+    if isinstance(expression, cst.Subscript) and isinstance(expression.value, cst.Name):
+        method = keeping.writer.method
+        tuples = {param.name for param in method.positional[:1] if method.name == "setup_context"}
+        index = expression.slice[0].slice if len(expression.slice) == 1 else None
+        return (
+            expression.value.value in tuples and isinstance(index, cst.Index) and isinstance(index.value, cst.Integer)
+        )
+    return isinstance(expression, cst.Name)
+
+
+_WITHOUT_BRACKETS = (
+    cst.Attribute,
+    cst.BinaryOperation,
+    cst.BooleanOperation,
+    cst.Call,
+    cst.Comparison,
+    cst.IfExp,
+    cst.Subscript,
+    cst.UnaryOperation,
+)
+
+
+def _as_argument(keeping: _Keeping) -> str | None:
+    """The text of the value as an argument; None where it cannot be one."""
+    layout, value = keeping.writer.layout, keeping.value
+    if not isinstance(value, _WITHOUT_BRACKETS):
+        return None
+    span = layout.slice.span(value)
+    text = layout.text[layout.source.offset(span.start) : layout.source.offset(span.end)]
+    return layout.code(value) if "#" in layout.code(value) and "#" not in text else text

@@ -1,0 +1,198 @@
+"""Reading a tensor from ``ctx.saved_tensors`` in backward where it was read from an attribute: the edits there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.appending import append_target
+from ctxlint.fixes.context_uses import context_uses
+from ctxlint.model.stashes import OF_A_TENSOR
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Edit
+    from ctxlint.fixes.method_code import MethodCode
+
+
+def read_from_saved(
+    code: MethodCode, attribute: str, saved: int, position: int | None, wanted: tuple[str, ...]
+) -> list[Edit] | None:
+    """Edits that replace each read of ``ctx.attribute`` by a name that the saved tensor is unpacked to.
+
+    ``saved`` tensors are saved so far. ``position`` is that of the tensor; None for one that is saved as the last one
+    from now on. ``wanted`` are names for it, the best one first. Gives None where the method takes the saved tensors in
+    another way than by one plain unpacking, or does with the attribute what no saved tensor allows.
+    """
+    uses = context_uses(code)
+    reads = uses.reads.get(attribute, [])
+    taken = uses.reads.get("saved_tensors", [])
+    if not uses.plain or attribute in uses.stores or {"saved_variables", "saved_for_forward"} & uses.reads.keys():
+        return None
+    if not reads:
+        return None if position is None else []
+    if len(taken) > 1 or not all(_is_replaceable(code, read) for read in reads):
+        return None
+    if not taken:
+        return _unpack_anew(code, reads, saved, position, wanted)
+    target = _plain_unpacking(code, taken[0], saved)
+    if target is None:
+        return None
+    if position is None:
+        return _append_to_unpacking(code, reads, target, wanted)
+    return _take_from_unpacking(code, reads, target, position, wanted)
+
+
+def _is_replaceable(code: MethodCode, read: cst.Attribute) -> bool:
+    """Whether a name can stand in the place of a read, and a tensor without attributes of its own is enough there."""
+    parent = code.parents[read]
+    if isinstance(parent, cst.FormattedStringExpression) and parent.equal is not None:
+        return False
+    if isinstance(parent, cst.Assign) and any(
+        not _wants_a_tensor(code.parents[use], use)
+        for each in parent.targets
+        if isinstance(each.target, cst.Name)
+        for use in code.uses(each.target.value)
+    ):
+        return False
+    return _wants_a_tensor(parent, read) and not code.holds_comment(read)
+
+
+def _wants_a_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
+    return not isinstance(parent, cst.Attribute) or parent.value is not used or parent.attr.value in OF_A_TENSOR
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A new unpacking
+
+
+def _unpack_anew(
+    code: MethodCode, reads: list[cst.Attribute], saved: int, position: int | None, wanted: tuple[str, ...]
+) -> list[Edit] | None:
+    """Unpack after the docstring; the tensors that nobody takes go to ``_``."""
+    others = saved if position is None else saved - 1
+    if (others and code.uses("_")) or code.method.ctx is None:
+        return None
+    alias = _alias(code, reads)
+    name = code.fresh(*wanted) if alias is None else alias.name
+    names = ["_"] * others
+    names.insert(others if position is None else position, name)
+    targets = f"({name},)" if len(names) == 1 else ", ".join(names)
+    unpacking = code.first(f"{targets} = {code.method.ctx.name}.saved_tensors")
+    if unpacking is None:
+        return None
+    return [unpacking, *_reads_become(code, reads, name, alias)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The unpacking that is there
+
+
+def _plain_unpacking(code: MethodCode, read: cst.Attribute, saved: int) -> cst.Tuple | cst.List | None:
+    """The target of ``a, b = ctx.saved_tensors``, where it takes exactly the tensors that are saved."""
+    statement = code.parents[read]
+    if not isinstance(statement, cst.Assign) or statement.value is not read or len(statement.targets) != 1:
+        return None
+    target = statement.targets[0].target
+    if not isinstance(target, (cst.Tuple, cst.List)) or len(target.elements) != saved or not saved:
+        return None
+    plain = all(isinstance(each, cst.Element) and isinstance(each.value, cst.Name) for each in target.elements)
+    return target if plain else None
+
+
+def _append_to_unpacking(
+    code: MethodCode, reads: list[cst.Attribute], target: cst.Tuple | cst.List, wanted: tuple[str, ...]
+) -> list[Edit] | None:
+    alias = _alias(code, reads)
+    name = code.fresh(*wanted) if alias is None else alias.name
+    if not _all_follow(code, target, _uses_afterwards(code, reads, alias, target)):
+        return None
+    return [*_with_one_more(code, target, name), *_reads_become(code, reads, name, alias)]
+
+
+def _with_one_more(code: MethodCode, target: cst.Tuple | cst.List, name: str) -> list[Edit]:
+    """``(a,)`` becomes ``a, b``: its brackets were there for the comma."""
+    text, first = code.layout.code(target), target.elements[0].value
+    if isinstance(target, cst.Tuple) and len(target.elements) == 1 and target.lpar and "\n" not in text:
+        return [code.layout.replace(target, f"{code.layout.code(first)}, {name}")]
+    return append_target(code.layout, target, name)
+
+
+def _take_from_unpacking(
+    code: MethodCode,
+    reads: list[cst.Attribute],
+    target: cst.Tuple | cst.List,
+    position: int,
+    wanted: tuple[str, ...],
+) -> list[Edit] | None:
+    """Read the name that the unpacking gives the tensor; it gets one where it is called ``_``."""
+    element = target.elements[position].value
+    if not isinstance(element, cst.Name):
+        return None
+    name, renamed = element.value, []
+    alias = _alias(code, reads, also=name)
+    if name == "_" or len(code.uses(name)) == 1:
+        name = code.fresh(*wanted) if alias is None else alias.name
+        renamed = [code.layout.replace(element, name)]
+    else:
+        alias = alias if alias is not None and alias.name == name else None
+        if len(code.bindings(name)) != 1 + (alias is not None):
+            return None
+    if not _all_follow(code, target, _uses_afterwards(code, reads, alias, target)):
+        return None
+    return [*renamed, *_reads_become(code, reads, name, alias)]
+
+
+def _uses_afterwards(
+    code: MethodCode, reads: list[cst.Attribute], alias: _Alias | None, target: cst.CSTNode
+) -> list[cst.CSTNode]:
+    """What will read the unpacked name: the reads that stay, and the uses of the variable that takes their place."""
+    found: list[cst.CSTNode] = [read for read in reads if alias is None or read is not alias.statement.value]
+    if alias is not None:
+        uses = (use for use in code.uses(alias.name) if use is not alias.target)
+        found += [use for use in uses if target not in code.above(use)]
+    return found
+
+
+def _all_follow(code: MethodCode, target: cst.CSTNode, nodes: list[cst.CSTNode]) -> bool:
+    """Whether nodes stand in the block of an unpacking, after it: it has run wherever they do."""
+    statement = code.statement(target)
+    if statement is None:
+        return False
+    block, end = code.block(statement), code.layout.end(statement)
+    return all(block in tuple(code.above(node)) and code.layout.start(node) >= end for node in nodes)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Names for what was read
+
+
+@dataclass(frozen=True)
+class _Alias:
+    """``name = ctx.attribute``, where nothing else binds the name: the unpacking can do so, and the statement go."""
+
+    name: str
+    target: cst.Name
+    statement: cst.Assign
+
+
+def _alias(code: MethodCode, reads: list[cst.Attribute], also: str | None = None) -> _Alias | None:
+    """The first such statement. ``also`` is a name that the unpacking binds already."""
+    parameters = {param.name for param in code.method.params}
+    for read in reads:
+        statement = code.parents[read]
+        if not isinstance(statement, cst.Assign) or statement.value is not read or len(statement.targets) != 1:
+            continue
+        target = statement.targets[0].target
+        if not isinstance(target, cst.Name) or target.value in parameters:
+            continue
+        bound = len(code.bindings(target.value))
+        if bound == 1 + (target.value == also) and code.in_own_scope(read) and not code.stands_alone(statement):
+            return _Alias(target.value, target, statement)
+    return None
+
+
+def _reads_become(code: MethodCode, reads: list[cst.Attribute], name: str, alias: _Alias | None) -> list[Edit]:
+    edits = [code.layout.replace(read, name) for read in reads if alias is None or read is not alias.statement.value]
+    return edits if alias is None else [*edits, code.without(alias.statement)]
