@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import fields
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -48,15 +48,36 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 _NO_NODES = (str, bool, cst.MaybeSentinel)
 
 _LAYOUT = frozenset(
-    """
-    lpar rpar lbracket rbracket lbrace rbrace lines_after_decorators trailing_whitespace header footer indent newline
-    comma trailing_comma semicolon equal dot colon first_colon second_colon separator operator asynchronous
-    """.split()
+    {
+        "lpar",
+        "rpar",
+        "lbracket",
+        "rbracket",
+        "lbrace",
+        "rbrace",
+        "lines_after_decorators",
+        "trailing_whitespace",
+        "header",
+        "footer",
+        "indent",
+        "newline",
+        "comma",
+        "trailing_comma",
+        "semicolon",
+        "equal",
+        "dot",
+        "colon",
+        "first_colon",
+        "second_colon",
+        "separator",
+        "operator",
+        "asynchronous",
+    }
 )
 """The fields of nodes that hold their layout, and operators."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _fields_of_code(kind: type[cst.CSTNode]) -> tuple[str, ...]:
     names = [field.name for field in fields(kind)]
     code = [name for name in names if name not in _LAYOUT and not name.startswith(("whitespace", "leading_"))]

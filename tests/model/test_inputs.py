@@ -12,7 +12,7 @@ TENSOR, OPTIONAL = InputKind.TENSOR, InputKind.OPTIONAL_TENSOR
 NO_TENSOR, UNKNOWN = InputKind.NON_TENSOR, InputKind.UNKNOWN
 
 
-def second_input(parameter: str, body: str = "return x * 2", backward: str = "", after: str = "") -> Input:
+def second_input(parameter: str, body: str = "return x * 2", backward: str = "") -> Input:
     """The input ``w`` of a Function ``forward(ctx, x, w)``; backward says nothing about it unless it is given."""
     return function(f"x, {parameter}:\n {body}", backward or "*grads:\n return ctx.run(*grads)").inputs[1]
 

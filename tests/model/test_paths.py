@@ -424,13 +424,22 @@ SAVES = {
     "starred conditional": ("ctx.save_for_backward(*(() if f is None else (f,)))", [("(*() | (f,))", False)]),
     "starred sum": ("ctx.save_for_backward(*([x] + [w]))", [("(x, w)", True)]),
     "list that grew": ("saved = [x]\nsaved.append(w)\nctx.save_for_backward(*saved)", [("(x, w)", True)]),
-    "list that grew in a loop": ("saved = []\nfor t in f:\n saved.append(t)\nctx.save_for_backward(*saved)", [("(*?)", False)]),
+    "list that grew in a loop": (
+        "saved = []\nfor t in f:\n saved.append(t)\nctx.save_for_backward(*saved)",
+        [("(*?)", False)],
+    ),
     "list that may have grown": (
         "saved = [x]\nif n:\n saved.append(w)\nctx.save_for_backward(*saved)",
         [("(*[x, w] | [x])", False)],
     ),
-    "branches": ("if n:\n ctx.save_for_backward(x)\nelse:\n ctx.save_for_backward(x, w)", [("(x)", True), ("(x, w)", True)]),
-    "after an early return": ("if n:\n ctx.save_for_backward(x)\n return x\nctx.save_for_backward(w)", [("(x)", True), ("(w)", True)]),
+    "branches": (
+        "if n:\n ctx.save_for_backward(x)\nelse:\n ctx.save_for_backward(x, w)",
+        [("(x)", True), ("(x, w)", True)],
+    ),
+    "after an early return": (
+        "if n:\n ctx.save_for_backward(x)\n return x\nctx.save_for_backward(w)",
+        [("(x)", True), ("(w)", True)],
+    ),
     "through an alias": ("c = ctx\nc.save_for_backward(x)", [("(x)", True)]),
     "keywords": ("ctx.save_for_backward(tensors=x)", [("()", False)]),
 }
@@ -458,7 +467,9 @@ def test_two_saves_on_one_path_and_on_two() -> None:
 
 
 def test_the_methods_of_ctx() -> None:
-    body = "ctx.mark_dirty(x)\nctx.mark_non_differentiable(x)\nctx.set_materialize_grads(False)\nctx.save_for_forward(x)"
+    body = (
+        "ctx.mark_dirty(x)\nctx.mark_non_differentiable(x)\nctx.set_materialize_grads(False)\nctx.save_for_forward(x)"
+    )
     method = forward_of(f"x:\n{_indented(body)}\n return x")
     names = [call.method for call in events(method, ContextCall)]
     assert names == ["mark_dirty", "mark_non_differentiable", "set_materialize_grads", "save_for_forward"]
@@ -474,7 +485,10 @@ UNPACKINGS = {
     "rest": ("a, *rest = ctx.saved_tensors", [("a -", True)]),
     "through a name": ("saved = ctx.saved_tensors\na, b = saved", [("a b", False)]),
     "through a walrus": ("if (saved := ctx.saved_tensors):\n a, b = saved", [("a b", False)]),
-    "twice through a name": ("saved = ctx.saved_tensors\na, b = saved\nc, d, e = saved", [("a b", False), ("c d e", False)]),
+    "twice through a name": (
+        "saved = ctx.saved_tensors\na, b = saved\nc, d, e = saved",
+        [("a b", False), ("c d e", False)],
+    ),
     "into an attribute": ("ctx.a, b = ctx.saved_tensors", [("- b", False)]),
     "nested": ("(a, b), c = ctx.saved_tensors, 1", [("a b", False)]),
     "subscript": ("a = ctx.saved_tensors[0]", []),
@@ -655,14 +669,18 @@ def make(ctx):
 
 
 def test_assignments_are_events() -> None:
-    method = backward_of("grad:\n y = grad\n (z, v) = y, 1\n z += 1\n if (u := z):\n  pass\n w = [a for a in y]\n return grad")
+    method = backward_of(
+        "grad:\n y = grad\n (z, v) = y, 1\n z += 1\n if (u := z):\n  pass\n w = [a for a in y]\n return grad"
+    )
     found = [(each.name, each.augmented) for each in events(method, Assigned)]
     assert found == [("y", False), ("z", False), ("v", False), ("z", True), ("u", False), ("w", False)]
 
 
 def test_calls_are_events() -> None:
     method = backward_of("grad:\n y = torch.exp(grad)\n extension.f(y, k=1)\n return grad")
-    found = [(each.callee, len(each.arguments), [name for name, _ in each.keywords]) for each in events(method, GenericCall)]
+    found = [
+        (each.callee, len(each.arguments), [name for name, _ in each.keywords]) for each in events(method, GenericCall)
+    ]
     assert found == [("torch.exp", 1, []), ("extension.f", 1, ["k"])]
 
 

@@ -137,7 +137,10 @@ GRADIENTS = {
     "inside with": ("grad:\n with torch.enable_grad():\n  return grad, None", "2"),
     "inside try": ("grad:\n try:\n  return grad, None\n except ValueError:\n  return None, None, None", ["2", "3"]),
     "try and finally": ("grad:\n try:\n  return grad, None\n finally:\n  torch.cuda.synchronize()", "2"),
-    "inside except": ("grad:\n try:\n  g = extension.f(grad)\n except Exception:\n  return None, None\n return g, g, g", ["2", "3"]),
+    "inside except": (
+        "grad:\n try:\n  g = extension.f(grad)\n except Exception:\n  return None, None\n return g, g, g",
+        ["2", "3"],
+    ),
     "after try": ("grad:\n try:\n  g = (grad, grad)\n except ImportError:\n  g = (grad,)\n return g", ["2", "1"]),
     "bound in try, then more": (
         "grad:\n g = (grad,)\n try:\n  g = (grad, grad)\n  g = extension.f(g)\n except ImportError:\n  pass\n return g",
@@ -145,8 +148,14 @@ GRADIENTS = {
     ),
     # lists that grow
     "append outside a loop": ("grad:\n grads = [None]\n grads.append(grad)\n return tuple(grads)", "2"),
-    "append in a loop": ("grad:\n grads = [None, None]\n for g in ctx.all:\n  grads.append(g)\n return tuple(grads)", "2+"),
-    "append in a while loop": ("grad:\n grads = []\n while ctx.more:\n  grads.append(grad)\n return tuple(grads)", "0+"),
+    "append in a loop": (
+        "grad:\n grads = [None, None]\n for g in ctx.all:\n  grads.append(g)\n return tuple(grads)",
+        "2+",
+    ),
+    "append in a while loop": (
+        "grad:\n grads = []\n while ctx.more:\n  grads.append(grad)\n return tuple(grads)",
+        "0+",
+    ),
     "append in one branch": (
         "grad:\n grads = [grad]\n if ctx.flag:\n  grads.append(None)\n return tuple(grads)",
         ["2", "1"],
@@ -171,7 +180,10 @@ GRADIENTS = {
     ),
     "insert": ("grad:\n grads = [grad]\n grads.insert(0, None)\n return tuple(grads)", "2"),
     "pop": ("grad:\n grads = [grad, None]\n grads.pop()\n return tuple(grads)", "1"),
-    "pop in a loop": ("grad:\n grads = [grad, None, None]\n for _ in ctx.all:\n  grads.pop()\n return tuple(grads)", "0+"),
+    "pop in a loop": (
+        "grad:\n grads = [grad, None, None]\n for _ in ctx.all:\n  grads.pop()\n return tuple(grads)",
+        "0+",
+    ),
     "remove": ("grad:\n grads = [grad, None]\n grads.remove(None)\n return tuple(grads)", "0+"),
     "list given to an unknown function": ("grad:\n grads = []\n extension.fill(grads)\n return tuple(grads)", "0+"),
     "list given to len": ("grad:\n grads = [grad]\n assert len(grads) == 1\n return tuple(grads)", "1"),
@@ -212,12 +224,18 @@ GRADIENTS = {
     "or": ("grad:\n return ctx.grads or (None, None)", ["?", "2"]),
     "walrus": ("grad:\n return (g := (grad, None))", "2"),
     "walrus element": ("grad:\n return (g := grad * 2), g", "2"),
-    "walrus in a test": ("grad:\n if (g := (grad, None)) is not None:\n  return g\n return None, None, None", ["2", "3"]),
+    "walrus in a test": (
+        "grad:\n if (g := (grad, None)) is not None:\n  return g\n return None, None, None",
+        ["2", "3"],
+    ),
     "match": (
         "grad:\n match ctx.mode:\n  case 'a':\n   return grad\n  case 'b':\n   return grad, None\n  case _:\n   return None, None, None",
         ["1", "2", "3"],
     ),
-    "match that binds": ("grad:\n match ctx.grads:\n  case (a, b):\n   return a, b\n  case other:\n   return other", ["2", "?"]),
+    "match that binds": (
+        "grad:\n match ctx.grads:\n  case (a, b):\n   return a, b\n  case other:\n   return other",
+        ["2", "?"],
+    ),
     "for and else": (
         "grad:\n for g in ctx.all:\n  if g is None:\n   break\n else:\n  return grad, None\n return grad",
         ["2", "1"],
@@ -230,7 +248,10 @@ GRADIENTS = {
     "rebound in with": ("grad:\n with ctx.lock as g:\n  pass\n return g", "?"),
     "rebound by a loop": ("grad:\n g = (grad, None)\n for g in ctx.all:\n  pass\n return g", ["2", "?"]),
     "rebound by an import": ("grad:\n g = (grad, None)\n import g\n return g", "?"),
-    "rebound by except": ("grad:\n g = (grad,)\n try:\n  ctx.run()\n except ValueError as g:\n  pass\n return g", ["1", "?"]),
+    "rebound by except": (
+        "grad:\n g = (grad,)\n try:\n  ctx.run()\n except ValueError as g:\n  pass\n return g",
+        ["1", "?"],
+    ),
     "comprehension target has its own scope": ("grad:\n g = (grad, None)\n h = [g for g in ctx.all]\n return g", "2"),
     "walrus in a comprehension binds outside": (
         "grad:\n g = (grad, None)\n h = [(g := each) for each in ctx.all]\n return g",
@@ -526,7 +547,10 @@ FOLLOWED = {
     "static method with defaults": ("grad:\n return Fn._defaults(grad)", "3"),
     "class method": ("grad:\n return Fn._class_method(grad)", "?"),
     "plain function of the class": ("grad:\n return Fn._plain(grad)", "2"),
-    "backward of itself": ("grad:\n if ctx.more:\n  return Fn.backward(ctx, grad)\n return grad, None", ["?", "2", "2"]),
+    "backward of itself": (
+        "grad:\n if ctx.more:\n  return Fn.backward(ctx, grad)\n return grad, None",
+        ["?", "2", "2"],
+    ),
 }
 
 STATIC = """

@@ -435,7 +435,10 @@ SAVED = {
     "annotated": ("a: torch.Tensor\na, b = ctx.saved_tensors\nctx.probe = a", "saved[0]"),
     "alias of ctx": ("c = ctx\na, b = c.saved_tensors\nctx.probe = b", "saved[1]"),
     "old name": ("a, b = ctx.saved_variables\nctx.probe = b", "saved[1]"),
-    "branches": ("if ctx.flag:\n a, b = ctx.saved_tensors\nelse:\n b, = ctx.saved_tensors\nctx.probe = b", "saved[1] | saved[0]"),
+    "branches": (
+        "if ctx.flag:\n a, b = ctx.saved_tensors\nelse:\n b, = ctx.saved_tensors\nctx.probe = b",
+        "saved[1] | saved[0]",
+    ),
     "bound in branches": (
         "if ctx.flag:\n saved = ctx.saved_tensors\nelse:\n saved = ctx.saved_tensors\na, b = saved\nctx.probe = b",
         "saved[1]",
@@ -507,7 +510,9 @@ def test_storage(expression: str) -> None:
     method = forward_of(f"x, w=None, n=1:\n ctx.probe = {expression}\n return x", backward="g:\n return g, g, None")
     (write,) = events(method, ContextWrite)
     assert write.value is not None
-    found = tuple(None if origin is None else told(origin) for origin in (storage(write.value), usual_storage(write.value)))
+    found = tuple(
+        None if origin is None else told(origin) for origin in (storage(write.value), usual_storage(write.value))
+    )
     assert found == STORAGE[expression]
 
 
@@ -655,7 +660,10 @@ BACKWARD_MUTATIONS = {
     "saved": ("a, = ctx.saved_tensors\na.mul_(grad)", ["saved[0] mul_"]),
     "augmented saved": ("a, = ctx.saved_tensors\na *= grad\nb = a", ["saved[0] *="]),
     "kept on ctx": ("ctx.grads.mul_(grad)", ["ctx.grads mul_"]),
-    "a choice of saved and new": ("a, = ctx.saved_tensors\nb = a if ctx.inplace else torch.empty_like(a)\nb.mul_(2)", ["saved[0] | new mul_"]),
+    "a choice of saved and new": (
+        "a, = ctx.saved_tensors\nb = a if ctx.inplace else torch.empty_like(a)\nb.mul_(2)",
+        ["saved[0] | new mul_"],
+    ),
     "accumulated": ("total = 0\nfor i in ctx.parts:\n total += grad", []),
 }
 
