@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.autocast import use_torch_amp
+from ctxlint.fixes.edit import Applicability
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -72,7 +74,10 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the old functions do nothing but call the new ones with `device_type="cuda"`.
+    Safe where `target-torch` is 2.4 or newer: the old functions do nothing but call the new ones with
+    `device_type="cuda"`. Unsafe where it is not set, since an older torch does not have the new ones. The import changes
+    too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
+    No fix for an import under a condition, and for a name that the module itself gave to the function.
 
     ## Known limits
     Silent where `target-torch` is older than 2.4, which does not have the new functions, and for a name that is bound
@@ -93,6 +98,9 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.is_alternative or fn.patched or settings.targets_torch(2, 4) is False:
             return
+        # Where the oldest torch that the code must run on is not known, it may not have the new functions.
+        known = settings.targets_torch(2, 4) is True
+        applicability = Applicability.SAFE if known else Applicability.UNSAFE
         for method in fn.methods.values():
             if method.inherited:
                 continue
@@ -103,6 +111,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
                         fn.span(decorator.node),
                         f"`torch.cuda.amp.{name}` is deprecated since torch 2.4 and warns when `{fn.name}` is defined. "
                         f"Use `torch.amp.{name}({_arguments(decorator)})`.",
+                        fix=use_torch_amp(fn, method, decorator, applicability),
                     )
 
 

@@ -1,0 +1,221 @@
+"""``torch.amp.custom_fwd(device_type="cuda")`` for what ``torch.cuda.amp`` has of the same name, with its import."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.files.slices import parse_slice
+from ctxlint.files.source import Position
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.model.code import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.files.source import Source
+    from ctxlint.model.functions import Decorator, FunctionClass, Method
+
+_OLD_MODULES = ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
+_MOVED = ("custom_fwd", "custom_bwd")
+_DEVICE = 'device_type="cuda"'
+
+
+def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, applicability: Applicability) -> Fix | None:
+    """Write the decorator of ``torch.amp``, and import it where the old one was imported.
+
+    Where the old name is used in other ways as well, its import stays and the new one is written ``torch.amp.…``. None
+    where neither can be done: no plain ``import torch``, an import under a condition, a name of the module's own.
+    """
+    expression = decorator.node.decorator
+    path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
+    if path is None or decorator.name is None or layout_of(fn, method) is None:
+        return None
+    try:
+        module = ast.parse(fn.source.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    file = _File(fn.source, module)
+    new = decorator.name.rpartition(".")[2]
+    edits: list[Edit] | None = None
+    if "." in path:
+        edits = file.spelled_out(fn.span(expression).start, new)
+    elif file.import_of(path) is not None:
+        edits = file.moved(path) or file.spelled_out(fn.span(expression).start, new)
+    return Fix(f"Use `torch.amp.{new}({_DEVICE})`", tuple(edits), applicability) if edits else None
+
+
+@dataclass(frozen=True)
+class _File:
+    source: Source
+    module: ast.Module
+
+    def import_of(self, name: str) -> ast.ImportFrom | None:
+        """The one statement that binds ``name``, where that imports it from the old module at the top of the file."""
+        found = [
+            statement
+            for statement in self.module.body
+            if isinstance(statement, ast.ImportFrom)
+            and statement.level == 0
+            and statement.module in _OLD_MODULES
+            and any((alias.asname or alias.name) == name and alias.name in _MOVED for alias in statement.names)
+        ]
+        return found[0] if len(found) == 1 and self._times_bound()[name] == 1 else None
+
+    def spelled_out(self, start: Position, new: str) -> list[Edit] | None:
+        """``torch.amp.custom_fwd(...)`` in the place of the decorator that starts there."""
+        plain = any(
+            isinstance(statement, ast.Import)
+            and any(alias.asname is None and alias.name.split(".")[0] == "torch" for alias in statement.names)
+            for statement in self.module.body
+        )
+        imports = sum(
+            alias.asname is None and alias.name.split(".")[0] == "torch"
+            for node in ast.walk(self.module)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        )
+        if not plain or self._times_bound()["torch"] != imports:
+            return None
+        offset = self.source.offset(start)
+        for node in self._decorators():
+            named = node.func if isinstance(node, ast.Call) else node
+            if self._start(named) == offset:
+                with_device = self._with_device(node)
+                if with_device is None:
+                    return None
+                return [Edit(offset, self._end(named), f"torch.amp.{new}"), with_device]
+        return None
+
+    def moved(self, name: str) -> list[Edit] | None:
+        """The import of ``name`` and of its pair changed, and every decorator that uses them."""
+        statement = self.import_of(name)
+        if statement is None:
+            return None
+        local = {alias.asname or alias.name: alias.name for alias in statement.names if alias.name in _MOVED}
+        edits: list[Edit] = []
+        moving = []
+        for each in local:
+            changed = self._decorators_called(each) if self.import_of(each) is statement else None
+            if changed is not None:
+                moving.append(each)
+                edits += changed
+        if name not in moving:
+            return None
+        imported = self._import_moved(statement, moving)
+        return None if imported is None else [*imported, *edits]
+
+    # The decorators
+
+    def _decorators_called(self, name: str) -> list[Edit] | None:
+        """The device for every decorator of that name; None where the name is used in another way too."""
+        uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.module))
+        texts = any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(self.module))
+        edits: list[Edit] = []
+        for node in self._decorators():
+            named = node.func if isinstance(node, ast.Call) else node
+            if isinstance(named, ast.Name) and named.id == name:
+                edit = self._with_device(node)
+                if edit is None:
+                    return None
+                edits.append(edit)
+        return edits if len(edits) == uses and not texts else None
+
+    def _decorators(self) -> Iterator[ast.expr]:
+        for node in ast.walk(self.module):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from node.decorator_list
+
+    def _with_device(self, decorator: ast.expr) -> Edit | None:
+        """The edit that gives a decorator its device; None where it has arguments that do not go with that."""
+        if not isinstance(decorator, ast.Call):
+            end = self._end(decorator)
+            return Edit(end, end, f"({_DEVICE})")
+        if decorator.args or any(keyword.arg in (None, "device_type") for keyword in decorator.keywords):
+            return None
+        opening = self.source.text.index("(", self._end(decorator.func)) + 1
+        if not decorator.keywords:
+            return Edit(opening, opening, _DEVICE)
+        first = self._start(decorator.keywords[0])
+        return Edit(first, first, f"{_DEVICE}, ")
+
+    # The import
+
+    def _import_moved(self, statement: ast.ImportFrom, names: list[str]) -> list[Edit] | None:
+        """The edits that import some names from ``torch.amp`` and leave the others where they are."""
+        last = statement.end_lineno or statement.lineno
+        try:
+            part = parse_slice(self.source, statement.lineno, last)
+        except (cst.ParserSyntaxError, RecursionError):
+            return None
+        line = part.module.body[0] if len(part.module.body) == 1 else None
+        node = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        if not part.faithful or not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
+            return None
+        layout = Layout(self.source, part)
+        staying = [alias for alias in node.names if _local(alias) not in names]
+        if node.module is None:
+            return None
+        if not staying:
+            return [layout.replace(node.module, "torch.amp")]
+        moved = ", ".join(layout.code(alias).rstrip(" ,") for alias in node.names if _local(alias) in names)
+        start = layout.line_start(layout.start(node))
+        edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *_without(layout, node.names, staying)]
+        lost = any("#" in self.source.text[edit.start : edit.end] for edit in edits)
+        return None if lost else edits
+
+    # Names and places
+
+    def _times_bound(self) -> Counter[str]:
+        """How many places in the file bind each name, in any scope."""
+        found: Counter[str] = Counter()
+        for node in ast.walk(self.module):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                found[node.id] += 1
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                found[node.name] += 1
+            elif isinstance(node, ast.arg):
+                found[node.arg] += 1
+            elif isinstance(node, ast.alias):
+                found[node.asname or node.name.split(".")[0]] += 1
+        return found
+
+    def _start(self, node: ast.expr | ast.keyword) -> int:
+        return self._offset(node.lineno, node.col_offset)
+
+    def _end(self, node: ast.expr) -> int:
+        return self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    def _offset(self, line: int, column: int) -> int:
+        """The offset of a place that ``ast`` counts in bytes."""
+        before = self.source.line(line).encode("utf-8", "surrogatepass")[:column]
+        return self.source.offset(Position(line, len(before.decode("utf-8", "surrogatepass")) + 1))
+
+
+def _local(alias: cst.ImportAlias) -> str:
+    return alias.evaluated_alias or alias.evaluated_name
+
+
+def _without(layout: Layout, aliases: object, staying: list[cst.ImportAlias]) -> list[Edit]:
+    """Edits that take all aliases out but those that stay; a comma behind the last one stays too."""
+    listed = (
+        [each for each in aliases if isinstance(each, cst.ImportAlias)] if isinstance(aliases, (list, tuple)) else []
+    )
+    last_kept = max(at for at, alias in enumerate(listed) if alias in staying)
+    edits = [
+        layout.delete(layout.start(alias), layout.start(listed[at + 1]))
+        for at, alias in enumerate(listed[:last_kept])
+        if alias not in staying
+    ]
+    if last_kept < len(listed) - 1:
+        edits.append(layout.delete(_end(layout, listed[last_kept]), _end(layout, listed[-1])))
+    return edits
+
+
+def _end(layout: Layout, alias: cst.ImportAlias) -> int:
+    return layout.end(alias.asname.name if alias.asname is not None else alias.name)
