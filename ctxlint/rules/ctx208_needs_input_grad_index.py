@@ -120,8 +120,7 @@ def _problem(fn: FunctionClass, read: NeedsInputGradRead, *, defaults_are_bound:
 
 def _left_out(fn: FunctionClass, read: NeedsInputGradRead) -> str | None:
     """What is wrong when a call leaves out an input with a default, where one does or none is seen to pass it."""
-    calls = list(exact_calls(fn))
-    for call, passed in calls:
+    for call, passed in exact_calls(fn):
         line = call.span.start.line
         if read.unpacked is not None and read.unpacked != passed:
             return (
@@ -130,7 +129,8 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead) -> str | None:
             )
         if read.index is not None and read.index >= passed:
             return _index_left_out(fn, read.index, f"for the call in line {line}, which leaves out")
-    if read.index is not None and read.index >= fn.required_inputs and fn.applied and not fn.calls:
+    open_ended = fn.applied and all(call.starred for call in fn.calls)
+    if read.index is not None and read.index >= fn.required_inputs and open_ended:
         return _index_left_out(fn, read.index, "for calls that leave out")
     return None
 
