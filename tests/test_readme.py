@@ -9,6 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from ctxlint.result import INTERNAL_ERROR
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
 from ctxlint.settings import Settings
@@ -88,5 +89,8 @@ if __name__ == "__main__":
     document = _TABLE.sub(lambda _: rules_table(), document)
     for each in _blocks(document, "console"):
         with tempfile.TemporaryDirectory() as scratch:
-            document = document.replace(each, _replayed(document, each, Path(scratch)))
+            shown = _replayed(document, each, Path(scratch))
+        if INTERNAL_ERROR in shown:
+            raise SystemExit(shown)
+        document = document.replace(each, shown)
     README.write_text(document, encoding="utf-8")
