@@ -207,6 +207,8 @@ class Assignments(Calls):
         elif isinstance(target, cst.Subscript):
             holder = self.evaluate(target.value)
             self.indices(target)
+            if isinstance(holder, Sequence):
+                self.mutated(node, target, self.peek(target), how)
             if self.item_changed(target, holder, Opaque(node)):
                 return
             if is_container(holder) is not Tri.YES and not isinstance(holder, Choice):

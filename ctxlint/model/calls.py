@@ -247,7 +247,8 @@ class Calls(TensorCalls):
                 return Sequence(name, (), node) if not arguments.positional else Opaque(node)
             return as_sequence(first, name, node)
         if name == "dict":
-            return Mapping((Slot(UNKNOWN, starred=True),), node)
+            more = () if not arguments.positional and not arguments.open_ended else (Slot(UNKNOWN, starred=True),)
+            return Mapping((*arguments.keywords.values(), *more), node)
         if name in _MAKERS:
             return unknown_many(_MAKERS[name], node)
         if name in tables.BUILTIN_SCALARS:

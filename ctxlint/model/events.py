@@ -99,13 +99,16 @@ class Event:
         return not self.excludes(other) and (mine <= its or its <= mine)
 
 
-def _choosing(guards: tuple[Guard, ...]) -> set[Guard]:
-    """The guards less those which hold in a call where every input needs a gradient."""
-    return {
-        guard
-        for guard in guards
-        if guard.asks is None or guard.asks.question is not Question.NEEDS_INPUT_GRAD or not guard.asks.answer
-    }
+def _choosing(guards: tuple[Guard, ...]) -> set[Guard | Asks]:
+    """What the guards ask, or the guards themselves, less those that hold where every input needs a gradient."""
+    asked: set[Guard | Asks] = set()
+    for guard in guards:
+        asks = guard.asks
+        if asks is None or asks.value == UNKNOWN:
+            asked.add(guard)
+        elif asks.question is not Question.NEEDS_INPUT_GRAD or not asks.answer:
+            asked.add(asks)
+    return asked
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ def iterated_item(value: Value, node: cst.CSTNode) -> Value:
     if isinstance(value, Sequence):
         if value.slots and value.exact:
             return join_all(slot.value for slot in value.slots)
+        if len(value.slots) == 1:  # a copy of something to walk over: list(args)
+            return iterated_item(value.slots[0].value, node)
     if isinstance(value, Scalar) and value.sort in ("shape", "range"):
         return Scalar("int", node)
     return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
@@ -74,6 +76,8 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
     if number is not None:
         if value.exact and -len(value.slots) <= number < len(value.slots):
             return value.slots[number].value
+        if len(value.slots) == 1 and number >= 0:  # a copy of something to walk over: list(args)
+            return Item(value.slots[0].value, number)
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
