@@ -163,7 +163,7 @@ def check_source(source: Source, settings: Settings) -> FileResult:
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
-    judged = suppress(source, diagnostics, rule_names())
+    judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
 
 

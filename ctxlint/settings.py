@@ -98,7 +98,7 @@ class Settings:
     """All options of a run. The defaults are those of a project without configuration.
 
     ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
-    ``root`` is the folder that globs are relative to.
+    ``root`` is the folder that globs are relative to. ``leave_noqa`` is for hosts that honour ``# noqa`` themselves.
     """
 
     select: tuple[str, ...] | None = None
@@ -117,6 +117,7 @@ class Settings:
     target_torch: str | None = None
     extra_bases: tuple[str, ...] = ()
     ignore_noqa: bool = False
+    leave_noqa: bool = False
     fix: bool = False
     unsafe_fixes: bool = False
     show_fixes: bool = False

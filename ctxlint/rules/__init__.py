@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import get_data, iter_modules
 from typing import Any
 
 from ctxlint.rules.base import Rule
@@ -21,6 +21,17 @@ def rule_names() -> dict[str, str]:
     """
     modules = sorted(entry.name for entry in iter_modules(__path__) if entry.name.startswith("ctx"))
     return {code.upper(): words.replace("_", "-") for code, _, words in (name.partition("_") for name in modules)}
+
+
+@cache
+def opt_in_codes() -> tuple[str, ...]:
+    """The codes of the rules that are off by default, in order; read off the source of the rules."""
+    modules = sorted(entry.name for entry in iter_modules(__path__) if entry.name.startswith("ctx"))
+    return tuple(
+        name.partition("_")[0].upper()
+        for name in modules
+        if b"\n    default = False" in (get_data(__name__, f"{name}.py") or b"")
+    )
 
 
 @cache

@@ -44,12 +44,14 @@ _CODES = re.compile(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECA
 class Directive:
     """A comment that hides findings which start on ``lines`` (None: in the whole file).
 
-    ``selectors`` are the codes, prefixes and names that it names; None means every rule.
+    ``selectors`` are the codes, prefixes and names that it names; None means every rule. ``own`` says that it is
+    addressed to ctxlint by name, and not to every linter.
     """
 
     comment: Comment
     lines: Lines | None
     selectors: tuple[str, ...] | None
+    own: bool = False
 
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether the comment speaks about this finding."""
@@ -86,16 +88,18 @@ class Suppression:
     warnings: tuple[tuple[int, str], ...] = ()
 
 
-def suppress(source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str]) -> Suppression:
+def suppress(
+    source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str], *, own_only: bool = False
+) -> Suppression:
     """Drop the findings that a comment in ``source`` hides; ``names`` holds the name of every rule by its code.
 
-    A failure of ctxlint itself is never hidden.
+    With ``own_only``, ``# noqa`` is left to somebody else. A failure of ctxlint itself is never hidden.
     """
     found = tuple(diagnostics)
     if not found or _WORTH_A_LOOK.search(source.text) is None:
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
-    directives = [each for each in comments if isinstance(each, Directive)]
+    directives = [each for each in comments if isinstance(each, Directive) and (each.own or not own_only)]
     mistakes = [each for each in comments if isinstance(each, Mistake)]
     hidden = {
         id(each)
@@ -118,17 +122,19 @@ def read_directives(layout: Layout, names: Mapping[str, str]) -> Iterator[Direct
             yield from _noqa(comment, found, Lines(_first_joined(layout, comment.line), comment.line))
 
 
-def _noqa(comment: Comment, found: re.Match[str], lines: Lines | None) -> Iterator[Directive | Mistake]:
+def _noqa(
+    comment: Comment, found: re.Match[str], lines: Lines | None, *, own: bool = False
+) -> Iterator[Directive | Mistake]:
     """What follows the word ``noqa``: nothing or a reason (everything is hidden), or a colon and codes."""
     rest = comment.text[found.end() :]
     codes = _CODES.match(rest)
     if codes:
         listed = tuple(code.upper() for code in re.findall(_CODE, codes["codes"], re.IGNORECASE))
-        yield Directive(comment, lines, listed)
+        yield Directive(comment, lines, listed, own)
     elif re.match(r"\s*:", rest):
         yield Mistake(comment, lines, f"`{_shown(found)}:` needs codes after the colon, such as `# noqa: CTX301`")
     elif not rest or rest[0].isspace() or rest[0] == "#":
-        yield Directive(comment, lines, None)
+        yield Directive(comment, lines, None, own)
     elif not rest[0].isalnum():
         yield Mistake(comment, lines, f"`{_shown(found)}` needs a colon before codes, such as `# noqa: CTX301`")
 
@@ -136,7 +142,7 @@ def _noqa(comment: Comment, found: re.Match[str], lines: Lines | None) -> Iterat
 def _file_level(comment: Comment) -> Iterator[Directive | Mistake]:
     found = _FILE.match(comment.text)
     if found and comment.alone:
-        yield from _noqa(comment, found, None)
+        yield from _noqa(comment, found, None, own=found["tool"].lower() == "ctxlint")
     elif found and found["tool"].lower() == "ctxlint":
         yield Mistake(comment, Lines(comment.line, comment.line), f"`{_shown(found)}` must stand on a line of its own")
 
@@ -156,7 +162,7 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
         known = tuple(each for each in (_selector(rule, names) for rule in rules) if each is not None)
         unknown = [rule for rule in rules if _selector(rule, names) is None]
         if known:
-            yield Directive(comment, lines, known)
+            yield Directive(comment, lines, known, own=True)
         if unknown:
             yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`")
         elif not known:

@@ -1,0 +1,110 @@
+"""The flake8 plugin: the findings of ``ctxlint check``, chosen, silenced and shown by flake8.
+
+flake8 decides what is reported: ``--select``, ``--ignore``, ``per-file-ignores``, ``exclude`` and ``# noqa`` are its
+own. So every rule runs here and no ``# noqa`` is honoured; only ``# ctxlint: ignore[...]`` and ``# ctxlint: noqa``,
+which flake8 does not know, are. flake8 reads no ``pyproject.toml``, and so the plugin does not either: what a rule can
+be told is an option of flake8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ctxlint import __version__
+from ctxlint.settings import Settings, parse_torch_version
+
+if TYPE_CHECKING:
+    import ast
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.diagnostic import Diagnostic
+
+
+class Plugin:
+    """What flake8 makes one of for each file that Python can parse."""
+
+    name = "ctxlint"
+    version = __version__
+    settings: ClassVar[Settings] = Settings(select=("ALL",), leave_noqa=True)
+
+    def __init__(self, tree: ast.AST, lines: Sequence[str], filename: str) -> None:
+        """``lines`` are the file's, without byte order mark; flake8 gives ``tree`` to plugins that read whole files."""
+        del tree
+        self._text = "".join(lines)
+        self._filename = filename
+
+    @classmethod
+    def add_options(cls, manager: Any) -> None:
+        """Tell flake8 which rules are off by default, and which options there are."""
+        from ctxlint.rules import opt_in_codes
+
+        manager.extend_default_ignore(list(opt_in_codes()))
+        manager.add_option(
+            "--ctxlint-target-torch",
+            metavar="VERSION",
+            type=_torch,
+            default=None,
+            parse_from_config=True,
+            help="The oldest torch that the code has to run on, such as 2.4",
+        )
+        manager.add_option(
+            "--ctxlint-extra-bases",
+            metavar="NAMES",
+            default="",
+            comma_separated_list=True,
+            parse_from_config=True,
+            help="Classes of other packages that descend from torch.autograd.Function, by their dotted names",
+        )
+
+    @classmethod
+    def parse_options(cls, options: Namespace) -> None:
+        """Turn flake8's options into the settings for all files."""
+        cls.settings = Settings(
+            select=("ALL",),
+            ignore=tuple(_unasked(options)),
+            target_torch=options.ctxlint_target_torch,
+            extra_bases=tuple(options.ctxlint_extra_bases or ()),
+            ignore_noqa=options.disable_noqa,
+            leave_noqa=True,
+        )
+
+    def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
+        """Line (1-based), column (0-based), ``CODE message`` and this class, for each finding. Raises nothing."""
+        for diagnostic in self._findings():
+            line, column = diagnostic.span.start
+            message = " ".join(diagnostic.message.split("\n"))
+            yield line, column - 1, f"{diagnostic.code} {message}", type(self)
+
+    def _findings(self) -> list[Diagnostic]:
+        """The findings of all rules. An exception would end the whole run of flake8, so it becomes a finding."""
+        from ctxlint.files.source import Source
+        from ctxlint.pipeline import lint_source
+        from ctxlint.result import describe, internal_error
+
+        try:
+            return lint_source(Source(self._filename, self._text), self.settings)
+        except Exception as error:  # noqa: BLE001
+            return [internal_error(self._filename, describe("The plugin", error))]
+
+
+def _unasked(options: Namespace) -> Iterator[str]:
+    """The rules that are off by default and that no ``--select`` or ``--extend-select`` turns on.
+
+    An ``--ignore`` of the user takes the place of flake8's whole default list, and with it would turn all of them on.
+    """
+    from ctxlint.rules import opt_in_codes
+
+    asked = (*(options.select or ()), *(options.extend_select or ()))
+    for code in opt_in_codes():
+        if not code.startswith(asked):
+            yield code
+
+
+def _torch(text: str) -> str:
+    """A version of torch. Raises ValueError, of which flake8 makes its own message."""
+    if parse_torch_version(text) is None:
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"expected a version such as 2.4, found {text}")
+    return text

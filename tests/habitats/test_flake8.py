@@ -1,0 +1,216 @@
+"""The real flake8 with the plugin: the same findings as the command, and flake8's own ways of choosing among them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctxlint.flake8 import Plugin
+from ctxlint.rules import all_rules, opt_in_codes
+from tests.fixture_reader import programs, rule_fixtures
+
+STASH = """\
+import torch
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(context, grad_output):
+        return grad_output * context.y
+"""
+"""A CTX301 in line 8, and a CTX109, which is off by default, in line 12."""
+
+Place = tuple[str, int, int, str]
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def flake8(*arguments: str, stdin: str | None = None, select: str = "--select=CTX,E9") -> list[Place]:
+    """What flake8 reports, sorted; it must end in order."""
+    command = [sys.executable, "-m", "flake8", "--isolated", *([select] if select else []), *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, check=False, encoding="utf-8")
+    assert done.stderr == ""
+    assert done.returncode == (1 if done.stdout else 0)
+    return sorted(_places(done.stdout))
+
+
+def _places(output: str) -> list[Place]:
+    places = []
+    for line in output.rstrip("\n").split("\n") if output else []:
+        found = re.fullmatch(r"(.*?):(\d+):(\d+): (\w+ .*)", line)
+        assert found, line
+        places.append((found[1].removeprefix("./"), int(found[2]), int(found[3]), found[4]))
+    return places
+
+
+def ctxlint(*arguments: str) -> list[Place]:
+    """What the command reports, sorted."""
+    command = [sys.executable, "-m", "ctxlint", "--isolated", "--output-format=json", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
+    here = Path.cwd()
+    return sorted(
+        (
+            Path(each["filename"]).relative_to(here).as_posix(),
+            each["location"]["row"],
+            each["location"]["column"],
+            f"{each['code']} {each['message']}",
+        )
+        for each in json.loads(done.stdout)
+    )
+
+
+def _write_fixtures() -> None:
+    """Every case of every fixture and every program, as a file each, if this Python can parse it: flake8 demands it."""
+    texts = {
+        f"{case.place.fixture.stem}_{case.place.line}{case.suffix}": case.marked.text
+        for fixture in rule_fixtures()
+        for case in fixture.cases
+    }
+    texts.update(
+        {f"{kind}_{each.path.name}": each.marked.text for kind in ("clean", "broken") for each in programs(kind)}
+    )
+    for name, text in texts.items():
+        try:
+            compile(text, name, "exec", dont_inherit=True, flags=0x400)
+        except SyntaxError:
+            continue
+        Path(name).write_text(text, encoding="utf-8", newline="")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same findings
+
+
+def test_all_fixtures_one_process_and_several() -> None:
+    _write_fixtures()
+    wanted = ctxlint("--select=ALL", ".")
+    assert len({code for _, _, _, code in wanted}) > 50
+    everything = ("--max-line-length=999", "--filename=*.py,*.pyi", ".")
+    assert flake8("-j1", *everything) == wanted
+    assert flake8("-j2", *everything) == wanted
+
+
+def test_default_rules_are_the_same() -> None:
+    Path("a.py").write_text(STASH, encoding="utf-8")
+    wanted = ctxlint("a.py")
+    assert [(line, code[:6]) for _, line, _, code in wanted] == [(8, "CTX301")]
+    assert flake8("a.py", select="") == wanted
+
+
+def test_standard_input() -> None:
+    Path("a.py").write_text(STASH, encoding="utf-8")
+    wanted = [("stdin", *rest) for _, *rest in ctxlint("a.py")]
+    assert flake8("-", stdin=STASH, select="") == wanted
+    assert flake8("--stdin-display-name=a.py", "-", stdin=STASH, select="") == ctxlint("a.py")
+
+
+@pytest.mark.parametrize(
+    ("start", "ending"),
+    [("\ufeff", "\r\n"), ("", "\r"), ("# -*- coding: latin-1 -*-\n", "\n"), ("x = '\x0c\u2028'\n\x0c\n", "\r\n")],
+)
+def test_any_encoding_and_line_ending(start: str, ending: str) -> None:
+    encoding = "latin-1" if "latin-1" in start else "utf-8"
+    text = (start + STASH.replace("y = x.exp()", "y = x.exp() + len('\u00e9')")).replace("\n", ending)
+    Path("a.py").write_bytes(text.encode(encoding))
+    assert flake8("a.py", select="--select=CTX3") == ctxlint("a.py") != []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# flake8's ways
+
+
+def _codes(*arguments: str, select: str = "") -> list[str]:
+    return [code[:6] for _, _, _, code in flake8("a.py", *arguments, select=select)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "codes"),
+    [
+        ([], ["CTX301"]),
+        (["--extend-select=CTX109"], ["CTX301", "CTX109"]),
+        (["--extend-select=CTX1"], ["CTX110", "CTX301", "CTX109"]),
+        (["--select=CTX109"], ["CTX109"]),
+        (["--select=E9"], []),
+        (["--ignore=CTX301"], []),
+        (["--ignore=E501"], ["CTX301"]),
+        (["--extend-ignore=CTX3"], []),
+        (["--per-file-ignores=a.py:CTX301"], []),
+    ],
+)
+def test_flake8_chooses_the_rules(arguments: list[str], codes: list[str]) -> None:
+    Path("a.py").write_text(STASH, encoding="utf-8")
+    assert _codes(*arguments) == codes
+
+
+def test_rules_off_by_default_are_known_without_importing_them() -> None:
+    assert opt_in_codes() == tuple(rule.code for rule in all_rules() if not rule.default)
+
+
+@pytest.mark.parametrize("comment", ["# noqa", "# noqa: CTX301", "# noqa:CTX3 for a reason"])
+def test_noqa_is_left_to_flake8(comment: str) -> None:
+    Path("a.py").write_text(STASH.replace("ctx.y = y", f"ctx.y = y  {comment}"), encoding="utf-8")
+    assert _codes() == []
+    assert _codes("--disable-noqa") == ["CTX301"]
+
+
+def test_the_plugin_itself_honours_no_noqa() -> None:
+    text = STASH.replace("ctx.y = y", "ctx.y = y  # noqa")
+    plugin = Plugin(compile("", "", "exec", flags=0x400), text.splitlines(keepends=True), "a.py")
+    assert (8, 8, "CTX301") in [(line, column, text[:6]) for line, column, text, _ in plugin.run()]
+
+
+def test_comments_that_flake8_does_not_know_are_honoured() -> None:
+    for text in (STASH.replace("ctx.y = y", "ctx.y = y  # ctxlint: ignore[CTX301]"), f"# ctxlint: noqa\n{STASH}"):
+        Path("a.py").write_text(text, encoding="utf-8")
+        assert _codes() == []
+        assert _codes("--disable-noqa") == ["CTX301"]
+
+
+def test_options_in_a_configuration_file_of_flake8() -> None:
+    text = "from mylib import Base\n\nimport torch.autograd  # Function\n\n\n" + STASH.split("\n\n\n")[1].replace(
+        "torch.autograd.Function", "Base"
+    )
+    Path("a.py").write_text(text, encoding="utf-8")
+    Path(".flake8").write_text("[flake8]\nctxlint-extra-bases =\n    mylib.Base,\n    other.Base\n", encoding="utf-8")
+    assert _codes(select="--select=CTX") == []
+    command = [sys.executable, "-m", "flake8", "--select=CTX", "a.py"]
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
+    assert [code[:6] for _, _, _, code in _places(done.stdout)] == ["CTX301"]
+
+
+def test_a_wrong_version_is_refused() -> None:
+    command = [sys.executable, "-m", "flake8", "--isolated", "--ctxlint-target-torch=new", "a.py"]
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
+    assert done.returncode == 2
+    assert "expected a version such as 2.4, found new" in done.stderr
+
+
+def test_flake8_speaks_of_code_that_does_not_parse() -> None:
+    Path("a.py").write_text(STASH + "\ndef f(:\n", encoding="utf-8")
+    assert [code[:4] for _, _, _, code in flake8("a.py", select="--select=CTX,E999")] == ["E999"]
+
+
+def test_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("ctxlint.pipeline.check_source", fails)
+    plugin = Plugin(compile("", "", "exec", flags=0x400), [STASH], "a.py")
+    [(line, column, text, _)] = plugin.run()
+    assert (line, column) == (1, 0)
+    assert "ZeroDivisionError" in text
+    assert text.startswith("CTX900 ")
