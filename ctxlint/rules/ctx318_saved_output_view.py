@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
 from ctxlint.model.code import code_of
+from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import saved_output_views
 from ctxlint.rules.base import Finding, Rule
 

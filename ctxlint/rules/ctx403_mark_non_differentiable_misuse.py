@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
 from ctxlint.model.code import code_of
+from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import marks_of_no_output
 from ctxlint.rules.base import Category, Finding, Rule
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
 from ctxlint.model.code import code_of
 from ctxlint.model.events import Mutation
+from ctxlint.model.functions import FunctionClass
 from ctxlint.model.mutations import on_a_temporary
 from ctxlint.model.values import Alias, Fresh, View
 from ctxlint.rules.base import Finding, Rule

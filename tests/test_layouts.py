@@ -1,0 +1,116 @@
+"""Whatever a class looks like, ``--fix`` changes the lines it is about and no others.
+
+Random layouts: indentation, line endings, comments, blank lines, decorators, one-line bodies, semicolons, continuations.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctxlint.settings import Selection, Settings
+from tests.linting import lint, mend
+
+COMMENTS = st.sampled_from(["", "  # noted", "  # émoji 🙂", "  # type: ignore"])
+BLANKS = st.sampled_from(["", "\n", "\n# between\n", "\n\n"])
+
+
+@st.composite
+def classes(draw: st.DrawFn) -> tuple[str, str]:
+    """A class that lacks one ``@staticmethod`` and one ``None``, and its line ending."""
+    indent = draw(st.sampled_from(["    ", "  ", "\t"]))
+    inner = indent * 2
+
+    def note() -> str:
+        return draw(COMMENTS)
+
+    def gap() -> str:
+        return draw(BLANKS).replace("\n#", f"\n{indent}#")
+
+    decorator = draw(st.sampled_from(["", f"{indent}@torch.no_grad(){note()}\n"]))
+    between = draw(st.sampled_from(["", f"{indent}# why it is as it is\n"])) if decorator else ""
+    if draw(st.booleans()) and not decorator:
+        forward = f"{indent}def forward(ctx, x, n: int): ctx.n = n; return torch.mul(x, n){note()}\n"
+    else:
+        signature = draw(st.sampled_from(["ctx, x, n: int", f"\n{inner}ctx,\n{inner}x,\n{inner}n: int,\n{indent}"]))
+        body = draw(
+            st.sampled_from(
+                [
+                    f"{inner}ctx.n = n{note()}\n{inner}return torch.mul(x, n){note()}\n",
+                    f"{inner}ctx.n = n; return torch.mul(x, n)\n",
+                    f'{inner}"""Documented."""\n\n{inner}ctx.n = n\n{inner}return \\\n{inner}torch.mul(x, n)\n',
+                ]
+            )
+        )
+        forward = f"{indent}def forward({signature}):{note()}\n{body}"
+    returned = draw(
+        st.sampled_from(
+            [
+                "return grad * ctx.n",
+                "return (grad * ctx.n)",
+                "return grad * ctx.n,",
+                f"return (\n{inner}{indent}grad * ctx.n,\n{inner})",
+                f"return (\n{inner}{indent}grad * ctx.n,  # of x\n{inner})",
+                "return grad * \\\n        ctx.n",
+                "gradient = grad * ctx.n; return gradient",
+            ]
+        )
+    )
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    last = draw(st.sampled_from(["", "\n", f"\n\nVALUE = 'é' * 3{note()}\n"]))
+    text = (
+        f"import torch\n\n\nclass Fn(torch.autograd.Function):{note()}\n{gap()}"
+        f"{decorator}{between}{forward}{gap()}\n"
+        f"{indent}@staticmethod\n{indent}def backward(ctx, grad):{note()}\n{inner}{returned}{last}"
+    )
+    return text.replace("\n", end), end
+
+
+def mended_by(text: str, code: str) -> str:
+    """``text`` after the fixes of one rule, unsafe ones included."""
+    chosen = replace(Settings(), command_line=Selection(select=(code,)))
+    return mend(text, "layout.py", chosen, unsafe=True)
+
+
+def changed_lines(before: str, after: str, end: str) -> tuple[list[str], list[str]]:
+    """The lines that went, and those that came."""
+    delta = list(difflib.ndiff(before.split(end), after.split(end)))
+    return [line[2:] for line in delta if line[0] == "-"], [line[2:] for line in delta if line[0] == "+"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(classes())
+def test_a_missing_decorator_is_one_new_line(drawn: tuple[str, str]) -> None:
+    text, end = drawn
+    ast.parse(text)
+    assert "CTX101" in {each.code for each in lint(text)}
+    mended = mended_by(text, "CTX101")
+    gone, came = changed_lines(text, mended, end)
+    assert gone == []
+    assert [line.strip() for line in came] == ["@staticmethod"]
+    ast.parse(mended)
+    assert mended_by(mended, "CTX101") == mended
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(classes())
+def test_a_missing_none_changes_the_return(drawn: tuple[str, str]) -> None:
+    text, end = drawn
+    mended = mended_by(text, "CTX203")
+    assert mended != text
+    gone, came = changed_lines(text, mended, end)
+    assert len(gone) <= 2
+    assert len(came) <= 3
+    assert all(any(word in line for word in ("grad", "None", "ctx.n", ")")) for line in gone + came)
+    assert "None" in "".join(came)
+    assert {"CTX201", "CTX203"}.isdisjoint(each.code for each in lint(mended))
+    (before,), (after,) = (
+        [ast.dump(node) for node in ast.parse(source).body if isinstance(node, ast.Import)] for source in (text, mended)
+    )
+    assert before == after
+    assert mended.count("#") == text.count("#")
+    assert mended_by(mended, "CTX203") == mended
