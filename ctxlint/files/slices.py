@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
     from libcst.metadata import CodeRange
 
+_REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError))
+"""LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string."""
+
 
 @dataclass(frozen=True)
 class Slice:
-    """One top-level statement of ``source``, from the 1-based line ``first_line`` on, parsed with its indentation kept."""
+    """One top-level statement of ``source``, from the 1-based ``first_line`` on, parsed with its indentation kept."""
 
     source: Source
     first_line: int
@@ -57,6 +60,12 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
     """Parse the lines ``first_line`` to ``last_line`` of ``source``.
 
     Raises ``libcst.ParserSyntaxError`` when LibCST cannot read them and ``RecursionError`` on very long chains. The
-    caller has checked the nesting depth: LibCST 1.9 kills the process on some two thousand nested brackets.
+    caller has asked ``too_deep`` first: LibCST 1.9 kills the process on deep nesting.
     """
-    return Slice(source, first_line, last_line, cst.parse_module(source.lines(first_line, last_line)))
+    text = source.lines(first_line, last_line)
+    try:
+        module = cst.parse_module(text)
+    except _REFUSALS as error:
+        lines = text.split("\n")
+        raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error
+    return Slice(source, first_line, last_line, module)

@@ -1,4 +1,4 @@
-"""The text of one file, and the one line table that all positions are counted with.
+r"""The text of one file, and the one line table that all positions are counted with.
 
 Lines end at ``\n``, ``\r\n`` and ``\r`` and nowhere else. ``str.splitlines`` also splits at form feeds and U+2028,
 which neither Python nor LibCST nor an editor does, so it is not used anywhere in ctxlint.

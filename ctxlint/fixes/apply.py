@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
 from ctxlint.files.decode import Undecodable, encode
-from ctxlint.files.nesting import too_deep
+from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.result import FileResult, Fixed, internal_error, io_error, with_finding
 
@@ -137,7 +137,7 @@ def _edits(diagnostic: Diagnostic) -> list[Edit]:
 
 
 def _parses(text: str) -> bool:
-    if too_deep(text) is not None:
+    if too_deep_for_ast(text) is not None:
         return False
     try:
         with warnings.catch_warnings():
