@@ -1,0 +1,183 @@
+"""The real pre-commit over a git repository, with the hooks as they are published."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fixture_reader import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BROKEN = """\
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.scale
+
+
+def double(x):
+    return Scale.apply(x, 2.0)
+"""
+MENDED = BROKEN.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
+
+_CONFIG = """\
+repos:
+  - repo: {repository}
+    rev: {revision}
+    hooks:
+      - id: {hook}
+"""
+_PUBLISHED = (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "ctxlint")
+
+
+@dataclass(frozen=True)
+class Git:
+    """A git repository, and the environment in which its commands and its hooks run."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """The exit code of a git command, and what it prints."""
+        return self._call("git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments)
+
+    def git(self, *arguments: str) -> str:
+        """What a git command that must succeed prints."""
+        code, output = self.run(*arguments)
+        assert code == 0, output
+        return output.strip()
+
+    def pre_commit(self, *arguments: str) -> tuple[int, str]:
+        """The exit code of a command of pre-commit, and what it prints."""
+        return self._call(sys.executable, "-m", "pre_commit", *arguments)
+
+    def _call(self, *command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            encoding="utf-8",
+        )
+        return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Nothing of the user's own, and no network: what ctxlint needs is taken from where the tests run."""
+    home = tmp_path_factory.mktemp("home")
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PRE_COMMIT", "PIP_"))
+    }
+    return {
+        **inherited,
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "PRE_COMMIT_HOME": str(home / "pre-commit"),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the negative of its name: do not isolate
+        "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
+    }
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Git:
+    """ctxlint's own repository as it would be published."""
+    repository = Git(tmp_path_factory.mktemp("ctxlint"), environment)
+    for name in _PUBLISHED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, repository.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, repository.folder)
+    repository.git("init", "--quiet")
+    repository.git("add", ".")
+    repository.git("commit", "--quiet", "-m", "As published")
+    return repository
+
+
+@pytest.fixture
+def project(tmp_path: Path, published: Git) -> Git:
+    """Somebody's repository with pre-commit installed; each test writes its own configuration."""
+    made = Git(tmp_path / "project", published.environment)
+    made.folder.mkdir()
+    made.git("init", "--quiet")
+    assert made.pre_commit("install")[0] == 0
+    return made
+
+
+def _use(project: Git, published: Git, hook: str) -> None:
+    config = _CONFIG.format(
+        repository=published.folder.as_uri(), revision=published.git("rev-parse", "HEAD"), hook=hook
+    )
+    (project.folder / ".pre-commit-config.yaml").write_text(config, encoding="utf-8")
+
+
+def _commit(project: Git, files: dict[str, str]) -> tuple[int, str]:
+    for name, text in files.items():
+        (project.folder / name).write_text(text, encoding="utf-8")
+    project.git("add", ".")
+    return project.run("commit", "-m", "A change")
+
+
+def test_the_manifest_is_valid(published: Git) -> None:
+    assert published.pre_commit("validate-manifest", ".pre-commit-hooks.yaml") == (0, "")
+
+
+def test_a_bad_commit_is_refused_with_a_readable_message(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint")
+    code, output = _commit(project, {"scale.py": BROKEN, "other.py": "x = 1\n"})
+    assert code == 1, output
+    assert "ctxlint" in output
+    assert "Failed" in output
+    assert "CTX203" in output
+    assert "--> scale.py:12:9" in output
+    assert "Found 1 error." in output
+    assert project.run("log")[0] != 0, "nothing was committed"
+    assert (project.folder / "scale.py").read_text(encoding="utf-8") == BROKEN
+
+
+def test_the_fixing_hook_fails_and_the_second_commit_passes(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint-fix")
+    code, output = _commit(project, {"scale.py": BROKEN})
+    assert code == 1, output
+    assert "files were modified by this hook" in output
+    assert "CTX203 (missing-none)" in output
+    assert (project.folder / "scale.py").read_text(encoding="utf-8") == MENDED
+    code, output = _commit(project, {})
+    assert code == 0, output
+    assert "Passed" in output
+    assert project.git("show", "HEAD:scale.py") == MENDED.strip()
+
+
+@pytest.mark.parametrize("hook", ["ctxlint", "ctxlint-fix"])
+def test_no_files_and_excluded_files_pass(project: Git, published: Git, hook: str) -> None:
+    _use(project, published, hook)
+    code, output = _commit(project, {"README": "Nothing to lint.\n"})
+    assert code == 0, output
+    assert "Skipped" in output
+    code, output = _commit(
+        project, {"vendored.py": BROKEN, "pyproject.toml": '[tool.ctxlint]\nextend-exclude = ["vendored.py"]\n'}
+    )
+    assert code == 0, output
+    assert "Passed" in output
