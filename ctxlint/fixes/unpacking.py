@@ -36,7 +36,7 @@ def read_from_saved(
         return None
     if not taken:
         return _unpack_anew(code, reads, saved, position, wanted)
-    target = _plain_unpacking(code, taken[0], saved)
+    target = plain_unpacking(code, taken[0], saved)
     if target is None:
         return None
     if position is None:
@@ -89,7 +89,7 @@ def _unpack_anew(
 # The unpacking that is there
 
 
-def _plain_unpacking(code: MethodCode, read: cst.Attribute, saved: int) -> cst.Tuple | cst.List | None:
+def plain_unpacking(code: MethodCode, read: cst.Attribute, saved: int) -> cst.Tuple | cst.List | None:
     """The target of ``a, b = ctx.saved_tensors``, where it takes exactly the tensors that are saved."""
     statement = code.parents[read]
     if not isinstance(statement, cst.Assign) or statement.value is not read or len(statement.targets) != 1:

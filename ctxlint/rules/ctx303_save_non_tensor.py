@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.save_arguments import save_properly
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import ContextCall, FunctionClass, Trust
 from ctxlint.model.values import (
@@ -24,6 +25,7 @@ from ctxlint.rules.base import Finding, FixAvailability, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.method import Method
     from ctxlint.model.values import Slot, Value
     from ctxlint.settings import Settings
 
@@ -75,8 +77,9 @@ class SaveNonTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    A list of tensors is starred; that is safe where backward unpacks as many tensors as it then gets, else unsafe.
-    Moving a number to an attribute of ctx is unsafe: backward has to read it from there.
+    A list of tensors is starred; that is safe where backward unpacks as many tensors as it then gets, and not offered
+    where it unpacks another number. Moving a number to an attribute of ctx is unsafe, and offered where forward saves
+    once and backward unpacks once, each on a single line.
 
     ## Known limits
     Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the same file. An
@@ -97,9 +100,9 @@ class SaveNonTensor(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(ContextCall):
                 if call.method in ("save_for_backward", "save_for_forward"):
-                    yield from self.arguments(fn, call)
+                    yield from self.arguments(fn, method, call)
 
-    def arguments(self, fn: FunctionClass, call: ContextCall) -> Iterator[Finding]:
+    def arguments(self, fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[Finding]:
         """A finding for each argument that is no tensor."""
         for argument in call.arguments:
             if argument.starred or argument.node is None:
@@ -110,7 +113,9 @@ class SaveNonTensor(Rule[FunctionClass]):
                     argument.node is each.value for each in call.node.args
                 )
                 place = argument.node if written else call.node
-                yield Finding(fn.span(place), _message(call.method, argument, kind))
+                yield Finding(
+                    fn.span(place), _message(call.method, argument, kind), save_properly(fn, method, call, argument)
+                )
 
 
 def _message(method: str, argument: Slot, kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.merging import merge_calls
 from ctxlint.model.functions import ContextCall, FunctionClass
 from ctxlint.model.repeats import loop_around, names_in, repeated, turned_names
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -65,8 +66,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Two calls in one block are merged. That is unsafe, unless backward already unpacks as many tensors as the merged
-    call saves.
+    Two calls in one block that are given names are merged. That is unsafe, unless backward already unpacks as many
+    tensors as the merged call saves; where it unpacks another number, there is no fix.
 
     ## Known limits
     Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a call in a
@@ -96,6 +97,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                             fn.span(call.node),
                             f"This `{name}` replaces the one in line {line}, whose tensors are forgotten. Pass all of "
                             f"them to one call.",
+                            merge_calls(fn, method, twice[call], call),
                         )
                     elif _for_each(method, call):
                         yield Finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.in_place import mark_dirty
 from ctxlint.model import tables
 from ctxlint.model.functions import FunctionClass, Mutation
 from ctxlint.model.mutations import input_written, marked_dirty, on_a_temporary, returns_memory_of, without_gradient
@@ -65,8 +66,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The mark is added where the input itself is returned on every path. That is unsafe: calls on a leaf that requires
-    grad then raise, as they should.
+    The mark is added where forward takes ctx, changes the input on every path and returns the input itself on every
+    path. That is unsafe: calls on a leaf that requires grad then raise, as they should.
 
     ## Known limits
     A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics
@@ -98,7 +99,11 @@ class MissingMarkDirty(Rule[FunctionClass]):
             given = fn.inputs[tensor.index]
             if given.surely_differentiable or (returned and _may_get_gradient(given, mutation)):
                 reported.add(tensor.index)
-                yield Finding(fn.span(mutation.node), _message(fn, tensor, mutation, returned))
+                yield Finding(
+                    fn.span(mutation.node),
+                    _message(fn, tensor, mutation, returned),
+                    mark_dirty(fn, forward, mutation, tensor),
+                )
 
 
 def _may_get_gradient(given: Input, mutation: Mutation) -> bool:

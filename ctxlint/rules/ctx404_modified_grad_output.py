@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass, Mutation
 from ctxlint.model.mutations import gradient_written, on_a_temporary
@@ -95,7 +96,9 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 if gradient is None or gradient in reported or on_a_temporary(mutation):
                     continue
                 reported.add(gradient)
-                yield Finding(fn.span(mutation.node), _message(gradient, mutation))
+                yield Finding(
+                    fn.span(mutation.node), _message(gradient, mutation), copy_gradient(fn, method, mutation, gradient)
+                )
 
 
 def _message(gradient: str, mutation: Mutation) -> str:

@@ -1,0 +1,67 @@
+"""One call for what two calls of ctx on the same path are told: the second replaces the first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.model.events import SavedRead
+from ctxlint.model.repeats import names_in
+from ctxlint.model.saved import saving_call
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.model.events import ContextCall
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+
+def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall) -> Fix | None:
+    """Give the second call what the first one was given, too, and take the first one out.
+
+    Offered for two statements of one block. Safe where backward takes as many saved tensors as both calls are given
+    together: it raises as it is.
+    """
+    code = code_of_method(fn, method)
+    if code is None or not isinstance(earlier.node, cst.Call) or not isinstance(later.node, cst.Call):
+        return None
+    first, second = code.statement(earlier.node), code.statement(later.node)
+    if not isinstance(first, cst.Expr) or not isinstance(second, cst.Expr):
+        return None
+    if first.value is not earlier.node or second.value is not later.node or code.block(first) is not code.block(second):
+        return None
+    if earlier.has_keywords or later.has_keywords or not earlier.node.args or not later.node.args:
+        return None
+    layout = code.layout
+    if any(not isinstance(each.value, cst.Name) for each in earlier.node.args):
+        return None
+    if code.rebound_between(names_in(earlier.node), layout.start(first), layout.start(second)):
+        return None
+    applicability = _applicability(fn, earlier, later)
+    if applicability is None:
+        return None
+    given = [f"{each.star}{layout.code(each.value)}" for each in earlier.node.args]
+    if earlier.method.startswith("mark_"):
+        known = {f"{each.star}{layout.code(each.value)}" for each in later.node.args}
+        given = [each for each in given if each not in known]
+    before = [layout.insert(layout.start(later.node.args[0]), f"{', '.join(given)}, ")] if given else []
+    return code.fix("Pass all of them to one call", [code.without(first), *before], applicability)
+
+
+def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> Applicability | None:
+    """How far merging can be trusted; None where backward would get more tensors than it takes."""
+    if not earlier.method.startswith("save_"):
+        return Applicability.UNSAFE
+    readers = [each for each in fn.reading_methods if saving_call(each) == earlier.method]
+    unpackings = [each for method in readers for read in method.facts.of(SavedRead) for each in read.unpackings]
+    if not earlier.exact or not later.exact or not unpackings:
+        return Applicability.UNSAFE
+    count = len(earlier.arguments) + len(later.arguments)
+    if any(each.minimum > count if each.starred else each.minimum != count for each in unpackings):
+        return None
+    certain = fn.signature_judgeable and not fn.escapes and len(fn.context_calls(earlier.method)) == 2
+    always = all(not each.guards and not each.starred for each in unpackings)
+    return Applicability.SAFE if certain and always and later.implies(earlier) else Applicability.UNSAFE
