@@ -31,6 +31,7 @@ from ctxlint.model.values import (
     Value,
     constant,
     is_container,
+    is_tensor,
     join,
     kind_of,
     tensor_when_used,

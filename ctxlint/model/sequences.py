@@ -76,8 +76,8 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
     if number is not None:
         if value.exact and -len(value.slots) <= number < len(value.slots):
             return value.slots[number].value
-        if len(value.slots) == 1 and number >= 0:  # a copy of something to walk over: list(args)
-            return Item(value.slots[0].value, number)
+        if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
+            return Item(value.slots[0].value, number)  # a copy of something to walk over: list(args)
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
