@@ -32,6 +32,7 @@ from ctxlint.model.values import (
     constant,
     is_container,
     is_tensor,
+    is_tensor,
     join,
     kind_of,
     tensor_when_used,
