@@ -58,7 +58,8 @@ def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | Non
     if layout is None or method is None or count >= len(returned.slots):
         return None
     edits = _Mender(layout, fn, method, ()).shortened(returned, count)
-    lost = any("#" in layout.text[edit.start : edit.end] for edit in edits)
+    # A comment behind them, or among them, likely speaks of them.
+    lost = any("#" in layout.text[edit.start : layout.line_end(edit.end)] for edit in edits)
     message = "Leave the surplus `None` out"
     return Fix(message, tuple(edits), Applicability.UNSAFE if lost else Applicability.SAFE) if edits else None
 
