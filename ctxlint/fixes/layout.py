@@ -102,8 +102,3 @@ def layout_of(fn: FunctionClass, method: Method | None = None) -> Layout | None:
     if method is not None and (method.inherited or method.slice is not fn.slice):
         return None
     return Layout(fn.source, fn.slice)
-
-
-def contains(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
-    """Whether a node is, or holds at any depth, another one."""
-    return outer is inner or any(contains(child, inner) for child in outer.children)

@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.fixes.displays import end_of_element, insert_elements
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted
 from ctxlint.model.values import Sequence, Tri, is_none
 
 if TYPE_CHECKING:
@@ -411,7 +411,7 @@ def _names_in(node: cst.FunctionDef) -> _Names:
             target = each.targets[0].target
             if isinstance(target, cst.Name):
                 assigned.setdefault(target.value, []).append(each.value)
-        for child in each.children:
+        for child in children(each):
             visit(child)
 
     visit(node)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import children
 from ctxlint.model.local_names import bound_names, target_names
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def mentions(node: cst.CSTNode, name: str) -> bool:
         return mentions(node.value, name)
     if isinstance(node, cst.Arg):
         return mentions(node.value, name)
-    return any(mentions(child, name) for child in node.children)
+    return any(mentions(child, name) for child in children(node))
 
 
 def _collect(node: cst.CSTNode, name: str, found: list[cst.Name]) -> None:
@@ -151,7 +152,7 @@ def _parts_that_see(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
             raise Untraceable(name)
         yield node.for_in.iter
     else:
-        yield from node.children
+        yield from children(node)
 
 
 def _all_params(params: cst.Parameters) -> Iterator[cst.Param]:
