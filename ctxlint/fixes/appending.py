@@ -37,9 +37,9 @@ def append_target(layout: Layout, target: cst.Tuple | cst.List, new: str) -> lis
     """Edits that unpack one more element into ``new``; the target has one or more."""
     brackets = None
     if isinstance(target, cst.List):
-        brackets = (layout.start(target.lbracket), layout.start(target.rbracket))
+        brackets = (layout.start(target.lbracket), layout.end(target.rbracket) - 1)
     elif target.lpar:
-        brackets = (layout.start(target.lpar[-1]), layout.start(target.rpar[0]))
+        brackets = (layout.start(target.lpar[-1]), layout.end(target.rpar[0]) - 1)
     return _append(layout, _items(layout, target.elements), new, brackets, single=isinstance(target, cst.Tuple))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def mark_dirty(fn: FunctionClass, method: Method, mutation: Mutation, tensor: Parameter) -> Fix | None:
-    """Mark an input before it is changed, where every path returns it; a call of ``mark_dirty`` that exists is joined."""
+    """Mark an input before it is changed, where every path returns it; join an earlier ``mark_dirty``."""
     code = code_of_method(fn, method)
     if code is None or method.ctx is None or fn.style is not Style.CTX_IN_FORWARD or not fn.outputs:
         return None

@@ -170,14 +170,24 @@ class MethodCode:
         return self.layout.start(decorators[0] if decorators else statement)
 
     def before(self, statement: cst.CSTNode, text: str) -> Edit | None:
-        """Put in a statement before another one."""
+        """Put in a statement before another one, and before the comment right above that."""
         start = self.start(statement)
         indentation = self.layout.indentation(start)
         if indentation is not None:
-            return self.layout.insert(self.layout.line_start(start), f"{indentation}{text}\n")
+            number = self.layout.line_number(start)
+            while self._comment_of_its_own(statement, number - 1):
+                number -= 1
+            return self.layout.insert(self.layout.source.line_starts[number - 1], f"{indentation}{text}\n")
         if isinstance(statement, cst.BaseSmallStatement):
             return self.layout.insert(start, f"{text}; ")
         return None
+
+    def _comment_of_its_own(self, statement: cst.CSTNode, number: int) -> bool:
+        """Whether a line is one of the comments that stand above a statement."""
+        owner = self.parents[statement] if isinstance(statement, cst.BaseSmallStatement) else statement
+        above = len(getattr(owner, "leading_lines", ()))
+        first = self.layout.line_number(self.start(statement)) - above
+        return number >= first and self.layout.source.line(number).lstrip().startswith("#")
 
     def after(self, statement: cst.BaseSmallStatement, text: str) -> Edit:
         """Put in a statement after a small one: on the next line where that one has its lines to itself."""

@@ -1,0 +1,135 @@
+"""Moving tensors from ctx into ``save_for_backward``, in odd layouts and where it must not be done."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fixes.mending import assert_mended, mended_by
+
+HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n"
+
+
+def function(forward: str, backward: str, inputs: str = "x, y", more: str = "") -> str:
+    """A Function with these bodies, which are indented by eight spaces already."""
+    return (
+        f"{HEAD}    @staticmethod\n    def forward(ctx, {inputs}):\n{forward}\n"
+        f"    @staticmethod\n    def backward(ctx, grad):\n{backward}{more}"
+    )
+
+
+def test_tabs_and_crlf() -> None:
+    text = (
+        "import torch\r\nclass Fn(torch.autograd.Function):\r\n\t@staticmethod\r\n\tdef forward(ctx, x):\r\n"
+        "\t\tctx.x = x\r\n\t\treturn x * x\r\n\t@staticmethod\r\n\tdef backward(ctx, grad):\r\n"
+        "\t\t'''Zwei é 語'''\r\n\r\n\t\treturn 2 * grad * ctx.x\r\n"
+    )
+    expected = text.replace("ctx.x = x", "ctx.save_for_backward(x)").replace(
+        "\t\treturn 2 * grad * ctx.x", "\t\t(x,) = ctx.saved_tensors\r\n\t\treturn 2 * grad * x"
+    )
+    assert_mended("CTX301", text, expected)
+
+
+def test_the_last_statement_of_a_line() -> None:
+    before = function(
+        "        ctx.save_for_backward(x); ctx.y = y\n        return x * y\n",
+        "        x, = ctx.saved_tensors; y = ctx.y\n        return grad * y, grad * x\n",
+    )
+    after = function(
+        "        ctx.save_for_backward(x, y)\n        return x * y\n",
+        "        x, y = ctx.saved_tensors\n        return grad * y, grad * x\n",
+    )
+    assert_mended("CTX301", before, after)
+
+
+def test_a_continued_line() -> None:
+    before = function(
+        "        ctx.save_for_backward(x)\n        ctx.y = \\\n            y  # é\n        return x * y\n",
+        "        x, = \\\n            ctx.saved_tensors\n        return grad * ctx.y, grad * x\n",
+    )
+    after = function(
+        "        ctx.save_for_backward(x, y)\n        # é\n        return x * y\n",
+        "        x, y = \\\n            ctx.saved_tensors\n        return grad * y, grad * x\n",
+    )
+    assert_mended("CTX301", before, after)
+
+
+def test_displays_over_several_lines_keep_their_layout() -> None:
+    before = function(
+        "        ctx.save_for_backward(\n            x\n        )\n        ctx.y = y\n        return x * y\n",
+        "        (\n            x,  # the first\n        ) = ctx.saved_tensors\n        return grad * ctx.y, grad * x\n",
+    )
+    after = function(
+        "        ctx.save_for_backward(\n            x,\n            y\n        )\n        return x * y\n",
+        "        (\n            x,  # the first\n            y,\n        ) = ctx.saved_tensors\n"
+        "        return grad * y, grad * x\n",
+    )
+    assert_mended("CTX301", before, after)
+
+
+def test_a_save_moves_down_where_the_tensor_does_not_exist_yet() -> None:
+    before = function(
+        "        ctx.save_for_backward(x)  # input\n        out = x.exp() * y\n        ctx.out = out\n        return out\n",
+        "        (x,) = ctx.saved_tensors\n        return grad * ctx.out, grad * x.exp()\n",
+    )
+    after = function(
+        "        # input\n        out = x.exp() * y\n        ctx.save_for_backward(x, out)\n        return out\n",
+        "        x, out = ctx.saved_tensors\n        return grad * out, grad * x.exp()\n",
+    )
+    assert_mended("CTX301", before, after)
+
+
+def test_a_variable_with_another_meaning_is_left_alone() -> None:
+    before = function(
+        "        ctx.y = y\n        ctx.save_for_backward(x)\n        return x * y\n",
+        "        y, = ctx.saved_tensors\n        return grad * ctx.y, grad * y\n",
+    )
+    after = function(
+        "        ctx.save_for_backward(x, y)\n        return x * y\n",
+        "        y, saved_y = ctx.saved_tensors\n        return grad * saved_y, grad * y\n",
+    )
+    assert_mended("CTX301", before, after)
+
+
+def test_only_the_method_itself_may_read_the_attribute() -> None:
+    forward = "        ctx.x = x\n        return x * y\n"
+    for backward in (
+        "        return grad, grad * (lambda: ctx.x)()\n",
+        "        return grad, grad * getattr(ctx, 'x') * ctx.x\n",
+        "        ctx.x = ctx.x.double()\n        return grad, grad * ctx.x\n",
+    ):
+        text = function(forward, backward)
+        assert mended_by("CTX301", text) == text
+    text = function(forward, "        return grad, grad * ctx.x\n", more="\n\nprint(Fn.apply(1, 2).grad_fn.x)\n")
+    assert mended_by("CTX301", text) == text
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "        if flag:\n            ctx.x = x\n        return x * y\n",
+        "        ctx.x = x\n        ctx.x = x\n        return x * y\n",
+        "        if flag:\n            return x\n        ctx.x = x\n        return x * y\n",
+        "        for _ in range(2):\n            ctx.x = x\n        return x * y\n",
+        "        ctx.x = x\n        x.mul_(2)\n        return x * y\n",
+    ],
+)
+def test_an_attribute_that_is_not_set_once_on_every_path_stays(forward: str) -> None:
+    text = function(forward, "        return grad, grad * ctx.x, None\n", inputs="x, y, flag")
+    assert mended_by("CTX301", text) == text
+
+
+def test_a_read_before_the_unpacking_stays() -> None:
+    text = function(
+        "        ctx.save_for_backward(x)\n        ctx.y = y\n        return x * y\n",
+        "        grad_x = grad * ctx.y\n        (x,) = ctx.saved_tensors\n        return grad_x, grad * x\n",
+    )
+    assert mended_by("CTX301", text) == text
+
+
+def test_a_comment_inside_what_goes_makes_the_fix_unsafe() -> None:
+    text = function(
+        "        ctx.y = (  # the second\n            y\n        )\n        ctx.save_for_backward(x)\n        return x * y\n",
+        "        (x,) = ctx.saved_tensors\n        return grad * ctx.y, grad * x\n",
+    )
+    assert mended_by("CTX301", text) == text
+    assert "ctx.save_for_backward(x, y)" in mended_by("CTX301", text, unsafe=True)
