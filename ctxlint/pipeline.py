@@ -14,9 +14,10 @@ from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import WHOLE_FILE, FileResult, describe, internal_error, io_error
+from ctxlint.settings import ALL, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.configuration import Configuration
     from ctxlint.diagnostic import Diagnostic
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ctxlint.model.functions import SourceFile
     from ctxlint.model.project import Project
     from ctxlint.rules.base import Finding, Rule
-    from ctxlint.settings import Settings
+    from ctxlint.suppression.noqa import Suppression
 
 # Many files
 
@@ -158,13 +159,39 @@ def check_source(source: Source, settings: Settings) -> FileResult:
         return FileResult(source.path, source, (failure,), settings=settings)
     diagnostics = _in_order(judge(file, settings))
     result = FileResult(source.path, source, diagnostics, broken=len(file.broken), settings=settings)
-    if settings.ignore_noqa or not diagnostics:
+    # What hides nothing may still have something to hide where the code cannot be read.
+    unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
+    if settings.ignore_noqa or not (diagnostics or unused_matter):
         return result
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
     judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
+    if unused_matter and judged.directives:
+        judged = _with_unused(file, judged, settings)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
+
+
+_UNUSED_SUPPRESSION = ("CTX910", "unused-suppression")
+
+
+def _is_on(code: str, name: str, settings: Settings) -> bool:
+    return settings.is_selected(code, name, default=False)
+
+
+def _with_unused(file: SourceFile, judged: Suppression, settings: Settings) -> Suppression:
+    """``judged`` with the findings about directives that hide nothing, as far as no directive hides those.
+
+    A directive may be there for a rule that is off in this run, so all rules are asked.
+    """
+    from ctxlint.rules import rule_names
+    from ctxlint.suppression.unused import UnusedDirective, hide_unused, unused_directives
+
+    everything = Settings(select=(ALL,), target_torch=settings.target_torch, extra_bases=settings.extra_bases)
+    every = tuple(judge(file, everything))
+    unused = tuple(unused_directives(file.source, judged.directives, every, rule_names()))
+    found = _in_order(_judge({UnusedDirective: unused}, file.source, settings))
+    return hide_unused(file.source, judged, found, own_only=settings.leave_noqa)
 
 
 @lru_cache(maxsize=1)
@@ -191,19 +218,24 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
     """What the rules that are on say about a file, in no particular order."""
     from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile
 
-    path = file.source.path
     subjects: dict[type, Sequence[Any]] = {
         FunctionClass: file.functions,
         ApplyCall: file.calls,
         SourceFile: (file,),
     }
+    return _judge(subjects, file.source, settings)
+
+
+def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings) -> Iterator[Diagnostic]:
+    """What the rules that are on say about ``subjects``, which are sorted by their type."""
+    path = source.path
     for rule in _rules_that_are_on(settings):
         if settings.is_ignored_in(path, rule.code, rule.name):
             continue
-        for subject in subjects[rule.subject]:
+        for subject in subjects.get(rule.subject, ()):
             try:
                 for finding in rule.check(subject, settings):
-                    yield _diagnostic(file.source, rule, finding, settings)
+                    yield _diagnostic(source, rule, finding, settings)
             except RecursionError:
                 yield _too_deep(path)
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)

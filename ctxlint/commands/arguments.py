@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import Any
 
 from ctxlint import __version__
@@ -90,6 +91,13 @@ def _add_rules(group: Any) -> None:
         action="store_true",
         default=None,
         help="report what # noqa comments hide, too",
+    )
+    group.add_argument(
+        "--add-noqa",
+        nargs="?",
+        const="",
+        metavar="REASON",
+        help="hide all findings with # noqa comments in their lines, and REASON after them (--add-noqa=REASON)",
     )
     group.add_argument(
         "--target-torch",
@@ -197,10 +205,23 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+_VALUE_AFTER_EQUALS = ("--add-noqa",)
+"""Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
+
+
+def reads_stdin(options: argparse.Namespace) -> bool:
+    """Whether the text comes from standard input."""
+    return options.paths == [STDIN] or (not options.paths and options.stdin_filename is not None)
+
+
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, Configuration]:
     """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
     asked = parser()
-    options = asked.parse_args(arguments)
+    options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
+    if options.add_noqa is not None and reads_stdin(options):
+        asked.error("--add-noqa needs files to write to")
+    if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
+        asked.error("--add-noqa: the reason is one line without #")
     try:
         overrides = _overrides(options)
     except ValueError as error:

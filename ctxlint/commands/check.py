@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from ctxlint.commands import arguments
-from ctxlint.commands.arguments import STDIN
+from ctxlint.commands.arguments import STDIN, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def run(given: Sequence[str]) -> int:
             return _show_settings(options, configuration)
         if options.show_files:
             return _show_files(options, configuration)
+        if options.add_noqa is not None:
+            return _add_noqa(options, configuration)
         return _check(options, configuration)
     finally:
         if collects:
@@ -40,7 +42,7 @@ def run(given: Sequence[str]) -> int:
 
 
 def _check(options: Namespace, configuration: Configuration) -> int:
-    if _reads_stdin(options):
+    if reads_stdin(options):
         settings = configuration.settings_for(os.path.dirname(options.stdin_filename or ""))
         results = [_lint_stdin(options, settings)]
     else:
@@ -56,8 +58,12 @@ def _check(options: Namespace, configuration: Configuration) -> int:
 # The work
 
 
-def _reads_stdin(options: Namespace) -> bool:
-    return options.paths == [STDIN] or (not options.paths and options.stdin_filename is not None)
+def _add_noqa(options: Namespace, configuration: Configuration) -> int:
+    from ctxlint.commands.add_noqa import add_noqa
+    from ctxlint.pipeline import lint_paths
+
+    results = list(lint_paths(options.paths or ["."], configuration, jobs=options.jobs))
+    return add_noqa(sorted(results, key=lambda each: each.path), options.add_noqa)
 
 
 def _lint_files(options: Namespace, configuration: Configuration) -> list[FileResult]:
@@ -121,7 +127,7 @@ def _lint_stdin(options: Namespace, settings: Settings) -> FileResult:
 
 def _prints_code(options: Namespace, settings: Settings) -> bool:
     """Whether standard output carries the mended text."""
-    return _reads_stdin(options) and settings.fix and not options.diff
+    return reads_stdin(options) and settings.fix and not options.diff
 
 
 # What is said
@@ -163,7 +169,7 @@ def _show(report: Report, options: Namespace, settings: Settings) -> None:
             if diagnostic.code in _ABOUT_FILES:
                 say(f"{diagnostic.path}: {diagnostic.code} {diagnostic.message}")
     if options.diff:
-        write(_diff(report, named=not _reads_stdin(options)), sys.stdout)
+        write(_diff(report, named=not reads_stdin(options)), sys.stdout)
         if not options.quiet:
             write(_fix_lines(report, would=True), sys.stderr)
         return

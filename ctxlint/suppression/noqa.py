@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.settings import specificity
@@ -40,18 +40,30 @@ _CODE = r"(?:CTX(?!\w)|[A-Z]+[0-9]+)"
 _CODES = re.compile(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECASE)
 
 
+class Word(NamedTuple):
+    """A code or name in a directive, as a selector, and the offsets in the text where it stands."""
+
+    selector: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class Directive:
     """A comment that hides findings which start on ``lines`` (None: in the whole file).
 
     ``selectors`` are the codes, prefixes and names that it names; None means every rule. ``own`` says that it is
-    addressed to ctxlint by name, and not to every linter.
+    addressed to ctxlint by name, and not to every linter. It goes from offset ``start`` to ``end``, without a reason
+    that follows; ``words`` are all that it lists, also what belongs to other linters.
     """
 
     comment: Comment
     lines: Lines | None
     selectors: tuple[str, ...] | None
-    own: bool = False
+    own: bool
+    start: int
+    end: int
+    words: tuple[Word, ...] = ()
 
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether the comment speaks about this finding."""
@@ -81,11 +93,15 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Suppression:
-    """What is left of the findings of a file, which were hidden, and what to warn about, as (line, message)."""
+    """What is left of the findings of a file, which were hidden, and what to warn about, as (line, message).
+
+    ``directives`` are all that the file holds, whether they hide something or not.
+    """
 
     kept: tuple[Diagnostic, ...]
     hidden: tuple[Diagnostic, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()
+    directives: tuple[Directive, ...] = ()
 
 
 def suppress(
@@ -96,20 +112,22 @@ def suppress(
     With ``own_only``, ``# noqa`` is left to somebody else. A failure of ctxlint itself is never hidden.
     """
     found = tuple(diagnostics)
-    if not found or _WORTH_A_LOOK.search(source.text) is None:
+    if _WORTH_A_LOOK.search(source.text) is None:
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
-    directives = [each for each in comments if isinstance(each, Directive) and (each.own or not own_only)]
+    directives = tuple(each for each in comments if isinstance(each, Directive))
+    honoured = [each for each in directives if each.own or not own_only]
     mistakes = [each for each in comments if isinstance(each, Mistake)]
     hidden = {
         id(each)
         for each in found
-        if each.code != INTERNAL_ERROR and any(directive.hides(each) for directive in directives)
+        if each.code != INTERNAL_ERROR and any(directive.hides(each) for directive in honoured)
     }
     return Suppression(
         tuple(each for each in found if id(each) not in hidden),
         tuple(each for each in found if id(each) in hidden),
         tuple((each.comment.line, each.message) for each in mistakes if each.matters(found)),
+        directives,
     )
 
 
@@ -127,14 +145,19 @@ def _noqa(
 ) -> Iterator[Directive | Mistake]:
     """What follows the word ``noqa``: nothing or a reason (everything is hidden), or a colon and codes."""
     rest = comment.text[found.end() :]
+    start, end = comment.offset + found.start(), comment.offset + found.end()
     codes = _CODES.match(rest)
     if codes:
-        listed = tuple(code.upper() for code in re.findall(_CODE, codes["codes"], re.IGNORECASE))
-        yield Directive(comment, lines, listed, own)
+        words = tuple(
+            Word(code[0].upper(), end + codes.start("codes") + code.start(), end + codes.start("codes") + code.end())
+            for code in re.finditer(_CODE, codes["codes"], re.IGNORECASE)
+        )
+        listed = tuple(word.selector for word in words)
+        yield Directive(comment, lines, listed, own, start, end + codes.end(), words)
     elif re.match(r"\s*:", rest):
         yield Mistake(comment, lines, f"`{_shown(found)}:` needs codes after the colon, such as `# noqa: CTX301`")
     elif not rest or rest[0].isspace() or rest[0] == "#":
-        yield Directive(comment, lines, None, own)
+        yield Directive(comment, lines, None, own, start, end)
     elif not rest[0].isalnum():
         yield Mistake(comment, lines, f"`{_shown(found)}` needs a colon before codes, such as `# noqa: CTX301`")
 
@@ -158,11 +181,14 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             yield Mistake(comment, lines, f"`ctxlint: {word}` is no directive; write `# ctxlint: ignore[CTX301]`")
         if found is None:
             continue
-        rules = [each for each in re.split(r"[\s,]+", found["rules"] or "") if each]
-        known = tuple(each for each in (_selector(rule, names) for rule in rules) if each is not None)
-        unknown = [rule for rule in rules if _selector(rule, names) is None]
+        listed = [(each, _selector(each[0], names)) for each in re.finditer(r"[^\s,]+", found["rules"] or "")]
+        known = tuple(selector for _, selector in listed if selector is not None)
+        unknown = [each[0] for each, selector in listed if selector is None]
         if known:
-            yield Directive(comment, lines, known, own=True)
+            at = comment.offset + found.start("rules")
+            words = tuple(Word(selector or each[0], at + each.start(), at + each.end()) for each, selector in listed)
+            start, end = comment.offset + found.start(), comment.offset + found.end()
+            yield Directive(comment, lines, known, True, start, end, words)
         if unknown:
             yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`")
         elif not known:

@@ -1,0 +1,57 @@
+"""``ctxlint check --add-noqa``: hide what is found now, so that only what is new is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ctxlint.commands.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.result import FileResult
+
+
+def add_noqa(results: Iterable[FileResult], reason: str) -> int:
+    """Write a ``# noqa`` for every finding into its file and say how many lines that took; gives the exit code.
+
+    A file is left as it is where a comment would not do: 1 then, and a message that says so.
+    """
+    from ctxlint.report import counted
+
+    added, code = 0, 0
+    for result in results:
+        lines, failure = _add_to(result, reason)
+        added += lines
+        if failure:
+            say(f"{result.path}: {failure}")
+            code = 1
+    say(f"Added {counted(added, 'noqa comment')}.")
+    return code
+
+
+def _add_to(result: FileResult, reason: str) -> tuple[int, str]:
+    """How many comments were written into one file, and what went wrong."""
+    from ctxlint.files.decode import Undecodable, encode
+    from ctxlint.fixes.apply import apply_edits
+    from ctxlint.fixes.write import Unwritable, write_atomically
+    from ctxlint.pipeline import check_source
+    from ctxlint.rules import rule_names
+    from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
+
+    failure = next((each.message for each in result.diagnostics if each.code in NOT_TO_HIDE), "")
+    if result.source is None:
+        return 0, failure
+    edits = list(noqa_edits(result.source, result.diagnostics, rule_names(), reason))
+    if not edits:
+        return 0, failure
+    source = replace(result.source, text=apply_edits(result.source.text, edits))
+    left = [each for each in check_source(source, result.settings).diagnostics if each.code not in NOT_TO_HIDE]
+    if left:
+        return 0, f"a comment in line {left[0].span.start.line} would not hide {left[0].code}; nothing was changed"
+    try:
+        write_atomically(result.path, encode(source, source.text))
+    except (Undecodable, Unwritable) as error:
+        return 0, str(error)
+    return len(edits), failure

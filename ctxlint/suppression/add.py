@@ -1,0 +1,47 @@
+"""Writing ``# noqa`` comments that hide the findings of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.edit import Edit
+from ctxlint.suppression.layout import read_layout
+from ctxlint.suppression.noqa import Directive, read_directives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Source
+
+NOT_TO_HIDE = ("CTX900", "CTX901", "CTX902")
+"""What is said about files that are not checked, or not in full: there is no line that it belongs to."""
+
+
+def noqa_edits(
+    source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str], reason: str = ""
+) -> Iterator[Edit]:
+    """The edits, in order, that give each line with findings a comment naming them, or add to the codes it names.
+
+    ``names`` holds the name of every rule by its code; ``reason`` comes after the codes of a new comment.
+    """
+    layout = read_layout(source)
+    rows: dict[int, set[str]] = {}
+    for each in diagnostics:
+        if each.code not in NOT_TO_HIDE:
+            rows.setdefault(layout.noqa_row(each.span.start.line), set()).add(each.code)
+    there = {
+        each.comment.line: each
+        for each in read_directives(layout, names)
+        if isinstance(each, Directive) and each.lines is not None and each.words and not each.own
+    }
+    for row, codes in sorted(rows.items()):
+        listed = ", ".join(sorted(codes))
+        directive = there.get(row)
+        if directive is not None:
+            end = directive.words[-1].end
+            yield Edit(end, end, f", {listed}")
+            continue
+        start = source.line_starts[row - 1]
+        text = source.line(row)
+        yield Edit(start + len(text.rstrip()), start + len(text), f"  # noqa: {listed}{reason and f' {reason}'}")

@@ -1,0 +1,122 @@
+"""Directives, or codes in them, that hide nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.settings import is_prefix, specificity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Source
+    from ctxlint.suppression.noqa import Directive, Suppression, Word
+
+CODE, NAME = "CTX910", "unused-suppression"
+_MEANS_SOMETHING = re.compile(r"[\w.-]+\s*[:=]|noqa", re.IGNORECASE)
+"""A reason that another tool might take for a directive once it opens the comment: ``type: ignore``."""
+
+
+@dataclass(frozen=True)
+class UnusedDirective:
+    """A directive of which ``words`` hide nothing; all of it where it names no rules. ``unknown`` names no rule."""
+
+    source: Source
+    directive: Directive
+    words: tuple[Word, ...]
+    unknown: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the directive is of any use."""
+        return len(self.words) == len(self.directive.words)
+
+    @property
+    def text(self) -> str:
+        """The directive as it stands in the file, without its reason."""
+        return self.source.text[self.directive.start : self.directive.end]
+
+    def removal(self) -> Fix | None:
+        """The fix that takes it out. What follows it in the comment stays; None where that would become a directive."""
+        if self.whole:
+            edit = self._without_directive()
+            return None if edit is None else Fix(f"Remove `{self.text}`", (edit,), Applicability.SAFE)
+        useless = {word.start for word in self.words}
+        kept = [word for word in self.directive.words if word.start not in useless]
+        content = ", ".join(self.source.text[word.start : word.end] for word in kept)
+        edit = Edit(self.directive.words[0].start, self.directive.words[-1].end, content)
+        return Fix(f"Remove {codes_of(self.words)}", (edit,), Applicability.SAFE)
+
+    def _without_directive(self) -> Edit | None:
+        comment, text = self.directive.comment, self.source.text
+        start, end = self.directive.start, comment.offset + len(comment.text)
+        reason = text[self.directive.end : end].lstrip(" \t:,;-\u2013\u2014")
+        if reason.startswith("#"):
+            return Edit(start, end - len(reason), "")
+        if reason:
+            return None if _MEANS_SOMETHING.match(reason) else Edit(start, end - len(reason), "# ")
+        line_start = self.source.line_starts[comment.line - 1]
+        if comment.alone and start == comment.offset:
+            ends = self.source.line_starts[comment.line : comment.line + 1]
+            return Edit(line_start, ends[0] if ends else end, "")
+        return Edit(line_start + len(text[line_start:start].rstrip(" \t")), end, "")
+
+
+def codes_of(words: Sequence[Word]) -> str:
+    """The words in a message: ```CTX301`, `CTX203```."""
+    return ", ".join(f"`{word.selector}`" for word in words)
+
+
+def unused_directives(
+    source: Source, directives: Iterable[Directive], found: Iterable[Diagnostic], names: Mapping[str, str]
+) -> Iterator[UnusedDirective]:
+    """The directives of a file that hide none of ``found``, which is what all rules say, also those that are off.
+
+    ``names`` holds the name of every rule by its code. A bare ``# noqa`` may be there for another linter. Nothing is
+    said about words that mean CTX910 itself.
+    """
+    found = tuple(found)
+    for directive in directives:
+        covered = [each for each in found if directive.covers(each.span.start.line)]
+        if directive.selectors is None:
+            if directive.own and not covered:
+                yield UnusedDirective(source, directive, (), unknown=False)
+            continue
+        useless, unknown = [], True
+        for word in directive.words:
+            meant = [code for code, name in names.items() if _means(word, code, name)]
+            foreign = not meant and not is_prefix(word.selector)
+            if foreign or CODE in meant or any(_means(word, each.code, each.name) for each in covered):
+                continue
+            useless.append(word)
+            unknown = unknown and not meant
+        if useless:
+            yield UnusedDirective(source, directive, tuple(useless), unknown)
+
+
+def _means(word: Word, code: str, name: str) -> bool:
+    return specificity((word.selector,), code, name) is not None
+
+
+def hide_unused(source: Source, judged: Suppression, found: Sequence[Diagnostic], *, own_only: bool) -> Suppression:
+    """``judged`` with findings about unused directives; one that is unused cannot hide what is said about it."""
+
+    def hidden(diagnostic: Diagnostic) -> bool:
+        place = diagnostic.span.start
+        for directive in judged.directives:
+            if (own_only and not directive.own) or not directive.hides(diagnostic):
+                continue
+            if source.offset(place) != directive.start or {CODE, NAME} & set(directive.selectors or ()):
+                return True
+        return False
+
+    kept = [each for each in found if not hidden(each)]
+    return replace(
+        judged,
+        kept=tuple(sorted((*judged.kept, *kept), key=lambda each: each.sort_key)),
+        hidden=(*judged.hidden, *(each for each in found if each not in kept)),
+    )
