@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.model.access import Access
 from ctxlint.model.code import children, literal_integer, literal_text
 from ctxlint.model.events import Escape
-from ctxlint.model.sequences import concatenation, fold, integer, repetition, spread
+from ctxlint.model.sequences import concatenation, fold, repetition, spread
 from ctxlint.model.state import merge
 from ctxlint.model.values import (
     NONE,
@@ -31,7 +31,6 @@ from ctxlint.model.values import (
     Value,
     constant,
     is_container,
-    is_tensor,
     is_tensor,
     join,
     kind_of,
@@ -126,7 +125,7 @@ class Expressions(Access):
                 return repeated
         for operand, other, side in ((left, right, "left"), (right, left, "right")):
             expression = getattr(node, side, None)
-            if isinstance(operand, SavedTensors) and expression is not None and integer(other) is None:
+            if isinstance(operand, SavedTensors) and expression is not None and not _may_repeat(operator, other):
                 self.saved_tuple_used(node, expression, "in arithmetic")
         if tensor_when_used(left) or tensor_when_used(right):
             return Fresh(node, self.arithmetic_kind(left, right, operator))
@@ -248,6 +247,12 @@ class Expressions(Access):
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces that need no state
+
+
+def _may_repeat(operator: cst.CSTNode, times: Value) -> bool:
+    """Whether ``tuple operator times`` may be the tuple repeated: a product with anything that may be a whole number."""
+    product = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
+    return product and Tri.YES not in (is_tensor(times), is_container(times))
 
 
 def _is_number(value: Value) -> bool:

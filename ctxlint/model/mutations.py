@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.events import Escape, Question
-from ctxlint.model.values import Item, Parameter, Tri, Variadic, leaves, same_object, usual_storage
+from ctxlint.model.values import Item, Parameter, Tri, Variadic, View, leaves, same_object, usual_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,9 +29,22 @@ def gradient_written(mutation: Mutation) -> str | None:
 
 
 def input_written(mutation: Mutation) -> Parameter | None:
-    """The input of forward whose memory changes; None where it is none, or may be none."""
+    """The input of forward whose memory changes; None where it is none, or may be none.
+
+    A write through ``.data`` is left alone: its author steps past autograd's checks on purpose.
+    """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    return origin if isinstance(origin, Parameter) and origin.role == "input" else None
+    if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
+        return None
+    return origin
+
+
+def _through_data(value: Value | None) -> bool:
+    while isinstance(value, View):
+        if isinstance(value.node, cst.Attribute) and value.node.attr.value == "data":
+            return True
+        value = value.of
+    return False
 
 
 def on_a_temporary(mutation: Mutation) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.code import children
+from ctxlint.model.code import children, dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
 from ctxlint.model.values import (
     NONE,
@@ -25,6 +25,7 @@ from ctxlint.model.values import (
     View,
     is_tensor,
     kind_of,
+    same_object,
     usual_storage,
 )
 
@@ -64,6 +65,8 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     Not those which are saved as well, nor those that backward writes into or empties by hand, or of which it wants only
     what the author hung on them.
     """
+    if fn.legacy_state is not None:
+        return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
     read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
     exempt = _written_by_backward(fn) | tables.FUNCTION_CTX_ATTRIBUTES
@@ -117,7 +120,7 @@ def _classified(
     origin = _same_memory(leaf)
     if isinstance(origin, Parameter) and origin.role == "input":
         given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-        if given is not None and given.surely_differentiable:
+        if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
             yield Held.INPUT, contained, given.name
         return
     if _is_output(fn, leaf):
@@ -126,8 +129,20 @@ def _classified(
         yield Held.OUTPUT_VIEW, contained, None
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(_before_views(leaf)) is Kind.FLOAT:
         yield Held.COMPUTED, contained, None
-    elif any(isinstance(each, Item) and each.of == leaf and isinstance(each.key, int) for each in _differentiable(fn)):
+    elif _holds_output(fn, leaf):
         yield Held.OUTPUT, True, None
+
+
+def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
+    """Whether some gradient of an input is more than zeros, as empty tensors get where others get None."""
+    slots = [each.slots[index] for each in fn.gradients if each.known and index < len(each.slots)]
+    return any(slot.value != NONE and not _written_as_zeros(slot) for slot in slots)
+
+
+def _written_as_zeros(slot: Slot) -> bool:
+    """Whether the gradient is the very call that makes zeros, so that nothing can have been written into them."""
+    path = dotted(slot.node.func) if isinstance(slot.node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
 
 
 def _same_memory(value: Value) -> Value:
@@ -160,7 +175,15 @@ def _detached(value: Value) -> bool:
 
 
 def _is_output(fn: FunctionClass, value: Value | None) -> bool:
-    return value is not None and any(value == each for each in _differentiable(fn))
+    if value is None or is_tensor(value) is Tri.NO:
+        return False
+    return any(same_object(value, each) is Tri.YES for each in _differentiable(fn))
+
+
+def _holds_output(fn: FunctionClass, container: Value) -> bool:
+    """Whether an output is an item of what is kept: ``ctx.all = outputs; return outputs[0]``."""
+    items = (each for each in _differentiable(fn) if isinstance(each, Item) and isinstance(each.key, int))
+    return any(same_object(each.of, container) is Tri.YES for each in items)
 
 
 def _differentiable(fn: FunctionClass) -> Iterator[Value]:

@@ -71,8 +71,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
 
     ## Known limits
     A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics
-    and output buffers, may be changed. Silent where the ctx is given to another function, which may mark, and where a
-    test asks for gradients first.
+    and output buffers, may be changed. Silent where the write goes through `.data`, where the ctx is given to another
+    function, which may mark, and where a test asks for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
