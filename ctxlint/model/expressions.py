@@ -250,7 +250,7 @@ class Expressions(Access):
 
 
 def _may_repeat(operator: cst.CSTNode, times: Value) -> bool:
-    """Whether ``tuple operator times`` may be the tuple repeated: a product with anything that may be a whole number."""
+    """Whether ``tuple operator times`` may be the tuple repeated: a product with what may be a whole number."""
     product = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
     return product and Tri.YES not in (is_tensor(times), is_container(times))
 
