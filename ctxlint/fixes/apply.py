@@ -95,9 +95,17 @@ def _check_round(
     if parses and not _parses(source.text):
         raise _Fault(f"The fixes of {names} break the syntax of this file")
     after = check(source)
-    if after.broken > before.broken or after.failed:
+    lost = not parses and before.source is not None and _readable(source) < _readable(before.source)
+    if lost or after.broken > before.broken or after.failed:
         raise _Fault(f"The fixes of {names} give a text that ctxlint cannot read")
     return after
+
+
+def _readable(source: Source) -> int:
+    """How many top-level statements of a file can be read, where some cannot."""
+    from ctxlint.model.parsing import parse
+
+    return len(parse(source).module.body)
 
 
 def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit]]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.pipeline import forget_other_files, lint_source
 from ctxlint.files.modules import forget
 from ctxlint.files.source import Source
+from ctxlint.pipeline import forget_other_files, lint_source
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
