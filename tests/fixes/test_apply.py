@@ -136,8 +136,9 @@ def test_a_file_that_never_parsed_can_be_mended() -> None:
 
 
 def test_a_fix_that_breaks_another_statement_of_such_a_file_is_undone() -> None:
-    result = _mended("def f(:\n    pass\n\n\nharmless = 1\n")
-    assert _text(result) == "def f(:\n    pass\n\n\nharmless = 1\n"
+    text = "def f(:\n    pass\n\n\nimport os\nharmless = 1\n"
+    result = _mended(text)
+    assert _text(result) == text
     assert result.failed
 
 
