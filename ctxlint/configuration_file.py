@@ -87,6 +87,8 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
     for key in ("extend_select", "extend_exclude"):
         if key in values:
             values[key] = (*getattr(base, key), *values[key])
+    if "baseline" in values:
+        values["baseline"] = os.path.join(root, os.path.expanduser(values["baseline"]))
     if "per_file_ignores" in values:
         values["per_file_ignores"] = per_file_ignores(values["per_file_ignores"].items(), root)
     return values

@@ -232,6 +232,14 @@ OPTIONS: tuple[Option, ...] = (
         _output_format,
     ),
     Option(
+        "baseline",
+        "str",
+        ".ctxlint-baseline.json beside the configuration file, where there is one",
+        'baseline = "lint/ctxlint-baseline.json"',
+        "The file with the findings that are known and not reported, as `--write-baseline` makes it.",
+        _string,
+    ),
+    Option(
         "required-version",
         "str",
         "not set",

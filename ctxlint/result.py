@@ -12,6 +12,7 @@ from ctxlint.settings import Settings
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
+    from ctxlint.suppression.baseline import Known
 
 INTERNAL_ERROR = "CTX900"
 """The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
@@ -39,8 +40,9 @@ class FileResult:
     ``source`` is None where the file was not decoded: it holds no candidate, cannot be read, or was ``skipped`` (the
     reason). ``candidate`` marks one that was scanned only and has to be read. ``diagnostics`` are sorted; ``hidden``
     are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments. ``broken``
-    counts the statements that cannot be parsed. After ``--fix``, ``source`` and ``diagnostics`` are what is left,
-    ``fixed`` is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
+    counts the statements that cannot be parsed. ``baselined`` are findings that a baseline lists, and ``gone`` is what
+    it lists and what is not there any more. After ``--fix``, ``source`` and ``diagnostics`` are what is left, ``fixed``
+    is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
     """
 
     path: str
@@ -48,6 +50,8 @@ class FileResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     hidden: tuple[Diagnostic, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()
+    baselined: tuple[Diagnostic, ...] = ()
+    gone: tuple[Known, ...] = ()
     broken: int = 0
     skipped: str = ""
     candidate: bool = False

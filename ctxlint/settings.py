@@ -123,6 +123,7 @@ class Settings:
     show_fixes: bool = False
     output_format: str = "full"
     required_version: str | None = None
+    baseline: str | None = None
     root: str = "."
     config_file: str | None = None
 

@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING
 from ctxlint.commands.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from ctxlint.files.source import Source
     from ctxlint.result import FileResult
+    from ctxlint.settings import Settings
+
+    Check = Callable[[Source, Settings], FileResult]
 
 
-def add_noqa(results: Iterable[FileResult], reason: str) -> int:
+def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
     """Write a ``# noqa`` for every finding into its file and say how many lines that took; gives the exit code.
 
-    A file is left as it is where a comment would not do: 1 then, and a message that says so.
+    ``check`` gives the result for a text under the settings of its file. A file is left as it is where a comment would
+    not do: 1 then, and a message that says so.
     """
     from ctxlint.report import counted
 
     added, code = 0, 0
     for result in results:
-        lines, failure = _add_to(result, reason)
+        lines, failure = _add_to(result, reason, check)
         added += lines
         if failure:
             say(f"{result.path}: {failure}")
@@ -31,12 +36,11 @@ def add_noqa(results: Iterable[FileResult], reason: str) -> int:
     return code
 
 
-def _add_to(result: FileResult, reason: str) -> tuple[int, str]:
+def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
     from ctxlint.files.decode import Undecodable, encode
     from ctxlint.fixes.apply import apply_edits
     from ctxlint.fixes.write import Unwritable, write_atomically
-    from ctxlint.pipeline import check_source
     from ctxlint.rules import rule_names
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
@@ -47,7 +51,7 @@ def _add_to(result: FileResult, reason: str) -> tuple[int, str]:
     if not edits:
         return 0, failure
     source = replace(result.source, text=apply_edits(result.source.text, edits))
-    left = [each for each in check_source(source, result.settings).diagnostics if each.code not in NOT_TO_HIDE]
+    left = [each for each in check(source, result.settings).diagnostics if each.code not in NOT_TO_HIDE]
     if left:
         return 0, f"a comment in line {left[0].span.start.line} would not hide {left[0].code}; nothing was changed"
     try:

@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     _add_rules(made.add_argument_group("rules"))
     _add_fixes(made.add_argument_group("fixes"))
     _add_files(made.add_argument_group("files"))
+    _add_baseline(made.add_argument_group("baseline"))
     _add_output(made.add_argument_group("output"))
     _add_configuration(made.add_argument_group("configuration"))
     return made
@@ -155,6 +156,26 @@ def _add_files(group: Any) -> None:
     group.add_argument("--cache-dir", metavar="PATH", help="accepted; there is no cache")
 
 
+def _add_baseline(group: Any) -> None:
+    group.add_argument(
+        "--baseline",
+        metavar="PATH",
+        help="do not report the findings that this file lists (default: .ctxlint-baseline.json, where there is one)",
+    )
+    action = group.add_mutually_exclusive_group()
+    action.add_argument("--no-baseline", action="store_true", help="report all findings")
+    action.add_argument(
+        "--write-baseline",
+        nargs="?",
+        const="",
+        metavar="PATH",
+        help="make what is found now the baseline, or that of another file (--write-baseline=PATH)",
+    )
+    action.add_argument(
+        "--prune-baseline", action="store_true", help="remove findings from the baseline that are not there any more"
+    )
+
+
 def _add_output(group: Any) -> None:
     group.add_argument(
         "--output-format", choices=FORMATS, metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)"
@@ -205,7 +226,7 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
-_VALUE_AFTER_EQUALS = ("--add-noqa",)
+_VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 """Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
 
 
@@ -220,6 +241,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Configuration]:
     options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
     if options.add_noqa is not None and reads_stdin(options):
         asked.error("--add-noqa needs files to write to")
+    if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
+        asked.error("a baseline is made of files as they are, without standard input and --diff")
     if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
         asked.error("--add-noqa: the reason is one line without #")
     try:

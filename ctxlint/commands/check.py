@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint.commands import arguments
+from ctxlint.commands import arguments, baseline
 from ctxlint.commands.arguments import STDIN, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.configuration import Configuration
+    from ctxlint.files.source import Source
     from ctxlint.report import Report
     from ctxlint.result import FileResult
     from ctxlint.settings import Settings
+    from ctxlint.suppression.baseline import Baseline
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
@@ -42,13 +44,19 @@ def run(given: Sequence[str]) -> int:
 
 
 def _check(options: Namespace, configuration: Configuration) -> int:
+    folder = os.path.dirname(options.stdin_filename or "") if reads_stdin(options) else "."
+    settings = configuration.settings_for(folder)
+    known = baseline.load(options, settings)
     if reads_stdin(options):
-        settings = configuration.settings_for(os.path.dirname(options.stdin_filename or ""))
-        results = [_lint_stdin(options, settings)]
+        results = [_lint_stdin(options, settings, known)]
     else:
-        settings = configuration.settings_for(".")
-        results = _lint_files(options, configuration)
-    _warn(results, options)
+        results = _lint_files(options, configuration, known)
+    if options.write_baseline is not None:
+        baseline.write(results, options, settings)
+        return _say_failures(results)
+    _warn(results, options, known)
+    if known is not None and options.prune_baseline:
+        baseline.prune(known, results)
     report = _report(results, options, settings)
     if not options.silent:
         _show(report, options, settings)
@@ -62,51 +70,71 @@ def _add_noqa(options: Namespace, configuration: Configuration) -> int:
     from ctxlint.commands.add_noqa import add_noqa
     from ctxlint.pipeline import lint_paths
 
-    results = list(lint_paths(options.paths or ["."], configuration, jobs=options.jobs))
-    return add_noqa(sorted(results, key=lambda each: each.path), options.add_noqa)
+    known = baseline.load(options, configuration.settings_for("."))
+    leave_out = None if known is None else known.leave_out
+    results = list(lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=leave_out))
+    results.sort(key=lambda each: each.path)
+    return add_noqa(results, options.add_noqa, lambda source, settings: _checked(source, settings, known))
 
 
-def _lint_files(options: Namespace, configuration: Configuration) -> list[FileResult]:
+def _lint_files(options: Namespace, configuration: Configuration, known: Baseline | None) -> list[FileResult]:
     """The results for all files in order of path; mended files are written, unless a diff is wanted."""
+    from functools import partial
+
     from ctxlint.pipeline import lint_paths
 
-    results = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=mended)
-    return sorted((each if options.diff else _written(each) for each in results), key=lambda each: each.path)
+    finish = mended if known is None else partial(mended, known=known)
+    found = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=finish)
+    results = (each if options.diff else _written(each, known) for each in found)
+    if known is not None:  # a file that was scanned only, and holds no Function any more
+        results = (each if each.source or each.diagnostics else known.leave_out(each) for each in results)
+    return sorted(results, key=lambda each: each.path)
 
 
-def mended(result: FileResult) -> FileResult:
-    """``result`` after its fixes were applied, if the settings of the file ask for that; nothing is written."""
+def _checked(source: Source, settings: Settings, known: Baseline | None) -> FileResult:
+    """The result for a text, without what is known."""
+    from ctxlint.pipeline import check_source
+
+    result = check_source(source, settings)
+    return result if known is None else known.leave_out(result)
+
+
+def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
+    """``result`` after its fixes were applied, if the settings of the file ask for that; nothing is written.
+
+    What is ``known`` is left out first, and so left as it is.
+    """
     settings = result.settings
+    if known is not None:
+        result = known.leave_out(result)
     if not settings.fix or not result.diagnostics:
         return result
     from ctxlint.fixes.apply import mend
-    from ctxlint.pipeline import check_source
 
     try:
-        return mend(result, settings, lambda source: check_source(source, settings))
+        return mend(result, settings, lambda source: _checked(source, settings, known))
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         from ctxlint.result import describe, internal_error, with_finding
 
         return with_finding(result, internal_error(result.path, describe("The fix engine", error)))
 
 
-def _written(result: FileResult) -> FileResult:
+def _written(result: FileResult, known: Baseline | None) -> FileResult:
     """``result`` after its mended text was written; where that fails, the result for the file as it still is."""
     if result.before is None or result.source is None:
         return result
     from ctxlint.files.decode import encode
     from ctxlint.fixes.write import Unwritable, write_atomically
-    from ctxlint.pipeline import check_source
     from ctxlint.result import io_error, with_finding
 
     try:
         write_atomically(result.path, encode(result.source, result.source.text))
     except Unwritable as error:
-        return with_finding(check_source(result.before, result.settings), io_error(result.path, str(error)))
+        return with_finding(_checked(result.before, result.settings, known), io_error(result.path, str(error)))
     return result
 
 
-def _lint_stdin(options: Namespace, settings: Settings) -> FileResult:
+def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
     from ctxlint.files.decode import encode
     from ctxlint.pipeline import is_left_out, lint_bytes
@@ -117,7 +145,7 @@ def _lint_stdin(options: Namespace, settings: Settings) -> FileResult:
     if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
         result = FileResult(path, skipped="excluded")
     else:
-        result = mended(lint_bytes(path, data, settings))
+        result = mended(lint_bytes(path, data, settings), known)
     if _prints_code(options, settings):
         if result.before is not None and result.source is not None:
             data = encode(result.source, result.source.text)
@@ -133,10 +161,20 @@ def _prints_code(options: Namespace, settings: Settings) -> bool:
 # What is said
 
 
-def _warn(results: list[FileResult], options: Namespace) -> None:
+def _say_failures(results: list[FileResult]) -> int:
+    """Name the files that could not be read or written, or that ctxlint failed on; gives the exit code."""
+    found = [each for result in results for each in result.diagnostics if each.code in _ABOUT_FILES]
+    for each in found:
+        say(f"{each.path}: {each.code} {each.message}")
+    return FAILED if any(result.failed for result in results) else FOUND if found else CLEAN
+
+
+def _warn(results: list[FileResult], options: Namespace, known: Baseline | None) -> None:
     """Say on standard error what does not belong into the report."""
     if options.quiet or options.silent:
         return
+    if known is not None and not options.prune_baseline:
+        baseline.say_what_is_gone(known, results)
     for result in results:
         if result.skipped and options.verbose:
             say(f"{result.path}: skipped: {result.skipped}")
@@ -148,6 +186,9 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
         linted = [each for each in results if not each.skipped]
         candidates = sum(each.source is not None for each in linted)
         say(f"Read {counted(len(linted), 'file')}, {candidates} of which may hold Functions")
+        baselined = sum(len(each.baselined) for each in results)
+        if baselined:
+            say(f"Left out {counted(baselined, 'finding')} of the baseline")
 
 
 def _report(results: list[FileResult], options: Namespace, settings: Settings) -> Report:
@@ -165,9 +206,7 @@ def _report(results: list[FileResult], options: Namespace, settings: Settings) -
 
 def _show(report: Report, options: Namespace, settings: Settings) -> None:
     if options.diff or options.fix_only:
-        for diagnostic in report.diagnostics:
-            if diagnostic.code in _ABOUT_FILES:
-                say(f"{diagnostic.path}: {diagnostic.code} {diagnostic.message}")
+        _say_failures(list(report.results))
     if options.diff:
         write(_diff(report, named=not reads_stdin(options)), sys.stdout)
         if not options.quiet:

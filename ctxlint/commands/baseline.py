@@ -1,0 +1,112 @@
+"""The baseline of a run: which file it is in, what is said about it, and how it is written anew."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ctxlint.commands.output import say
+from ctxlint.configuration import ConfigurationError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
+
+    from ctxlint.result import FileResult
+    from ctxlint.settings import Settings
+    from ctxlint.suppression.baseline import Baseline, Known
+
+DEFAULT_NAME = ".ctxlint-baseline.json"
+
+
+def baseline_path(options: Namespace, settings: Settings) -> str:
+    """Where the baseline is: as the command line says, as the configuration says, or beside the configuration."""
+    named = options.write_baseline or options.baseline or settings.baseline
+    return os.path.abspath(named or os.path.join(settings.root, DEFAULT_NAME))
+
+
+def load(options: Namespace, settings: Settings) -> Baseline | None:
+    """The baseline that findings are left out by. Raises ConfigurationError for one that is named and not there."""
+    if options.no_baseline or options.write_baseline is not None:
+        return None
+    path = baseline_path(options, settings)
+    if options.isolated and not options.baseline:
+        return None
+    if not os.path.exists(path):
+        if options.baseline or settings.baseline or options.prune_baseline:
+            raise ConfigurationError(f"{_shown(path)}: there is no such baseline; --write-baseline makes one")
+        return None
+    return _read(path)
+
+
+def _read(path: str) -> Baseline:
+    from ctxlint.suppression.baseline import MalformedBaseline, read_baseline
+
+    try:
+        return read_baseline(path)
+    except OSError as error:
+        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from None
+    except MalformedBaseline as error:
+        raise ConfigurationError(f"{_shown(path)}: {error}") from None
+
+
+def write(results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
+    """Make what these results say the baseline, and say so. Files that were not looked at keep their place in it."""
+    from ctxlint.report import counted
+    from ctxlint.suppression.baseline import Baseline
+
+    path = baseline_path(options, settings)
+    before = _read(path) if os.path.exists(path) else Baseline(path)
+    after = before.with_results(results)
+    _write(after)
+    say(f"Wrote {counted(after.count(), 'finding')} to {_shown(path)}.")
+
+
+def prune(baseline: Baseline, results: Sequence[FileResult]) -> None:
+    """Take what is gone out of the baseline, and say so."""
+    from ctxlint.report import counted
+
+    after = baseline.without_gone(results)
+    removed = baseline.count() - after.count()
+    if removed:
+        _write(after)
+    say(f"Removed {counted(removed, 'finding')} from {_shown(baseline.path)}.")
+
+
+def say_what_is_gone(baseline: Baseline, results: Iterable[FileResult]) -> None:
+    """Name the findings that are known and not there any more, so that the baseline can shrink."""
+    from ctxlint.report import counted
+
+    gone = {result.path: result.gone for result in results if result.gone}
+    folder = os.path.dirname(baseline.path)
+    for name, known in baseline.missing_files().items():
+        gone[_shown(os.path.join(folder, name))] = known
+    for path, known in sorted(gone.items()):
+        for each in known:
+            say(f"{path}: {each.code}{_place(each)} is gone")
+    count = sum(len(known) for known in gone.values())
+    if count:
+        them = "it" if count == 1 else "them"
+        say(f"{_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
+
+
+def _place(known: Known) -> str:
+    return f" in `{known.scope}`" if known.scope else ""
+
+
+def _write(baseline: Baseline) -> None:
+    from ctxlint.suppression.baseline import text_of
+
+    try:
+        with open(baseline.path, "wb") as file:
+            file.write(text_of(baseline).encode("utf-8", "surrogatepass"))
+    except OSError as error:
+        raise ConfigurationError(f"{_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None
+
+
+def _shown(path: str) -> str:
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if relative.startswith("..") else relative
