@@ -62,8 +62,7 @@ class Stash:
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly kept in attributes, and certainly could be saved instead.
 
-    Not those which are saved as well, nor those that backward writes into or empties by hand, or of which it wants only
-    what the author hung on them.
+    Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into.
     """
     if fn.legacy_state is not None:
         return
@@ -74,7 +73,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         name = write.attribute
         if name not in read or name in exempt or write.value is None:
             continue
-        if any(_emptied(method, name) or _side_channel(method, name) for method in readers):
+        if any(_emptied(method, name) or _without_the_data(method, name) for method in readers):
             continue
         if any(other.attribute == name and other.implies(write) for other in fn.context_writes):
             continue  # it is replaced before forward ends
@@ -263,10 +262,23 @@ def _emptied(method: Method, attribute: str) -> bool:
     )
 
 
-def _side_channel(method: Method, attribute: str) -> bool:
-    """Whether all that the method wants of ``ctx.attribute`` are attributes of its own, which no saved tensor keeps."""
+def _without_the_data(method: Method, attribute: str) -> bool:
+    """Whether the method never looks into ``ctx.attribute``.
+
+    It only asks whether it is None, or wants what the author hung on it, which no saved tensor keeps.
+    """
     uses = list(_uses(method.node.body, method, attribute))
-    return bool(uses) and all(isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR for use in uses)
+    return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
+
+
+def _tests_for_none(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Comparison) and all(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons
+    )
+
+
+def _reads_extra_attribute(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
 
 
 def _uses(node: cst.CSTNode, method: Method, attribute: str) -> Iterator[cst.CSTNode]:

@@ -77,8 +77,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     `backward()` without `retain_graph` then raises, as it should.
 
     ## Known limits
-    An input counts where backward returns a gradient for it. Index tensors, masks, frozen weights and others whose
-    gradient is None may be kept on ctx. So may a buffer that backward writes into.
+    An input counts where backward returns a gradient for it that is more than zeros. Index tensors, masks, frozen
+    weights and others whose gradient is None may be kept on ctx. So may a buffer that backward writes into, and what
+    backward never looks into: it only asks whether the attribute is None, or wants an attribute of the tensor's own.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
