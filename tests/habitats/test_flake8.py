@@ -78,7 +78,7 @@ def _write_fixtures() -> None:
     texts = {
         f"{case.place.fixture.stem}_{case.place.line}{case.suffix}": case.marked.text
         for fixture in rule_fixtures()
-        if fixture.code != "CTX910"  # its comments are flake8's to read, which reads `# noqa: missing-none` otherwise
+        if fixture.code != "CTX910"  # flake8 reads its comments in a way of its own
         for case in fixture.cases
     }
     texts.update(
