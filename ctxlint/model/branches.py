@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,11 +12,12 @@ from ctxlint.model.assignments import Assignments
 from ctxlint.model.code import children
 from ctxlint.model.events import Guard
 from ctxlint.model.local_names import captured_by, times_bound
-from ctxlint.model.state import State, meet, merge, widen
-from ctxlint.model.values import UNKNOWN, Context, Opaque
+from ctxlint.model.sequences import is_mutable, unknown_content
+from ctxlint.model.state import State, covers, meet, merge
+from ctxlint.model.values import UNKNOWN, Context, Opaque, Value, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 class Branches(Assignments):
@@ -79,8 +81,9 @@ class Branches(Assignments):
             self.state = before.fork(Guard(id(node), "try"))
         self.block(node.body)
         if suppresses:
-            stopped = self.interrupted(before, self.state, node.body, Guard(id(node.body), "except"))
-            self.state = merge(before, [self.state, stopped])
+            ended = self.state
+            stopped = self.interrupted(before, ended, [node.body]).fork(Guard(id(node.body), "except"))
+            self.state = merge(before, [ended, stopped])
 
     # try
 
@@ -98,7 +101,7 @@ class Branches(Assignments):
             self.block(node.orelse.body)
         ends = [self.state]
         for handler in handlers:
-            self.state = self.interrupted(before, after_body, node.body, Guard(id(handler), "except"))
+            self.state = self.interrupted(before, after_body, [node.body]).fork(Guard(id(handler), "except"))
             if handler.name is not None and isinstance(handler.name.name, cst.Name):
                 self.state.names[handler.name.name.value] = Opaque(handler)
             self.block(handler.body)
@@ -107,21 +110,19 @@ class Branches(Assignments):
         # Where no handler comes back, whatever follows the statement follows the body, without a condition.
         self.state.guards = tuple(guard for guard in self.state.guards if guard.block != id(node))
         if node.finalbody is not None:
-            self.finally_(before, node.finalbody.body)
+            self.finally_(before, node, node.finalbody.body)
 
-    def interrupted(self, before: State, after: State, body: cst.BaseSuite, guard: Guard) -> State:
-        """The state where the body of a ``try`` has raised: anything between ``before`` and ``after`` it."""
+    def interrupted(self, before: State, after: State, bodies: Iterable[cst.CSTNode]) -> State:
+        """The state where ``bodies`` have raised: anything between ``before`` and ``after`` them."""
         revived = after.fork()
         revived.live = True
         state = merge(before, [before.fork(), revived])
-        state.names = meet(before.names, after.names, widen)
+        state.names = meet(before.names, after.names, _either_or_between)
         straight = after.live and not after.thinned
-        for name, times in times_bound(body).items():
+        for name, times in sum((times_bound(body) for body in bodies), Counter[str]()).items():
             if not straight or (times > 1 and before.names.get(name) is not after.names.get(name)):
                 state.names[name] = UNKNOWN
-        state.guards = (*before.guards, guard)
-        state.paths = tuple((*path, guard) for path in before.paths)
-        state.done = before.done
+        state.guards, state.paths, state.done = before.guards, before.paths, before.done
         if not straight:
             self.state = state
             for value in tuple(state.names.values()):
@@ -136,17 +137,24 @@ class Branches(Assignments):
         names = {self.canonical(kind) for kind in kinds}
         return not kinds or bool(names & {"builtins.AttributeError", "builtins.Exception", "builtins.BaseException"})
 
-    def finally_(self, before: State, body: cst.BaseSuite) -> None:
-        """A ``finally`` block: it runs on every path out of the statement, also on those that return or raise."""
+    def finally_(self, before: State, node: cst.Try | cst.TryStar, body: cst.BaseSuite) -> None:
+        """A ``finally`` block: it runs on every path out of the statement, also on those that return or raise.
+
+        Its events are recorded for all of these; what it leaves behind counts for those that go on.
+        """
         after = self.state
-        self.state = after.fork()
-        self.state.live = True
-        self.state.guards, self.state.done = before.guards, before.done
+        parts = [node.body, *(handler.body for handler in node.handlers), *([node.orelse] if node.orelse else [])]
+        self.state = self.interrupted(before, after, parts)
         self.block(body)
-        left = not self.state.live
-        self.state.guards, self.state.done = after.guards, after.done | self.state.done
-        self.state.paths, self.state.thinned = after.paths, after.thinned or left
-        self.state.live = after.live and not left
+        always = self.state
+        if not after.live or not always.live:
+            self.state.live = False
+            return
+        self.muted += 1
+        self.state = after
+        self.block(body)
+        self.muted -= 1
+        self.state.done, self.state.maybe = after.done | always.done, after.maybe | always.maybe
 
     # match
 
@@ -170,6 +178,13 @@ class Branches(Assignments):
         if not irrefutable:
             arms.append(before.fork(Guard(id(node), "no case")))
         self.state = merge(before, arms)
+
+
+def _either_or_between(before: Value, after: Value) -> Value:
+    """What a name may hold while a block runs that changes it from one to the other."""
+    if is_mutable(before) or is_mutable(after):
+        return unknown_content(before) if covers(unknown_content(before), after) else UNKNOWN
+    return join(before, after)
 
 
 def _captures(pattern: cst.CSTNode) -> Iterator[str]:
