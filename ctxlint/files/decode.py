@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import codecs
-import io
 import os
+import re
 import stat
-import tokenize
+import warnings
 
 from ctxlint.files.source import Source
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CHUNK = 1 << 24
+_FOREIGN_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_TWO_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_PLAIN = ("utf-8", "ascii", "iso-8859-1")
+"""The usual encodings, which give back the bytes that they were given."""
 
 
 class Unreadable(Exception):
@@ -22,36 +35,45 @@ class Undecodable(Exception):
 def read_bytes(path: str) -> bytes:
     """The content of a file. Raises Unreadable; never waits for a pipe or a device."""
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise Unreadable("Is a directory")
-        if not stat.S_ISREG(mode):
-            raise Unreadable("Not a regular file")
-        with open(path, "rb") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
+        descriptor = os.open(path, _OPEN_FLAGS)
+        try:
+            return _read_all(descriptor)
+        finally:
+            os.close(descriptor)
+    except MemoryError as error:
+        raise Unreadable("Too large for the memory") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
+
+
+def _read_all(descriptor: int) -> bytes:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise Unreadable("Is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable("Not a regular file")
+    pieces = [os.read(descriptor, min(status.st_size + 1, _CHUNK))]
+    if len(pieces[0]) != status.st_size:  # large, growing, or one of the system's files, which say 0
+        while pieces[-1]:
+            pieces.append(os.read(descriptor, _CHUNK))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def decode(path: str, data: bytes) -> Source:
     """The text of a file. Raises Undecodable where it is not in the encoding that it declares (PEP 263, else UTF-8)."""
+    for mark, name in _FOREIGN_MARKS.items():
+        if data.startswith(mark):
+            raise Undecodable(f"The file is in {name}, which Python does not read; save it as UTF-8")
     bom = data.startswith(codecs.BOM_UTF8)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Undecodable("The file is in UTF-16, which Python does not read; save it as UTF-8")
-    try:
-        encoding, _lines = tokenize.detect_encoding(io.BytesIO(data).readline)
-    except SyntaxError as error:
-        raise Undecodable(f"The encoding of the file is not clear: {error.msg}") from error
-    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
-    try:
-        text = (data[len(codecs.BOM_UTF8) :] if bom else data).decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise Undecodable(f"The file is not valid {encoding} (line {line}, byte {error.start + 1})") from error
-    except (LookupError, ValueError) as error:
-        raise Undecodable(f"The file cannot be read as {encoding}: {error}") from error
+    body = data[len(codecs.BOM_UTF8) :] if bom else data
+    encoding = _declared_encoding(body)
+    if bom and encoding != "utf-8":
+        raise Undecodable(
+            f"The file starts with the byte order mark of UTF-8 but declares {encoding}; drop one of the two"
+        )
+    text = _decode(body, encoding)
     if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
+        line = _line_of(body, max(body.find(b"\0"), 0))
         raise Undecodable(f"The file holds a null byte (line {line}), so it is no Python source")
     return Source(path, text, encoding, bom)
 
@@ -63,3 +85,50 @@ def encode(source: Source, text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise Undecodable(f"The file's encoding {source.encoding} cannot write {text[error.start]!r}") from error
     return codecs.BOM_UTF8 + data if source.bom else data
+
+
+def _declared_encoding(body: bytes) -> str:
+    """The encoding that one of the first two lines names, or UTF-8. Raises Undecodable for a name that is none."""
+    found = _TWO_LINES.match(body)
+    lines = found.groups() if found else ()
+    if b"coding" not in b"".join(lines):
+        return "utf-8"
+    import tokenize  # few files get here
+
+    # Only the names matter here; `detect_encoding` would judge the rest of the lines as well, and less clearly.
+    plain = [line.decode("ascii", "replace").encode("ascii", "replace") + b"\n" for line in lines]
+    try:
+        encoding, _ = tokenize.detect_encoding(iter(plain).__next__)
+    except SyntaxError as error:
+        name = str(error.msg).rpartition(": ")[2]
+        raise Undecodable(f"The file declares the encoding {name}, which Python does not know") from error
+    return "utf-8" if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig") else encoding
+
+
+def _decode(body: bytes, encoding: str) -> str:
+    try:
+        text = body.decode(encoding) if encoding in _PLAIN else _decode_unusual(body, encoding)
+    except UnicodeDecodeError as error:
+        place = f"line {_line_of(body, error.start)}, byte {body[error.start]:#04x}"
+        if encoding == "utf-8":
+            raise Undecodable(f"The file is not valid UTF-8 ({place}) and declares no other encoding") from error
+        raise Undecodable(f"The file declares {encoding} and is not valid in it ({place})") from error
+    except (LookupError, ValueError) as error:
+        raise Undecodable(f"The file declares {encoding}, which is no encoding for source code") from error
+    return text
+
+
+def _decode_unusual(body: bytes, encoding: str) -> str:
+    """Decode, and make sure that ASCII stands for itself and that the text gives the same bytes back."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unicode_escape warns of unknown escapes
+        if b"# coding".decode(encoding) != "# coding":
+            raise LookupError(encoding)
+        text = body.decode(encoding)
+        if text.encode(encoding) != body:
+            raise Undecodable(f"The file is in {encoding}, in which its text could not be written back as it was")
+    return text
+
+
+def _line_of(body: bytes, offset: int) -> int:
+    return len(_LINE_END.findall(body, 0, offset)) + 1

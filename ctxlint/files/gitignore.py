@@ -1,0 +1,161 @@
+"""What git ignores, asked of each entry of a walk from the top down. Reading the patterns is left to ``pathspec``.
+
+A pattern without a slash needs only the name of an entry, and names repeat: answers are kept. Patterns that are a name
+or a path as it is, or ``*`` and an ending, are looked up; ``pathspec`` is asked about the few others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctxlint.files.decode import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pathspec.pattern import RegexPattern
+
+_PLAIN = re.compile(r"!?(?:\*(?P<ending>[\w.-]+)|/?(?P<whole>[\w.-]+(?:/[\w.-]+)*))(?P<folder>/?)[ ]*")
+"""A pattern that is ``*`` and the end of a name, or a whole name or path."""
+_LITERAL = re.compile(r"[\w.]")
+
+
+def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
+    """Whether git would ignore the entry at the absolute ``path``, which ends in ``name``; folders end in a slash.
+
+    Of ``files``, the last that says anything decides. The folders above are not asked: a walk does not get into those
+    that are ignored, and what was asked for by name inside one is wanted.
+    """
+    for file in reversed(files):
+        verdict = file.verdict(path, name)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def read_ignore_file(path: str, folder: str) -> IgnoreFile | None:
+    """The patterns of a file for what is in ``folder``; None where it has none or cannot be read."""
+    try:
+        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
+    except Unreadable:
+        return None
+    lines = [line for line in re.split(r"\r?\n", text) if line.strip() and not line.startswith("#")]
+    return IgnoreFile(lines, folder) if lines else None
+
+
+def ignore_files_above(folder: str) -> tuple[IgnoreFile, ...]:
+    """``.git/info/exclude`` and the .gitignore files from the root of the repository to above ``folder``, in order.
+
+    None outside a repository.
+    """
+    found: list[IgnoreFile | None] = []
+    current = folder
+    while not os.path.exists(os.path.join(current, ".git")):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return ()
+        current = parent
+        found.append(read_ignore_file(os.path.join(current, ".gitignore"), current))
+    found.append(read_ignore_file(os.path.join(current, ".git", "info", "exclude"), current))
+    return tuple(file for file in reversed(found) if file is not None)
+
+
+class IgnoreFile:
+    """The patterns of one file. Of all that fit an entry, the one on the last line decides."""
+
+    def __init__(self, lines: Sequence[str], folder: str) -> None:
+        """Take the lines that hold patterns, and the folder that they are about."""
+        self._start = len(folder.rstrip("/\\")) + 1
+        self._includes = [not line.startswith("!") for line in lines]
+        numbered = list(enumerate(lines))
+        self._names = _Patterns([each for each in numbered if "/" not in _body(each[1])])
+        self._paths = _Patterns([each for each in numbered if "/" in _body(each[1])])
+        self._known: dict[str, int] = {}
+
+    def verdict(self, path: str, name: str) -> bool | None:
+        """Whether to ignore the entry, or None where no pattern fits it; folders end in a slash."""
+        line = self._known.get(name)
+        if line is None:
+            line = self._known[name] = self._names.last_line(name)
+        line = max(line, self._paths.last_line(path[self._start :]))
+        return None if line < 0 else self._includes[line]
+
+
+class _Other(NamedTuple):
+    """A pattern with its line, and the characters that a path must start and end with to fit, where they are known.
+
+    ``inside`` says that it fits what is in a folder, not the folder: ``build/**``.
+    """
+
+    line: int
+    first: str
+    last: str
+    inside: bool
+    pattern: RegexPattern
+
+    def fits(self, path: str) -> bool:
+        """Whether it fits the path itself; ``pathspec`` also says yes for what lies in a folder that it fits."""
+        found = self.pattern.match_file(path[:-1] if self.inside and path.endswith("/") else path)
+        if found is None:
+            return False
+        group = found.match.lastgroup
+        return group is None or found.match.end(group) == len(path)
+
+
+class _Patterns:
+    """Patterns with the numbers of their lines, those that are mere names or endings kept apart: they are many."""
+
+    def __init__(self, lines: list[tuple[int, str]]) -> None:
+        """Take the patterns, each with the number of its line, in order."""
+        self._whole: dict[str, int] = {}
+        self._endings: dict[str, int] = {}
+        self._others: list[_Other] = []
+        for number, line in lines:
+            self._add(number, line)
+        self._any_ending = tuple(self._endings)
+
+    def _add(self, number: int, line: str) -> None:
+        plain = _PLAIN.fullmatch(line)
+        if plain is None:
+            pattern = _read(line)
+            if pattern is not None:
+                body = _body(line).lstrip("/")
+                first, last = (char if _LITERAL.fullmatch(char) else "" for char in (body[:1], body[-1:]))
+                self._others.insert(0, _Other(number, first, last, body.endswith("/**"), pattern))
+            return
+        known = self._endings if plain["ending"] else self._whole
+        for slash in ("/",) if plain["folder"] else ("", "/"):
+            known[(plain["ending"] or plain["whole"]) + slash] = number
+
+    def last_line(self, path: str) -> int:
+        """The number of the last line that fits, or -1."""
+        last = self._whole.get(path, -1)
+        if path.endswith(self._any_ending):
+            last = max(last, *(number for ending, number in self._endings.items() if path.endswith(ending)))
+        first_char, last_char = path[:1], path[-2:-1] if path.endswith("/") else path[-1:]
+        for other in self._others:
+            if other.line < last:
+                break
+            if other.first in ("", first_char) and other.last in ("", last_char) and other.fits(path):
+                return other.line
+        return last
+
+
+def _body(line: str) -> str:
+    """A pattern without what says that it includes, or fits folders only."""
+    return line.strip().lstrip("!").rstrip("/")
+
+
+def _read(line: str) -> RegexPattern | None:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of classes such as [[:alpha:]]
+            patterns: list[Any] = list(GitIgnoreSpec.from_lines([line]).patterns)
+    except ValueError:  # git passes over what it cannot read
+        return None
+    return patterns[0] if patterns and patterns[0].include is not None else None
