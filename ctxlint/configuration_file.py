@@ -87,8 +87,9 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
     for key in ("extend_select", "extend_exclude"):
         if key in values:
             values[key] = (*getattr(base, key), *values[key])
-    if "baseline" in values:
-        values["baseline"] = os.path.join(root, os.path.expanduser(values["baseline"]))
+    for key in ("baseline", "cache_dir"):
+        if key in values:
+            values[key] = os.path.join(root, os.path.expanduser(values[key]))
     if "per_file_ignores" in values:
         values["per_file_ignores"] = per_file_ignores(values["per_file_ignores"].items(), root)
     return values

@@ -240,6 +240,14 @@ OPTIONS: tuple[Option, ...] = (
         _string,
     ),
     Option(
+        "cache-dir",
+        "str",
+        ".ctxlint_cache beside the configuration file",
+        'cache-dir = "~/.cache/ctxlint"',
+        "The folder for what is known about files that have not changed. `ctxlint clean` removes it.",
+        _string,
+    ),
+    Option(
         "required-version",
         "str",
         "not set",

@@ -99,6 +99,7 @@ class Settings:
 
     ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
     ``root`` is the folder that globs are relative to. ``leave_noqa`` is for hosts that honour ``# noqa`` themselves.
+    ``no_cache`` is what only the command line says.
     """
 
     select: tuple[str, ...] | None = None
@@ -124,6 +125,8 @@ class Settings:
     output_format: str = "full"
     required_version: str | None = None
     baseline: str | None = None
+    cache_dir: str | None = None
+    no_cache: bool = False
     root: str = "."
     config_file: str | None = None
 

@@ -152,6 +152,8 @@ respect-gitignore = false
 target-torch = "2.4"
 output-format = "concise"
 required-version = ">=0.1"
+baseline = "lint/known.json"
+cache-dir = ".cache/ctxlint"
 
 [tool.ctxlint.per-file-ignores]
 "tests/*" = ["CTX2"]
@@ -178,6 +180,8 @@ required-version = ">=0.1"
         target_torch="2.4",
         output_format="concise",
         required_version=">=0.1",
+        baseline=f"{here}/lint/known.json",
+        cache_dir=f"{here}/.cache/ctxlint",
         per_file_ignores=(
             PerFileIgnore(f"{here}/tests/*", ("CTX2",)),
             PerFileIgnore(f"{here}/src/*", ("plain-word",), negated=True),

@@ -1,15 +1,13 @@
-"""The options of ``ctxlint check``: the parser, and what its answers mean for the configuration."""
+"""The options of ``ctxlint check``: the parser and its help. What they mean is in ``ctxlint.commands.overrides``."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.configuration import Configuration, anchored, per_file_ignores
-from ctxlint.settings import FORMATS, Selection, parse_torch_version
+from ctxlint.settings import FORMATS, parse_torch_version
 
 STDIN = "-"
 """The path that means standard input."""
@@ -29,9 +27,11 @@ exit codes:
 other commands:
   ctxlint rule CODE      explain a rule; --all explains every one
   ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
+  ctxlint clean [PATH]   remove caches
 
 environment:
-  CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   as --output-format and --output-file
+  CTXLINT_CONFIG, CTXLINT_CACHE_DIR, CTXLINT_NO_CACHE,
+  CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   as the options of the same names
   NO_COLOR, FORCE_COLOR                        never or always use colours
 """
 
@@ -152,8 +152,10 @@ def _add_files(group: Any) -> None:
     group.add_argument(
         "-j", "--jobs", type=_jobs, default=0, metavar="N", help="processes to use at most (default: auto)"
     )
-    group.add_argument("-n", "--no-cache", action="store_true", help="accepted; there is no cache")
-    group.add_argument("--cache-dir", metavar="PATH", help="accepted; there is no cache")
+    group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument(
+        "--cache-dir", metavar="PATH", help="where the cache is (default: .ctxlint_cache beside the configuration file)"
+    )
 
 
 def _add_baseline(group: Any) -> None:
@@ -226,107 +228,6 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
-_VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
-"""Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
-
-
 def reads_stdin(options: argparse.Namespace) -> bool:
     """Whether the text comes from standard input."""
     return options.paths == [STDIN] or (not options.paths and options.stdin_filename is not None)
-
-
-def parse(arguments: list[str]) -> tuple[argparse.Namespace, Configuration]:
-    """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
-    asked = parser()
-    options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
-    if options.add_noqa is not None and reads_stdin(options):
-        asked.error("--add-noqa needs files to write to")
-    if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
-        asked.error("a baseline is made of files as they are, without standard input and --diff")
-    if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
-        asked.error("--add-noqa: the reason is one line without #")
-    try:
-        overrides = _overrides(options)
-    except ValueError as error:
-        asked.error(str(error))
-    files = [each for each in options.config if os.path.isfile(each)]
-    inline = [each for each in options.config if each not in files]
-    if len(files) > 1:
-        asked.error("--config: there can be one configuration file only")
-    if files and options.isolated:
-        asked.error("--config FILE and --isolated exclude each other")
-    for each in inline:
-        if "=" not in each:
-            asked.error(f"--config: no such file: {each}")
-    file = files[0] if files else None
-    return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
-
-
-_PLAIN = (
-    "fix",
-    "unsafe_fixes",
-    "show_fixes",
-    "force_exclude",
-    "respect_gitignore",
-    "ignore_noqa",
-    "target_torch",
-)
-
-
-def _overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """The attributes of Settings that the command line and the environment set. Raises ValueError."""
-    here = os.getcwd()
-    values: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
-    values["command_line"] = Selection(
-        _checked(options, "select"), _checked(options, "extend_select") or (), _checked(options, "ignore") or ()
-    )
-    for name in ("fixable", "unfixable"):
-        if getattr(options, name) is not None:
-            values[name] = _checked(options, name)
-    for name in ("exclude", "extend_exclude"):
-        if getattr(options, name) is not None:
-            values[name] = tuple(anchored(glob, here) for glob in getattr(options, name))
-    if options.per_file_ignores is not None:
-        values["per_file_ignores"] = per_file_ignores(_pairs(options.per_file_ignores), here)
-    if options.fix_only or options.diff:
-        values["fix"] = True
-    output_format = options.output_format or os.environ.get("CTXLINT_OUTPUT_FORMAT")
-    if output_format:
-        values["output_format"] = _format(output_format)
-    return values
-
-
-def _checked(options: argparse.Namespace, name: str) -> tuple[str, ...] | None:
-    """The selectors of one option, all of which are known."""
-    selectors = getattr(options, name)
-    if selectors is None:
-        return None
-    from ctxlint.options import check_selectors
-
-    try:
-        check_selectors(selectors)
-    except ValueError as error:
-        raise ValueError(f"--{name.replace('_', '-')}: {error}") from None
-    return tuple(selectors)
-
-
-def _pairs(words: list[str]) -> list[tuple[str, tuple[str, ...]]]:
-    from ctxlint.options import check_selectors
-
-    pairs: list[tuple[str, tuple[str, ...]]] = []
-    for word in words:
-        glob, colon, selector = word.rpartition(":")
-        if not colon or not glob:
-            raise ValueError(f"--per-file-ignores: expected GLOB:RULE, found {word}")
-        check_selectors([selector.strip()])
-        pairs.append((glob.strip(), (selector.strip(),)))
-    return pairs
-
-
-def _format(name: str) -> str:
-    from ctxlint.options import check_format
-
-    try:
-        return check_format(name)
-    except ValueError as error:
-        raise ValueError(f"CTXLINT_OUTPUT_FORMAT: {error}") from None

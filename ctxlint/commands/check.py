@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint.commands import arguments, baseline
+from ctxlint.commands import baseline, environment, overrides
 from ctxlint.commands.arguments import STDIN, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
@@ -27,7 +27,7 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 
 def run(given: Sequence[str]) -> int:
     """Run the command and return the exit code. Raises ConfigurationError, and SystemExit for a wrong option."""
-    options, configuration = arguments.parse(list(given))
+    options, configuration = overrides.parse(list(given))
     collects = gc.isenabled()
     gc.disable()  # a short run is over before anything needs collecting
     try:
@@ -252,7 +252,8 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
 
 
 def _output_file(options: Namespace) -> str | None:
-    return options.output_file or os.environ.get("CTXLINT_OUTPUT_FILE") or None
+    name: str | None = options.output_file or environment.value("OUTPUT_FILE")
+    return name
 
 
 def _with_count(pieces: Iterator[str], count: int) -> Iterator[str]:

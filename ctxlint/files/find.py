@@ -20,6 +20,7 @@ SUFFIXES = (".py", ".pyi")
 
 DEFAULT_EXCLUDE = (
     ".bzr",
+    ".ctxlint_cache",
     ".direnv",
     ".eggs",
     ".git",

@@ -1,0 +1,67 @@
+"""``ctxlint clean``: remove caches."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from ctxlint.commands import environment
+from ctxlint.commands.output import say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Remove the caches under some folders, and those that the configuration of these folders names."""
+    options = parser().parse_args(arguments)
+
+    import shutil
+
+    from ctxlint.configuration import ConfigurationError
+
+    for each in options.paths:
+        if not os.path.isdir(each):
+            raise ConfigurationError(f"{each}: there is no such folder")
+    code = 0
+    for cache in dict.fromkeys(map(os.path.abspath, _caches(options))):
+        if not options.quiet:
+            say(f"Removing cache at: {_shown(cache)}")
+        try:
+            shutil.rmtree(cache)
+        except OSError as error:
+            say(f"ctxlint: error: {_shown(cache)}: {error.strerror or error}")
+            code = 2
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint clean``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint clean",
+        description="Remove the caches in folders and in all folders below them. Nothing else is removed:"
+        " a cache is known by the CACHEDIR.TAG that ctxlint writes into it.",
+        allow_abbrev=False,
+    )
+    made.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="the folders (default: .)")
+    made.add_argument("--cache-dir", metavar="PATH", help="remove this cache too")
+    made.add_argument("-q", "--quiet", action="store_true", help="do not say what is removed")
+    return made
+
+
+def _caches(options: argparse.Namespace) -> Iterator[str]:
+    from ctxlint.configuration import Configuration
+    from ctxlint.files.cache_folder import cache_folder, caches_under, is_cache
+
+    configuration = Configuration(file=environment.value("CONFIG"))
+    named = [options.cache_dir or environment.value("CACHE_DIR")]
+    for folder in options.paths:
+        yield from caches_under(folder)
+        named.append(cache_folder(configuration.settings_for(folder)))
+    yield from (each for each in named if each is not None and is_cache(each))
+
+
+def _shown(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
