@@ -416,6 +416,15 @@ def with_stashes(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, f"{' and '.join(stashed)} on ctx", head + tail, "CTX301", same=False)
 
 
+def with_unbound_gradients(each: Clean) -> Iterator[Planted]:
+    changed = each.source.replace("        grad_x = grad_y = None\n", "")
+    if changed != each.source:
+        yield Planted(each.name, "nothing is bound to None first", changed, "CTX210")
+        for name in ("grad_x", "grad_y"):
+            one = each.source.replace("grad_x = grad_y = None", f"{name} = None")
+            yield Planted(each.name, f"only {name} is bound to None first", one, "CTX210", same=False)
+
+
 def with_an_instance(each: Clean) -> Iterator[Planted]:
     changed = f"\n\nresult = Fn().apply({each.arguments})\n"
     yield Planted(each.name, "an instance is made for apply", each.source + changed, "CTX703", same=False)
@@ -442,6 +451,7 @@ DEFECTS = (
     read_twice,
     with_decorators_swapped,
     with_stashes,
+    with_unbound_gradients,
     with_an_instance,
     in_one_line,
 )

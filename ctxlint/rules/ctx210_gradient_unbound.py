@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.unbound_gradients import bind_none_first
 from ctxlint.model.flags import unbound_uses
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -69,7 +70,10 @@ class GradientUnbound(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet; binding the name to `None` first is right where it is a gradient, and wrong elsewhere.
+    The name is bound to `None` before the tests. There is a fix where the name is nothing but a gradient: unbound, it is
+    only returned, for an input under whose flag it is bound. Safe where that flag is all that the binding hangs on:
+    torch does not look at the gradient of an input that needs none. Unsafe where it hangs on more, since the input may
+    then need the gradient and silently get none.
 
     ## Known limits
     Silent where no other input can need a gradient, and where the read stands under a test that looks the same.
@@ -81,7 +85,7 @@ class GradientUnbound(Rule[FunctionClass]):
     code = "CTX210"
     name = "gradient-unbound"
     subject = FunctionClass
-    fix = FixAvailability.NEVER
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
@@ -97,4 +101,5 @@ class GradientUnbound(Rule[FunctionClass]):
                 fn.span(use.node),
                 f"`{use.name}` is bound only under {tests} but read here without; when that input needs no gradient and "
                 f"another one does, backward raises UnboundLocalError. Bind it before the test.",
+                bind_none_first(fn, backward, use.name),
             )

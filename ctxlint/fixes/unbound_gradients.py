@@ -1,0 +1,148 @@
+"""Binding gradients to None before the tests under which they are computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.model.events import Assigned, Question
+from ctxlint.model.flags import flags_of, unbound_uses
+from ctxlint.model.values import NeedsInputGrad
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.fixes.edit import Edit, Fix
+    from ctxlint.fixes.method_code import MethodCode, Statement
+    from ctxlint.model.events import Guard, MaybeUnbound
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+
+def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
+    """Bind a gradient to None before the tests, in one statement with all others that can be trusted as far.
+
+    Offered where the name is nothing but a gradient: all that happens to it unbound is that it is returned for an input
+    under whose flag it is bound. Safe where that flag alone is enough to bind it: torch has no use for the gradient
+    where it stays None.
+    """
+    code = code_of_method(fn, method)
+    if code is None:
+        return None
+    found: dict[str, tuple[Applicability, Statement]] = {}
+    uses: dict[str, list[MaybeUnbound]] = {}
+    for use, _flags in unbound_uses(fn, method):
+        uses.setdefault(use.name, []).append(use)
+    for other, its in uses.items():
+        applicability = _applicability(code, other, its)
+        place = None if applicability is None else _before_all(code, other, its)
+        if applicability is not None and place is not None:
+            found[other] = (applicability, place)
+    if name not in found:
+        return None
+    applicability, place = found[name]
+    block = code.block(place)
+    together = [other for other, (its, where) in found.items() if its is applicability and code.block(where) is block]
+    first = min((found[other][1] for other in together), key=code.start)
+    names = ", ".join(f"`{other}`" for other in together)
+    return code.fix(f"Bind {names} to `None` first", [_bound(code, first, together)], applicability)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Nothing but a gradient
+
+
+def _applicability(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Applicability | None:
+    """How far None can be trusted to be the gradient where the name is not bound; None where it cannot."""
+    bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
+    if len({each.node for each in bindings}) != len(code.bindings(name)) or any(each.in_loop for each in bindings):
+        return None
+    if not all(code.in_own_scope(each) for each in code.uses(name)):
+        return None
+    safe = True
+    for use in uses:
+        slot = _returned_in(code, use.node)
+        if slot is None or use.in_loop or not any(slot in flags_of(each.guards) for each in bindings):
+            return None
+        safe = safe and any(_hangs_on(each, slot, use.guards) for each in bindings)
+    return Applicability.SAFE if safe else Applicability.UNSAFE
+
+
+def _hangs_on(binding: Assigned, slot: int, given: Iterable[Guard]) -> bool:
+    """Whether one input's flag is all that it takes for a binding, on the way that leads to a use."""
+    ways = set(given)
+    return all(guard in ways or _is_flag(guard, slot) for guard in binding.guards)
+
+
+def _is_flag(guard: Guard, slot: int) -> bool:
+    asks = guard.asks
+    if asks is None or asks.question is not Question.NEEDS_INPUT_GRAD or not asks.answer:
+        return False
+    return isinstance(asks.value, NeedsInputGrad) and asks.value.index == slot
+
+
+def _returned_in(code: MethodCode, node: cst.CSTNode) -> int | None:
+    """The position at which a ``return`` gives a name as it is; None for every other use."""
+    parent = code.parents[node]
+    if isinstance(parent, cst.Return):
+        return 0
+    if not isinstance(parent, cst.Element):
+        return None
+    display = code.parents[parent]
+    if not isinstance(display, cst.Tuple) or not isinstance(code.parents[display], cst.Return):
+        return None
+    before = list(display.elements[: list(display.elements).index(parent)])
+    return None if any(isinstance(each, cst.StarredElement) for each in before) else len(before)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The statement
+
+
+def _before_all(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Statement | None:
+    """The statement of the block around all bindings and uses that holds the first binding; no loop repeats it."""
+    bindings = [each.node for each in code.method.facts.of(Assigned) if each.name == name]
+    nodes = [*bindings, *(use.node for use in uses)]
+    shared = [each for each in code.above(nodes[0]) if all(each in code.above(node) for node in nodes[1:])]
+    block = next((each for each in shared if isinstance(each, cst.IndentedBlock)), None)
+    if block is None or any(isinstance(each, (cst.For, cst.While)) for each in shared):
+        return None
+    first = min(nodes, key=code.layout.start)
+    inside = [first, *code.above(first)]
+    inside = inside[: inside.index(block)]
+    line = inside[-1]
+    if isinstance(line, cst.BaseCompoundStatement):
+        return line
+    return next((node for node in reversed(inside) if isinstance(node, cst.BaseSmallStatement)), None)
+
+
+def _bound(code: MethodCode, place: Statement, names: list[str]) -> Edit | None:
+    """``a = b = None`` before a statement; the names join such a statement where the block has one above."""
+    chain = _chain_above(code, place)
+    text = "".join(f"{name} = " for name in names)
+    if chain is not None:
+        return code.layout.insert(code.layout.start(chain.value), text)
+    return code.before(place, f"{text}None")
+
+
+def _chain_above(code: MethodCode, place: Statement) -> cst.Assign | None:
+    """The last ``a = b = None`` above a statement, in its block and with a line of its own."""
+    line = place if isinstance(place, cst.BaseCompoundStatement) else code.parents[place]
+    siblings = list(getattr(code.parents[line], "body", ()))
+    above = siblings[: siblings.index(line)] if line in siblings else []
+    return next((each for each in map(_chain_in, reversed(above)) if each is not None), None)
+
+
+def _chain_in(line: cst.CSTNode) -> cst.Assign | None:
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    statement = line.body[0]
+    if not isinstance(statement, cst.Assign) or len(statement.targets) < 2:
+        return None
+    if not isinstance(statement.value, cst.Name) or statement.value.value != "None" or statement.value.lpar:
+        return None
+    plain = all(isinstance(each.target, cst.Name) for each in statement.targets)
+    return statement if plain else None
