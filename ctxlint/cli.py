@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("check", "rule", "config", "clean")
+COMMANDS = ("check", "rule", "config", "clean", "generate-shell-completion")
 _GLOBAL_WITH_VALUE = ("--config", "--color")
 
 INTERRUPTED = 130
@@ -49,7 +49,7 @@ def _run(given: list[str]) -> int:
     from ctxlint.configuration import ConfigurationError
 
     command, rest = split_command(given)
-    module = import_module(f"ctxlint.commands.{command}")
+    module = import_module(module_of(command))
     try:
         code: int = module.run(rest)
     except ConfigurationError as error:
@@ -66,6 +66,11 @@ def _run(given: list[str]) -> int:
         print(f"{describe('ctxlint', error)}\nThis is a bug in ctxlint, please report it", file=sys.stderr)
         return FAILED
     return code
+
+
+def module_of(command: str) -> str:
+    """The name of the module that is a command."""
+    return f"ctxlint.commands.{command.replace('-', '_')}"
 
 
 def split_command(given: list[str]) -> tuple[str, list[str]]:

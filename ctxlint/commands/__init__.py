@@ -1,1 +1,1 @@
-"""The commands: one file each, each with ``run(arguments)`` that returns the exit code."""
+"""The commands: one file each, each with ``parser()``, and ``run(arguments)`` that returns the exit code."""

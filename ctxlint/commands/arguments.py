@@ -28,6 +28,7 @@ other commands:
   ctxlint rule CODE      explain a rule; --all explains every one
   ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
   ctxlint clean [PATH]   remove caches
+  ctxlint generate-shell-completion bash|fish|zsh
 
 environment:
   CTXLINT_CONFIG, CTXLINT_CACHE_DIR, CTXLINT_NO_CACHE,
@@ -53,6 +54,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="files and folders, - for standard input, @FILE for arguments from a file (default: .)",
     )
+    add_options(made)
+    return made
+
+
+def add_options(made: argparse.ArgumentParser) -> None:
+    """Add all that ``ctxlint check`` takes besides paths."""
     made.add_argument("-V", "--version", action="version", version=f"ctxlint {__version__}")
     _add_rules(made.add_argument_group("rules"))
     _add_fixes(made.add_argument_group("fixes"))
@@ -60,7 +67,6 @@ def parser() -> argparse.ArgumentParser:
     _add_baseline(made.add_argument_group("baseline"))
     _add_output(made.add_argument_group("output"))
     _add_configuration(made.add_argument_group("configuration"))
-    return made
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

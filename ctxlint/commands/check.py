@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from ctxlint.commands import baseline, environment, overrides
-from ctxlint.commands.arguments import STDIN, reads_stdin
+from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ctxlint.result import FileResult
     from ctxlint.settings import Settings
     from ctxlint.suppression.baseline import Baseline
+
+__all__ = ["parser", "run"]
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 

@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print the names of all options, or what one of them means."""
-    parser = argparse.ArgumentParser(
-        prog="ctxlint config",
-        description="List the options of the configuration file, or describe one.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    options = parser.parse_args(arguments)
+    asked = parser()
+    options = asked.parse_args(arguments)
 
     from ctxlint.options import BY_KEY, OPTIONS, nearest
 
     if options.option is not None and options.option not in BY_KEY:
-        parser.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")
+        asked.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")
     chosen = OPTIONS if options.option is None else (BY_KEY[options.option],)
     if options.output_format == "json":
         import json
@@ -36,6 +30,18 @@ def run(arguments: Sequence[str]) -> int:
     else:
         print(_description(chosen[0]))
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint config``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint config",
+        description="List the options of the configuration file, or describe one.",
+        allow_abbrev=False,
+    )
+    made.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
+    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    return made
 
 
 def _description(option: Option) -> str:

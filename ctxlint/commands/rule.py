@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print the page of one rule or of all."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    asked = parser()
+    options = asked.parse_args(arguments)
     if (options.rule is None) is not options.all:
-        parser.error("give a rule, or --all")
+        asked.error("give a rule, or --all")
 
     from ctxlint.rules import all_rules
 
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
         from ctxlint.options import nearest
 
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
-        parser.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
+        asked.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
     if options.output_format == "json":
         import json
 
@@ -40,16 +40,17 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint rule``."""
+    made = argparse.ArgumentParser(
         prog="ctxlint rule",
         description="Explain a rule: what it finds, what torch does about it, what to write instead.",
         allow_abbrev=False,
     )
-    parser.add_argument("rule", nargs="?", metavar="CODE", help="the code or the name of a rule")
-    parser.add_argument("--all", action="store_true", help="explain all rules")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    return parser
+    made.add_argument("rule", nargs="?", metavar="CODE", help="the code or the name of a rule")
+    made.add_argument("--all", action="store_true", help="explain all rules")
+    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    return made
 
 
 def _record(rule: Rule[Any]) -> dict[str, object]:

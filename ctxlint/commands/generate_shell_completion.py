@@ -1,0 +1,91 @@
+"""``ctxlint generate-shell-completion``: a script that completes commands, options, rules and paths in a shell.
+
+The scripts are shtab's, made from the parsers of the commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SHELLS = ("bash", "fish", "zsh")
+
+_SUMMARIES = {
+    "check": "lint files and folders",
+    "clean": "remove caches",
+    "config": "list or describe the options of the configuration",
+    "generate-shell-completion": "print a completion script",
+    "rule": "explain a rule",
+    "server": "run the language server",
+}
+_FOLDERS = ("cache_dir",)
+_FILES = ("paths", "config", "baseline", "write_baseline", "output_file", "stdin_filename")
+_SELECTORS = ("select", "ignore", "extend_select", "fixable", "unfixable", "rule")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the script for one shell."""
+    options = parser().parse_args(arguments)
+    try:
+        import shtab
+    except ImportError:
+        from ctxlint.configuration import ConfigurationError
+
+        raise ConfigurationError("completion needs shtab: pip install 'ctxlint[completion]'") from None
+    print(shtab.complete(everything(), options.shell))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint generate-shell-completion``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint generate-shell-completion",
+        description="Print a script that completes commands, options, rules and paths.",
+        allow_abbrev=False,
+    )
+    made.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    return made
+
+
+def everything() -> argparse.ArgumentParser:
+    """One parser for all commands, made to be asked what it knows: it has hints for shtab and parses nothing."""
+    from ctxlint.cli import COMMANDS, module_of
+    from ctxlint.commands.arguments import add_options
+
+    made = argparse.ArgumentParser(prog="ctxlint")
+    add_options(made)  # without a command, `check` is meant; bash and zsh offer paths where no command fits
+    _hinted(made)
+    commands = made.add_subparsers(metavar="COMMAND")
+    for name in COMMANDS:
+        parent = _hinted(import_module(module_of(name)).parser())
+        commands.add_parser(name, parents=[parent], add_help=False, help=_SUMMARIES[name])
+    return made
+
+
+def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The same parser, whose actions say what their values may be."""
+    import shtab
+
+    from ctxlint.options import BY_KEY
+    from ctxlint.rules import rule_names
+
+    names = rule_names()
+    for action in _actions(given):
+        hinted: Any = action
+        if action.dest in _FILES:
+            hinted.complete = shtab.FILE
+        elif action.dest in _FOLDERS:
+            hinted.complete = shtab.DIRECTORY
+        elif action.dest in _SELECTORS:
+            action.choices = [*names, *names.values()]
+        elif action.dest == "option":
+            action.choices = list(BY_KEY)
+    return given
+
+
+def _actions(given: argparse.ArgumentParser) -> Iterable[argparse.Action]:
+    return given._actions  # noqa: SLF001  (argparse has no other way to ask, and shtab asks in this way, too)
