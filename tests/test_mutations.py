@@ -416,6 +416,21 @@ def with_stashes(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, f"{' and '.join(stashed)} on ctx", head + tail, "CTX301", same=False)
 
 
+def with_an_unread_save(each: Clean) -> Iterator[Planted]:
+    """The first input or the result saved as well, in front of the others or behind them."""
+    saving = re.search(r"ctx\.save_for_backward\(([\w, ]+)\)", each.source)
+    taking = re.search(r"\(?([\w, ]+?),?\)? = ctx\.saved_tensors", each.source)
+    if saving is None or taking is None:
+        return
+    for what, saved, taken in (
+        ("in front", f"x, {saving[1]}", f"unread, {taking[1].strip()}"),
+        ("behind", f"{saving[1]}, x", f"{taking[1].strip()}, unread"),
+    ):
+        changed = each.source.replace(saving[0], f"ctx.save_for_backward({saved})")
+        changed = changed.replace(taking[0].strip(), f"{taken} = ctx.saved_tensors")
+        yield Planted(each.name, f"one more is saved {what}", changed, "CTX312")
+
+
 def with_unbound_gradients(each: Clean) -> Iterator[Planted]:
     changed = each.source.replace("        grad_x = grad_y = None\n", "")
     if changed != each.source:
@@ -451,6 +466,7 @@ DEFECTS = (
     read_twice,
     with_decorators_swapped,
     with_stashes,
+    with_an_unread_save,
     with_unbound_gradients,
     with_an_instance,
     in_one_line,

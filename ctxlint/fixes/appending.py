@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Item:
+class Item:
     """Where an element stands: 0-based offsets, ``after`` right behind its comma, None where it has none."""
 
     start: int
@@ -27,7 +27,7 @@ def append_argument(layout: Layout, call: cst.Call, new: str) -> list[Edit]:
     """Edits that give a call one more positional argument, on its line or on one of its own as the others are."""
     closing = layout.source.offset(layout.slice.span(call).end) - 1
     opening = layout.text.index("(", layout.end(call.func))
-    items = _items(layout, call.args)
+    items = items_of(layout, call.args)
     if not items:
         return [layout.insert(opening + 1, new)]
     return _append(layout, items, new, (opening, closing), single=False)
@@ -40,20 +40,21 @@ def append_target(layout: Layout, target: cst.Tuple | cst.List, new: str) -> lis
         brackets = (layout.start(target.lbracket), layout.end(target.rbracket) - 1)
     elif target.lpar:
         brackets = (layout.start(target.lpar[-1]), layout.end(target.rpar[0]) - 1)
-    return _append(layout, _items(layout, target.elements), new, brackets, single=isinstance(target, cst.Tuple))
+    return _append(layout, items_of(layout, target.elements), new, brackets, single=isinstance(target, cst.Tuple))
 
 
-def _items(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[_Item]:
+def items_of(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[Item]:
+    """Where each of some elements stands, its star included."""
     found = []
     for each in elements:
         after = layout.after_comma(each.comma) if isinstance(each.comma, cst.Comma) else None
         starred = isinstance(each, cst.StarredElement) or (isinstance(each, cst.Arg) and bool(each.star))
-        found.append(_Item(layout.start(each if starred else each.value), layout.end(each.value), after))
+        found.append(Item(layout.start(each if starred else each.value), layout.end(each.value), after))
     return found
 
 
 def _append(
-    layout: Layout, items: list[_Item], new: str, brackets: tuple[int, int] | None, *, single: bool
+    layout: Layout, items: list[Item], new: str, brackets: tuple[int, int] | None, *, single: bool
 ) -> list[Edit]:
     """``single`` says that the comma of one element is not one that may be left at the end."""
     last = items[-1]
@@ -70,7 +71,7 @@ def _append(
     return [layout.insert(last.end, ","), layout.insert(layout.line_end(last.end), line)]
 
 
-def _own_lines(layout: Layout, items: list[_Item], brackets: tuple[int, int] | None) -> str | None:
+def _own_lines(layout: Layout, items: list[Item], brackets: tuple[int, int] | None) -> str | None:
     """The white space before the last element, where each has a line of its own and the brackets stand on others."""
     if brackets is None or layout.indentation(brackets[1]) is None:
         return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import never_read
-from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,10 @@ class SavedNeverRead(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet.
+    Unsafe: the tensor is left out of the call and of every unpacking, with the comment on a line of its own, and both
+    statements go where it was the only one. Torch then no longer checks that nobody changes it in place, and nothing
+    keeps it alive for a kernel that has its address. There is no fix where the argument is more than a name, an
+    attribute, an item or a copy of these, and where backward uses the unpacked name in any way, `del` included.
 
     ## Known limits
     Off by default: saving a tensor also checks that nobody changes it in place before backward, which may be wanted.
@@ -75,6 +79,7 @@ class SavedNeverRead(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PERFORMANCE
     default = False
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for position, slot in never_read(fn):
@@ -83,4 +88,5 @@ class SavedNeverRead(Rule[FunctionClass]):
                     fn.span(slot.node),
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in backward; it is kept in memory for "
                     f"nothing. Leave it out of `save_for_backward` and of the unpacking.",
+                    leave_out(fn, position, slot),
                 )

@@ -1,0 +1,87 @@
+"""Saving no tensor that backward never reads: out of the call, and out of every unpacking."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.context_uses import context_uses
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.fixes.removing import drop_argument, drop_target
+from ctxlint.fixes.unpacking import plain_unpacking
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Edit, Fix
+    from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.values import Slot
+
+_COPIES = frozenset({"clone", "contiguous", "detach"})
+
+
+def leave_out(fn: FunctionClass, position: int, saved: Slot) -> Fix | None:
+    """Leave one saved tensor out of ``save_for_backward`` and of every unpacking; both go where it is the only one.
+
+    None where its expression may do more than give a tensor, or where its name in backward is used in any other way.
+    """
+    save, count = fn.saves[0], len(fn.saves[0].arguments)
+    writer = next((each for each in fn.context_methods if save in each.facts.events), None)
+    code = None if writer is None else code_of_method(fn, writer)
+    if code is None or not isinstance(save.node, cst.Call) or re.search(r"\bgrad_fn\b", fn.source.text):
+        return None
+    if saved.node is None or not _gives_a_tensor(saved.node) or len(save.node.args) != count:
+        return None
+    statement = code.statement(save.node)
+    if not isinstance(statement, cst.Expr) or statement.value is not save.node or "\\" in code.layout.code(save.node):
+        return None
+    edits = [code.without(statement)] if count == 1 else drop_argument(code.layout, save.node, position)
+    for method in fn.reading_methods:
+        reader = code_of_method(fn, method)
+        taken = None if reader is None else _taken_without(reader, position, count)
+        if taken is None:
+            return None
+        edits += taken
+    return code.fix("Leave it out", edits, Applicability.UNSAFE)
+
+
+def _gives_a_tensor(expression: cst.BaseExpression) -> bool:
+    """Whether an expression does nothing but name a tensor, or copy it."""
+    if isinstance(expression, cst.Name):
+        return True
+    if isinstance(expression, cst.Attribute):
+        return _gives_a_tensor(expression.value)
+    if isinstance(expression, cst.Subscript):
+        index = expression.slice[0].slice if len(expression.slice) == 1 else None
+        plain = isinstance(index, cst.Index) and isinstance(index.value, (cst.Integer, cst.Name))
+        return plain and _gives_a_tensor(expression.value)
+    if isinstance(expression, cst.Call) and isinstance(expression.func, cst.Attribute) and not expression.args:
+        return expression.func.attr.value in _COPIES and _gives_a_tensor(expression.func.value)
+    return False
+
+
+def _taken_without(reader: MethodCode, position: int, count: int) -> list[Edit] | None:
+    """Edits that unpack all saved tensors but one; None where that one is bound to a name that is used elsewhere."""
+    uses = context_uses(reader)
+    reads = uses.reads.get("saved_tensors", [])
+    if not uses.plain or "saved_variables" in uses.reads:
+        return None
+    targets = [plain_unpacking(reader, read, count) for read in reads]
+    edits: list[Edit] = []
+    for target in targets:
+        name = None if target is None else target.elements[position].value
+        if target is None or not isinstance(name, cst.Name):
+            return None
+        if any(not _in_one_of(reader, use, targets) for use in reader.uses(name.value)):
+            return None
+        statement = reader.statement(target)
+        if statement is None or "\\" in reader.layout.code(target):
+            return None
+        edits += [reader.without(statement)] if count == 1 else drop_target(reader.layout, target, position)
+    return edits
+
+
+def _in_one_of(reader: MethodCode, use: cst.Name, targets: list[cst.Tuple | cst.List | None]) -> bool:
+    return any(target in reader.above(use) for target in targets if target is not None)
