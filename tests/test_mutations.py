@@ -153,6 +153,23 @@ FUNCTIONS = (
         "import torch\nfrom torch.autograd.function import once_differentiable\n",
     ),
     clean(
+        "outside autograd",
+        """
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.pow(x, 3)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x.detach() ** 2
+""",
+        X,
+        "import torch\nfrom torch.autograd.function import once_differentiable\n",
+    ),
+    clean(
         "setup_context",
         """
     @staticmethod
@@ -392,6 +409,14 @@ def with_decorators_swapped(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, "decorators swapped", changed, "CTX105")
 
 
+def without_once_differentiable(each: Clean) -> Iterator[Planted]:
+    if "detach()" in each.source:
+        unmarked = each.source.replace("    @once_differentiable\n", "")
+        yield Planted(each.name, "not marked", unmarked, "CTX501")
+        without_import = unmarked.replace("from torch.autograd.function import once_differentiable\n", "")
+        yield Planted(each.name, "not marked and not imported", without_import, "CTX501")
+
+
 def with_stashes(each: Clean) -> Iterator[Planted]:
     """Each saved tensor, and all of them, kept as an attribute instead."""
     saving = re.search(r"( +)ctx\.save_for_backward\(([\w, ]+)\)(.*)\n", each.source)
@@ -465,6 +490,7 @@ DEFECTS = (
     with_the_tuple_itself,
     read_twice,
     with_decorators_swapped,
+    without_once_differentiable,
     with_stashes,
     with_an_unread_save,
     with_unbound_gradients,
@@ -499,7 +525,7 @@ def test_planted(case: Planted) -> None:
         assert not codes, listing(diagnostics)
         return
     assert case.code in codes or (case.code == "CTX301" and "CTX302" in codes), listing(diagnostics)
-    settings = replace(EVERYTHING, command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110", "CTX501")))
+    settings = replace(EVERYTHING, command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110",)))
     mended = mend(case.source, "planted.py", settings, unsafe=True)
     assert mend(mended, "planted.py", settings, unsafe=True) == mended
     if case.same:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.files.slices import parse_slice
-from ctxlint.files.source import Position
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.fixes.module_code import module_code
 from ctxlint.model.code import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.files.source import Source
+    from ctxlint.files.source import Position, Source
+    from ctxlint.fixes.module_code import ModuleCode
     from ctxlint.model.functions import Decorator, FunctionClass, Method
 
 _OLD_MODULES = ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
@@ -36,11 +36,10 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
     if path is None or decorator.name is None or layout_of(fn, method) is None:
         return None
-    try:
-        module = ast.parse(fn.source.text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    code = module_code(fn.source)
+    if code is None:
         return None
-    file = _File(fn.source, module)
+    file = _File(code)
     new = decorator.name.rpartition(".")[2]
     edits: list[Edit] | None = None
     if "." in path:
@@ -52,8 +51,15 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
 
 @dataclass(frozen=True)
 class _File:
-    source: Source
-    module: ast.Module
+    code: ModuleCode
+
+    @property
+    def source(self) -> Source:
+        return self.code.source
+
+    @property
+    def module(self) -> ast.Module:
+        return self.code.module
 
     def import_of(self, name: str) -> ast.ImportFrom | None:
         """The one statement that binds ``name``, where that imports it from the old module at the top of the file."""
@@ -65,31 +71,20 @@ class _File:
             and statement.module in _OLD_MODULES
             and any((alias.asname or alias.name) == name and alias.name in _MOVED for alias in statement.names)
         ]
-        return found[0] if len(found) == 1 and self._times_bound()[name] == 1 else None
+        return found[0] if len(found) == 1 and self.code.times_bound[name] == 1 else None
 
     def spelled_out(self, start: Position, new: str) -> list[Edit] | None:
         """``torch.amp.custom_fwd(...)`` in the place of the decorator that starts there."""
-        plain = any(
-            isinstance(statement, ast.Import)
-            and any(alias.asname is None and alias.name.split(".")[0] == "torch" for alias in statement.names)
-            for statement in self.module.body
-        )
-        imports = sum(
-            alias.asname is None and alias.name.split(".")[0] == "torch"
-            for node in ast.walk(self.module)
-            if isinstance(node, ast.Import)
-            for alias in node.names
-        )
-        if not plain or self._times_bound()["torch"] != imports:
+        if not self.code.means_package("torch"):
             return None
         offset = self.source.offset(start)
         for node in self._decorators():
             named = node.func if isinstance(node, ast.Call) else node
-            if self._start(named) == offset:
+            if self.code.start(named) == offset:
                 with_device = self._with_device(node)
                 if with_device is None:
                     return None
-                return [Edit(offset, self._end(named), f"torch.amp.{new}"), with_device]
+                return [Edit(offset, self.code.end(named), f"torch.amp.{new}"), with_device]
         return None
 
     def moved(self, name: str) -> list[Edit] | None:
@@ -134,14 +129,14 @@ class _File:
     def _with_device(self, decorator: ast.expr) -> Edit | None:
         """The edit that gives a decorator its device; None where it has arguments that do not go with that."""
         if not isinstance(decorator, ast.Call):
-            end = self._end(decorator)
+            end = self.code.end(decorator)
             return Edit(end, end, f"({_DEVICE})")
         if decorator.args or any(keyword.arg in (None, "device_type") for keyword in decorator.keywords):
             return None
-        opening = self.source.text.index("(", self._end(decorator.func)) + 1
+        opening = self.source.text.index("(", self.code.end(decorator.func)) + 1
         if not decorator.keywords:
             return Edit(opening, opening, _DEVICE)
-        first = self._start(decorator.keywords[0])
+        first = self.code.start(decorator.keywords[0])
         return Edit(first, first, f"{_DEVICE}, ")
 
     # The import
@@ -168,33 +163,6 @@ class _File:
         edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *_without(layout, node.names, staying)]
         lost = any("#" in self.source.text[edit.start : edit.end] for edit in edits)
         return None if lost else edits
-
-    # Names and places
-
-    def _times_bound(self) -> Counter[str]:
-        """How many places in the file bind each name, in any scope."""
-        found: Counter[str] = Counter()
-        for node in ast.walk(self.module):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found[node.id] += 1
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                found[node.name] += 1
-            elif isinstance(node, ast.arg):
-                found[node.arg] += 1
-            elif isinstance(node, ast.alias):
-                found[node.asname or node.name.split(".")[0]] += 1
-        return found
-
-    def _start(self, node: ast.expr | ast.keyword) -> int:
-        return self._offset(node.lineno, node.col_offset)
-
-    def _end(self, node: ast.expr) -> int:
-        return self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
-
-    def _offset(self, line: int, column: int) -> int:
-        """The offset of a place that ``ast`` counts in bytes."""
-        before = self.source.line(line).encode("utf-8", "surrogatepass")[:column]
-        return self.source.offset(Position(line, len(before.decode("utf-8", "surrogatepass")) + 1))
 
 
 def _local(alias: cst.ImportAlias) -> str:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import drop_parameter, mentions
 from ctxlint.model.functions import Binding
 from ctxlint.model.values import Tri
@@ -94,3 +95,28 @@ def static_for_class(fn: FunctionClass, method: Method) -> Fix | None:
                 Applicability.UNSAFE if loose else Applicability.SAFE,
             )
     return None
+
+
+def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
+    """Add ``@once_differentiable`` below ``@staticmethod``, or as the first decorator, and import it where that is new.
+
+    None for a class method, and for one with a receiver before the ctx: what the mark wraps must take the ctx first.
+    """
+    layout, code = layout_of(fn, method), module_code(fn.source)
+    if layout is None or code is None or method.binding is Binding.CLASS or method.receiver is not None:
+        return None
+    written = code.name_for("torch.autograd.function.once_differentiable", fn.slice.first_line)
+    static = next((each.node for each in method.decorators if (each.name or "").endswith("staticmethod")), None)
+    first = method.node.decorators[0] if method.node.decorators else method.node
+    start = layout.start(static if static is not None else first)
+    indentation = layout.indentation(start)
+    if written is None or indentation is None:
+        return None
+    name, imported = written
+    if static is not None:
+        at, text = _block(layout, static)[1], f"{indentation}@{name}\n"
+    else:
+        at, text = start, f"@{name}\n{indentation}"
+    edits = (layout.insert(at, text),) if imported is None else (imported, layout.insert(at, text))
+    message = f"Add `@{name}`" if imported is None else f"Add `@{name}` and its import"
+    return Fix(message, edits, Applicability.UNSAFE)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.decorators import mark_once_differentiable
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.second_order import leaves_autograd
-from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,10 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet: the mark turns a silently wrong second derivative into an error.
+    Unsafe: the mark turns a second derivative, silently wrong or by luck right, into an error. It goes below
+    `@staticmethod`, with an import where the file has none; where the name is taken, it is written
+    `@torch.autograd.function.once_differentiable`. No fix for a class method, and for a file that imports nothing of
+    torch at its top level.
 
     ## Known limits
     Off by default: hundreds of kernels are never differentiated twice. The mark itself does not catch everything: a penalty
@@ -78,6 +82,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PEDANTIC
     default = False
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.methods.get("backward")
@@ -91,4 +96,5 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
                 fn.span(backward.node.name),
                 f"`backward` of `{fn.name}` leaves autograd ({found[1]}), so a second derivative is silently wrong. Mark it "
                 f"with `@once_differentiable`.",
+                fix=mark_once_differentiable(fn, backward),
             )
