@@ -170,6 +170,21 @@ FUNCTIONS = (
         "import torch\nfrom torch.autograd.function import once_differentiable\n",
     ),
     clean(
+        "flattened",
+        """
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return torch.flatten(x) * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        doubled = grad_output.reshape(-1) * 2
+        return doubled.view(ctx.shape)
+""",
+        X,
+    ),
+    clean(
         "setup_context",
         """
     @staticmethod
@@ -417,6 +432,12 @@ def without_once_differentiable(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, "not marked and not imported", without_import, "CTX501")
 
 
+def with_a_view_of_the_gradient(each: Clean) -> Iterator[Planted]:
+    if "grad_output.reshape(" in each.source:
+        changed = each.source.replace("grad_output.reshape(", "grad_output.view(")
+        yield Planted(each.name, "the gradient is taken for contiguous", changed, "CTX502")
+
+
 def with_stashes(each: Clean) -> Iterator[Planted]:
     """Each saved tensor, and all of them, kept as an attribute instead."""
     saving = re.search(r"( +)ctx\.save_for_backward\(([\w, ]+)\)(.*)\n", each.source)
@@ -491,6 +512,7 @@ DEFECTS = (
     read_twice,
     with_decorators_swapped,
     without_once_differentiable,
+    with_a_view_of_the_gradient,
     with_stashes,
     with_an_unread_save,
     with_unbound_gradients,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.contiguity import allow_any_layout
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.second_order import layout_uses
-from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,11 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet: `reshape` gives the same values and copies where it has to.
+    Safe for `view`: `reshape` gives the same view where there is one, and a copy where `view` raises. Where the argument
+    may be a dtype, which `reshape` does not take, it becomes `.contiguous().view(...)`. Unsafe for `data_ptr`, and where
+    backward writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is put in front, since
+    `grad_output.contiguous().data_ptr()` would point to memory that is free already. No fix for those where
+    `set_materialize_grads` is called: the gradient may be None.
 
     ## Known limits
     Off by default: many shapes survive `view` with any strides. A gradient that is bound anew in backward is not judged,
@@ -71,6 +76,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
@@ -81,4 +87,5 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
                 fn.span(node),
                 f"`{name}.{method}` takes the gradient for contiguous, but it may come transposed or expanded; this raises "
                 f"or reads wrong values then. Use {instead}.",
+                fix=allow_any_layout(fn, node, name),
             )

@@ -1,0 +1,81 @@
+"""Mending what takes an incoming gradient for contiguous."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.model.functions import Mutation
+from ctxlint.model.second_order import layout_uses
+from ctxlint.model.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.values import Value
+
+
+def allow_any_layout(fn: FunctionClass, call: cst.Call, gradient: str) -> Fix | None:
+    """Write ``g.reshape(...)`` for ``g.view(...)``, or make the gradient contiguous before.
+
+    ``reshape`` is a view wherever ``view`` works, and a copy elsewhere; a pointer keeps no tensor alive. So where the
+    gradient may be written to, or its pointer is taken, the gradient itself is made contiguous at the start.
+    """
+    method = fn.backward
+    code = code_of_method(fn, method) if method is not None else None
+    func = call.func
+    if code is None or not isinstance(func, cst.Attribute):
+        return None
+    pointers = any(name == gradient and used == "data_ptr" for _, name, used in layout_uses(fn))
+    if pointers or _may_be_written(code, gradient):
+        return _contiguous_first(fn, code, gradient)
+    if _are_sizes(call.args):
+        return code.fix("Use `reshape`", [code.layout.replace(func.attr, "reshape")])
+    edit = code.layout.insert(code.layout.end(func.value), ".contiguous()")  # it may be `view(dtype)`
+    return code.fix(f"Make `{gradient}` contiguous first", [edit])
+
+
+def _contiguous_first(fn: FunctionClass, code: MethodCode, gradient: str) -> Fix | None:
+    """Bind the gradient anew; None where it may be None, or the name means something else inside."""
+    params = [node for node in code.nodes() if isinstance(node, cst.Param) and node.name.value == gradient]
+    if fn.materializes_grads is not Tri.YES or len(params) != 1 or code.bindings(gradient):
+        return None
+    text = f"{gradient} = {gradient}.contiguous()"
+    return code.fix(f"Make `{gradient}` contiguous first", [code.first(text)], Applicability.UNSAFE)
+
+
+def _may_be_written(code: MethodCode, gradient: str) -> bool:
+    """Whether something in place may change the gradient, directly or through a view."""
+    targets = [mutation.target for mutation in code.method.facts.of(Mutation)]
+    return not all(target is not None and _is_another(usual_storage(target), gradient) for target in targets)
+
+
+def _is_another(tensor: Value | None, gradient: str) -> bool:
+    """Whether a tensor is certainly not the gradient."""
+    if isinstance(tensor, Parameter):
+        return tensor.name != gradient
+    return isinstance(tensor, (Fresh, SavedTensor))
+
+
+def _are_sizes(arguments: object) -> bool:
+    """Whether the arguments of ``view`` are certainly sizes, and no dtype."""
+    args = [each for each in arguments if isinstance(each, cst.Arg)] if isinstance(arguments, (tuple, list)) else []
+    if any(each.keyword is not None or each.star == "**" for each in args):
+        return False
+    if len(args) != 1:
+        return bool(args)
+    value = args[0].value
+    if isinstance(value, cst.Call):
+        return isinstance(value.func, cst.Attribute) and value.func.attr.value in ("size", "numel")
+    if isinstance(value, cst.Attribute):
+        return value.attr.value == "shape"
+    if isinstance(value, cst.Subscript):
+        return _are_sizes([cst.Arg(value.value)])
+    return args[0].star == "*" or isinstance(value, _NUMBERS)
+
+
+_NUMBERS = (cst.Integer, cst.UnaryOperation, cst.BinaryOperation, cst.Tuple, cst.List)

@@ -1,0 +1,100 @@
+"""CTX502's fix: gradients of any layout, in all layouts that backward may have."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.fixes.mending import assert_mended, mended_by
+
+_CLASS = """import torch
+
+
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads({materialize})
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g, h=None):
+{body}
+"""
+
+
+def _class(body: str, *, materialize: bool = False) -> str:
+    text = _CLASS.format(body=body, materialize="True")
+    text = text.replace("    ", "\t") if "\t" in body else text
+    return text if materialize else re.sub(r".*set_materialize_grads.*\n", "", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("        return g.view(-1)", "        return g.reshape(-1)"),
+        ("        return g . view (2, n)", "        return g . reshape (2, n)"),
+        (
+            "        return (g\n                .view(-1))  # flat",
+            "        return (g\n                .reshape(-1))  # flat",
+        ),
+        ("        return g.view(h.size())", "        return g.reshape(h.size())"),
+        ("        return g.view(h.shape[1:])", "        return g.reshape(h.shape[1:])"),
+        ("        return g.view(len(h) * 2)", "        return g.reshape(len(h) * 2)"),
+        ("        return g.view(n)", "        return g.contiguous().view(n)"),
+        ("        return g.view(torch.int8)", "        return g.contiguous().view(torch.int8)"),
+        ("        return g.view(size=(2, 2))", "        return g.contiguous().view(size=(2, 2))"),
+        (
+            "        return (  # a\n            g  # b\n            # c\n            .view(n)\n        )",
+            "        return (  # a\n            g.contiguous()  # b\n            # c\n            .view(n)\n        )",
+        ),
+        (
+            "        def flat():\n            return g.view(-1)\n        return flat() + 1 if g.view(n) else 0",
+            "        def flat():\n            return g.reshape(-1)\n        return flat() + 1 if g.contiguous().view(n) else 0",
+        ),
+    ],
+)
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("materialize", [True, False])
+def test_view(before: str, after: str, ending: str, materialize: bool) -> None:
+    text, expected = (_class(body, materialize=materialize).replace("\n", ending) for body in (before, after))
+    assert_mended("CTX502", text, expected)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "        k(g.data_ptr())\n        return g",
+            "        g = g.contiguous()\n        k(g.data_ptr())\n        return g",
+        ),
+        (
+            "\t\tif h:  # why\n\t\t\tk(g.data_ptr(), g.view(-1))\n\t\treturn g.data_ptr()",
+            "\t\tg = g.contiguous()\n\t\tif h:  # why\n\t\t\tk(g.data_ptr(), g.view(-1))\n\t\treturn g.data_ptr()",
+        ),
+        (
+            "        g.view(-1)[0] = 0\n        return g",
+            "        g = g.contiguous()\n        g.view(-1)[0] = 0\n        return g",
+        ),
+        (
+            "        parts = g.view(-1).chunk(2)\n        parts[0].mul_(2)\n        return g",
+            "        g = g.contiguous()\n        parts = g.view(-1).chunk(2)\n        parts[0].mul_(2)\n        return g",
+        ),
+    ],
+)
+def test_pointers_and_written_views(before: str, after: str) -> None:
+    assert mended_by("CTX502", _class(before)) == _class(before)
+    assert_mended("CTX502", _class(before), _class(after), unsafe=True)
+    maybe_none = _class(before, materialize=True)
+    assert mended_by("CTX502", maybe_none, unsafe=True) == maybe_none
+
+
+def test_on_one_line() -> None:
+    before = _class("        pass").replace(":\n        pass", ": k(g.data_ptr()); return g")
+    after = before.replace("k(g", "g = g.contiguous(); k(g")
+    assert_mended("CTX502", before, after, unsafe=True)
+
+
+def test_a_name_that_means_something_else_inside() -> None:
+    text = _class("        k(g.data_ptr(), lambda g: g + 1)\n        return g")
+    assert mended_by("CTX502", text, unsafe=True) == text
