@@ -185,6 +185,23 @@ FUNCTIONS = (
         X,
     ),
     clean(
+        "mixed precision",
+        """
+    @staticmethod
+    @custom_fwd(device_type="cpu")
+    def forward(ctx, x, factor: int):
+        ctx.factor = factor
+        return torch.mul(x, factor)
+
+    @staticmethod
+    @custom_bwd(device_type="cpu")
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor, None
+""",
+        f"{X}, 3",
+        "import torch\nfrom torch.amp import custom_bwd, custom_fwd\n",
+    ),
+    clean(
         "setup_context",
         """
     @staticmethod
@@ -477,6 +494,18 @@ def with_an_unread_save(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, f"one more is saved {what}", changed, "CTX312")
 
 
+def with_one_half_of_the_pair(each: Clean) -> Iterator[Planted]:
+    for name in ("custom_fwd", "custom_bwd"):
+        changed = each.source.replace(f'    @{name}(device_type="cpu")\n', "")
+        if changed != each.source:
+            yield Planted(each.name, f"no {name}", changed, "CTX106")
+            imported = changed.replace("import custom_bwd, custom_fwd", f"import {_OTHER_HALF[name]}")
+            yield Planted(each.name, f"no {name}, nor its import", imported, "CTX106")
+
+
+_OTHER_HALF = {"custom_fwd": "custom_bwd", "custom_bwd": "custom_fwd"}
+
+
 def with_unbound_gradients(each: Clean) -> Iterator[Planted]:
     changed = each.source.replace("        grad_x = grad_y = None\n", "")
     if changed != each.source:
@@ -515,6 +544,7 @@ DEFECTS = (
     with_a_view_of_the_gradient,
     with_stashes,
     with_an_unread_save,
+    with_one_half_of_the_pair,
     with_unbound_gradients,
     with_an_instance,
     in_one_line,

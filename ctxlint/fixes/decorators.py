@@ -58,8 +58,8 @@ def put_binding_first(fn: FunctionClass, method: Method, outer: int, binding: in
     if layout is None or outer >= binding:
         return None
     name = "staticmethod" if method.binding is Binding.STATIC else "classmethod"
-    start, end = _block(layout, nodes[binding])
-    target, _ = _block(layout, nodes[outer], first=outer == 0)
+    start, end = lines_of_decorator(layout, nodes[binding])
+    target, _ = lines_of_decorator(layout, nodes[outer], first=outer == 0)
     edits = (layout.insert(target, layout.text[start:end]), layout.delete(start, end))
     known = all(_wraps_as_found(each.name, each.keeps_signature) for each in method.decorators[outer:binding])
     safe = known and method.binding is Binding.STATIC
@@ -70,7 +70,7 @@ def _wraps_as_found(name: str | None, keeps_signature: Tri) -> bool:
     return name is not None and name.startswith("torch.") and keeps_signature is Tri.YES
 
 
-def _block(layout: Layout, node: cst.Decorator, *, first: bool = False) -> tuple[int, int]:
+def lines_of_decorator(layout: Layout, node: cst.Decorator, *, first: bool = False) -> tuple[int, int]:
     """The lines of a decorator, with the comments above it; those above the first one speak of the method."""
     start = layout.line_start(layout.start(node))
     for line in [] if first else node.leading_lines:
@@ -114,7 +114,7 @@ def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
         return None
     name, imported = written
     if static is not None:
-        at, text = _block(layout, static)[1], f"{indentation}@{name}\n"
+        at, text = lines_of_decorator(layout, static)[1], f"{indentation}@{name}\n"
     else:
         at, text = start, f"@{name}\n{indentation}"
     edits = (layout.insert(at, text),) if imported is None else (imported, layout.insert(at, text))

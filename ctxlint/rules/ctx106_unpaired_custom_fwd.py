@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
 from ctxlint.model.functions import FunctionClass, Style
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,11 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: adding the missing decorator changes the precision in which the method runs.
+    Unsafe: the other decorator is added for the same device, and imported where the first one is; beside `setup_context`
+    the one on `forward` moves there. `custom_bwd` changes the precision in which `backward` runs, and where `forward`
+    has none, `custom_bwd` may be what should go. There is no fix where the name is not plainly torch's, where the other
+    name means something else in the file, and for a `custom_fwd` with `cast_inputs` beside `setup_context`: there it
+    would cast what is saved instead of what `forward` gets.
 
     ## Known limits
     Silent where `forward` or `backward` is inherited or carries a decorator that is not known: projects wrap the pair
@@ -77,6 +82,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     code = "CTX106"
     name = "unpaired-custom-fwd"
     subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, backward = fn.methods.get("forward"), fn.methods.get("backward")
@@ -91,18 +97,21 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx because `setup_context` is defined; "
                 f"torch writes the autocast state on the first input and backward raises AttributeError. Move it to "
                 f"`setup_context`.",
+                None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD:
             yield Finding(
                 fn.span(exit_.node),
                 f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
                 f"AttributeError for `_fwd_used_autocast` at every backward. Add `custom_fwd` to `forward`.",
+                add_other_half(fn, exit_, forward),
             )
         elif entry is not None and exit_ is None and not backward.raises_only:
             yield Finding(
                 fn.span(entry.node),
                 f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; backward runs with "
                 f"autocast off, in another precision than forward. Add `custom_bwd` to `backward`.",
+                add_other_half(fn, entry, backward),
             )
 
 
