@@ -63,7 +63,7 @@ class Assignments(Calls):
         """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
         if isinstance(target, cst.Name):
             self.state.names[target.value] = self.seen_by_others(target.value, value)
-            self.record(Assigned, target, name=target.value, value=value, value_node=value_node)
+            self.record(Assigned, target, name=target.value, value=value, value_node=value_node, statement=statement)
             if isinstance(value, SavedTensors) and not value.sliced:
                 self.bound_saved_tensors(target.value)
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -71,7 +71,7 @@ class Assignments(Calls):
         elif isinstance(target, cst.Attribute):
             self.store_attribute(target, value, statement, value_node)
         elif isinstance(target, cst.Subscript):
-            self.store_item(target, value)
+            self.store_item(target, value, value_node)
         elif isinstance(target, cst.StarredElement):
             self.assign_target(target.value, Sequence("list", (Slot(value, starred=True),)), statement)
 
@@ -162,20 +162,22 @@ class Assignments(Calls):
             self.record(Escape, target, how="stored")
         self.share(value)
 
-    def store_item(self, target: cst.Subscript, value: Value) -> None:
+    def store_item(self, target: cst.Subscript, value: Value, node: cst.BaseExpression | None = None) -> None:
         """``holder[...] = value``."""
         if isinstance(value, Context):
             self.record(Escape, target, how="stored")
         holder = self.evaluate(target.value)
         self.indices(target)
-        if not self.item_changed(target, holder, value):
+        if not self.item_changed(target, holder, value, node):
             self.share(value)
             if isinstance(holder, Choice) or is_container(holder) is Tri.YES:
                 return
             if not isinstance(holder, (Imported, Scalar, Constant)):
                 self.mutated(target, target.value, holder, "[...] =")
 
-    def item_changed(self, target: cst.Subscript, holder: Value, value: Value) -> bool:
+    def item_changed(
+        self, target: cst.Subscript, holder: Value, value: Value, node: cst.BaseExpression | None = None
+    ) -> bool:
         """Put ``value`` into a list or dict; False where the holder is neither."""
         if not any(is_mutable(option) for option in holder.options()):
             return False
@@ -184,7 +186,7 @@ class Assignments(Calls):
 
         def after(container: Value) -> Value:
             if single and isinstance(container, Sequence) and container.kind == "list":
-                return with_item(container, at, value)
+                return with_item(container, at, value, node)
             return unknown_content(container)
 
         self.change(holder, after)
@@ -203,7 +205,8 @@ class Assignments(Calls):
         if isinstance(target, cst.Name):
             value = self.evaluate(target)
             self.state.names[target.value] = self.after_augmented(node, target, value, change, how)
-            self.record(Assigned, target, name=target.value, value=self.state.names[target.value], augmented=True)
+            after = self.state.names[target.value]
+            self.record(Assigned, target, name=target.value, value=after, augmented=True, statement=node)
         elif isinstance(target, cst.Subscript):
             holder = self.evaluate(target.value)
             self.indices(target)

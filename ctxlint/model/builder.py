@@ -25,7 +25,7 @@ from ctxlint.model.functions import (
     Returned,
     Style,
 )
-from ctxlint.model.inputs import describe, from_calls
+from ctxlint.model.inputs import describe, from_calls, none_from_calls
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
@@ -270,7 +270,14 @@ class Builder:
             uses.walk(forward.node.body)
         required = sum(param.required or style is Style.SETUP_CONTEXT for param in params)
         return tuple(
-            describe(index, param, gradients, required, [*from_calls(index, calls), *uses.evidence[param.name]])
+            describe(
+                index,
+                param,
+                gradients,
+                required,
+                [*from_calls(index, calls), *uses.evidence[param.name]],
+                [*none_from_calls(index, calls), *uses.none_tests[param.name]],
+            )
             for index, param in enumerate(params)
         )
 

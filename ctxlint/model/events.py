@@ -248,12 +248,13 @@ class Escape(Event):
 
 @dataclass(frozen=True)
 class Assigned(Event):
-    """``name = value``, by any kind of target; ``augmented`` for ``name += …``."""
+    """``name = value``, by any kind of target; ``augmented`` for ``name += …``. ``statement`` is the assignment."""
 
     name: str = ""
     value: Value | None = None
     value_node: cst.BaseExpression | None = None
     augmented: bool = False
+    statement: cst.CSTNode | None = None
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class Trust(Enum):
 class Evidence:
     """Why an input is, or is not, a tensor. ``reason`` completes "because …".
 
-    ``own_gradient`` says that the reason is what backward returns for this very input.
+    ``own_gradient`` says that the reason is what backward returns for this very input. ``call`` is the place of a call
+    in this file that shows it; other places are those of ``node``.
     """
 
     tensor: bool
@@ -71,6 +72,7 @@ class Evidence:
     reason: str
     node: cst.CSTNode | None = None
     own_gradient: bool = False
+    call: Span | None = None
 
 
 class InputKind(Enum):
@@ -94,6 +96,8 @@ class Input:
     """Strongest first."""
     gradient: Tri = Tri.UNKNOWN
     """Does backward return something other than None for it, on some path? No where every slot is None."""
+    may_be_none: tuple[Evidence, ...] = ()
+    """Why None may be passed for it, whatever it is otherwise."""
 
     @property
     def required(self) -> bool:
@@ -261,13 +265,20 @@ class FunctionClass:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node of this class stands in the file; the class's name for what another file passes down to it."""
+        found = self.whereabouts(node)
+        if found is None:
+            raise KeyError(node)
+        source, span = found
+        return span if source is self.source else self.slice.span(self.node.name)
+
+    def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
+        """The file that a node stands in, which is another one for inherited methods, and where; None if elsewhere."""
         for each in self._slices:
             try:
-                found = each.span(node)
+                return each.source, each.span(node)
             except KeyError:
                 continue
-            return found if each.source is self.source else self.slice.span(self.node.name)
-        raise KeyError(node)
+        return None
 
     @cached_property
     def _slices(self) -> tuple[Slice, ...]:

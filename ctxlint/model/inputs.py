@@ -25,6 +25,8 @@ from ctxlint.model.values import Constant, Tri, is_none, is_tensor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import libcst as cst
+
     from ctxlint.model.values import Value
 
 
@@ -45,19 +47,28 @@ def decide(evidence: Iterable[Evidence], optional: bool) -> InputKind:
 
 
 def describe(
-    index: int, param: Param, gradients: Sequence[Returned], required: int, evidence: Iterable[Evidence]
+    index: int,
+    param: Param,
+    gradients: Sequence[Returned],
+    required: int,
+    evidence: Iterable[Evidence],
+    may_be_none: Iterable[Evidence] = (),
 ) -> Input:
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
-    ``required`` is the number of inputs without a default.
+    ``required`` is the number of inputs without a default. ``may_be_none`` is what its uses and calls say about None.
     """
     gradient = gradient_of(index, required, gradients)
     collected = [*evidence, *from_signature(param)]
     if gradient is Tri.YES and any(is_tensor(value) is not Tri.NO for value in slot_values(index, gradients)):
-        collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", own_gradient=True))
+        node = slot_node(index, gradients)
+        collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", node, own_gradient=True))
+    elif gradient is Tri.NO and index < max((len(each.slots) for each in gradients), default=0):
+        # Tensors that need no gradient get None as well.
+        collected.append(Evidence(False, Trust.HINT, "`backward` returns None for it", slot_node(index, gradients)))
     ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
-    optional = _defaults_to_none(param) or "Optional" in (param.annotation or "") or "None" in (param.annotation or "")
-    return Input(index, param.name, param, decide(ordered, optional), ordered, gradient)
+    absent = (*none_from_signature(param), *may_be_none)
+    return Input(index, param.name, param, decide(ordered, bool(absent)), ordered, gradient, absent)
 
 
 def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
@@ -66,6 +77,19 @@ def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
         slots = list(takewhile(lambda slot: not slot.starred, returned.slots))
         if index < len(slots):
             yield from (option for option in slots[index].value.options() if is_none(option) is not Tri.YES)
+
+
+def slot_node(index: int, gradients: Sequence[Returned]) -> cst.CSTNode | None:
+    """The first expression that a return of backward holds for input ``index``; one other than None, if there is."""
+    found = [
+        (is_none(returned.slots[index].value) is Tri.YES, at, returned)
+        for at, returned in enumerate(gradients)
+        if index < len(returned.slots) and not any(slot.starred for slot in returned.slots[: index + 1])
+    ]
+    if not found:
+        return None
+    returned = min(found, key=lambda each: each[:2])[2]
+    return returned.slots[index].node or returned.node
 
 
 def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri:
@@ -103,7 +127,7 @@ def from_signature(param: Param) -> list[Evidence]:
     found: list[Evidence] = []
     annotation = param.annotation
     if annotation is not None:
-        by_annotation = _from_annotation(annotation)
+        by_annotation = _from_annotation(annotation, param)
         if by_annotation is not None:
             found.append(by_annotation)
     default = param.default
@@ -117,7 +141,7 @@ def from_signature(param: Param) -> list[Evidence]:
     return found
 
 
-def _from_annotation(annotation: str) -> Evidence | None:
+def _from_annotation(annotation: str, param: Param) -> Evidence | None:
     """What an annotation says; of several alternatives, only what all of them say."""
     kinds = [each for each in _alternatives(annotation) if each != "None"]
     judged = [_judge(each) for each in kinds]
@@ -126,7 +150,8 @@ def _from_annotation(annotation: str) -> Evidence | None:
         return None
     trust = min((trust for _, trust in judged), key=lambda each: each.value)
     container = all(each.partition("[")[0] in tables.CONTAINER_ANNOTATIONS for each in kinds)
-    return Evidence(tensor, trust, f"it is annotated `{_short(annotation)}`" + (", a container" if container else ""))
+    reason = f"it is annotated `{_short(annotation)}`" + (", a container" if container else "")
+    return Evidence(tensor, trust, reason, param.node)
 
 
 def _judge(annotation: str) -> tuple[bool | None, Trust]:
@@ -168,12 +193,29 @@ def _short(annotation: str) -> str:
     return annotation
 
 
-def _defaults_to_none(param: Param) -> bool:
-    return isinstance(param.default, Constant) and param.default.value is None
+def none_from_signature(param: Param) -> list[Evidence]:
+    """What the annotation and the default of a parameter say about None."""
+    found: list[Evidence] = []
+    annotation = param.annotation or ""
+    if "None" in annotation or "Optional" in annotation:
+        found.append(Evidence(False, Trust.STRONG, f"it is annotated `{_short(annotation)}`", param.node))
+    if isinstance(param.default, Constant) and param.default.value is None:
+        found.append(Evidence(False, Trust.STRONG, "its default is None", param.node))
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The calls
+
+
+def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
+    """The calls of the class in view that pass None at this position."""
+    return [
+        Evidence(False, Trust.STRONG, f"line {call.span.start.line} passes None", call=call.span)
+        for call in calls
+        if call.how in ("apply", "construct-apply") and not call.expects_error
+        if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE
+    ]
 
 
 def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
@@ -182,11 +224,11 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     for call in calls:
         if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:
             continue
-        kind = call.arguments[index]
+        kind, line = call.arguments[index], call.span.start.line
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
-            found.append(Evidence(False, Trust.PROOF, f"line {call.span.start.line} passes a {kind.value}"))
+            found.append(Evidence(False, Trust.PROOF, f"line {line} passes a {kind.value}", call=call.span))
         elif kind is ArgumentKind.CONTAINER:
-            found.append(Evidence(False, Trust.STRONG, f"line {call.span.start.line} passes a container"))
+            found.append(Evidence(False, Trust.STRONG, f"line {line} passes a container", call=call.span))
         elif kind is ArgumentKind.TENSOR:
-            found.append(Evidence(True, Trust.STRONG, f"line {call.span.start.line} passes a tensor"))
+            found.append(Evidence(True, Trust.STRONG, f"line {line} passes a tensor", call=call.span))
     return found

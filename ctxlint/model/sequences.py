@@ -153,11 +153,11 @@ def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
 # Lists that change
 
 
-def with_item(holder: Sequence, at: int | None, value: Value) -> Sequence:
-    """A list after ``list[at] = value``; with an unknown index any element may have changed."""
+def with_item(holder: Sequence, at: int | None, value: Value, node: cst.BaseExpression | None = None) -> Sequence:
+    """A list after ``list[at] = value``, written as ``node``; with an unknown index any element may have changed."""
     if at is not None and holder.exact and -len(holder.slots) <= at < len(holder.slots):
         slots = list(holder.slots)
-        slots[at] = Slot(value)
+        slots[at] = Slot(value, node)
         return Sequence(holder.kind, tuple(slots), holder.node)
     slots = [Slot(join(slot.value, value), starred=slot.starred) for slot in holder.slots]
     return Sequence(holder.kind, tuple(slots), holder.node)

@@ -25,6 +25,8 @@ class Uses:
         """Watch ``names``; ``canonical`` resolves the dotted names of what is called."""
         self.open = {name: name for name in names}
         self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
+        self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
+        """The tests for None, by name."""
         self.canonical = canonical
 
     def walk(self, node: cst.CSTNode) -> None:
@@ -151,7 +153,7 @@ class Uses:
         self.inside(node)
 
     def comparison(self, node: cst.Comparison) -> None:
-        """``x == "mean"``, ``x in ("mean", "sum")``."""
+        """``x == "mean"``, ``x in ("mean", "sum")``, ``x is None``."""
         left = node.left
         for part in node.comparisons:
             right = part.comparator
@@ -159,8 +161,14 @@ class Uses:
                 for one, other in ((left, right), (right, left)):
                     if isinstance(other, cst.SimpleString):
                         self.add(one, False, Trust.STRONG, "it is compared with a string")
+                    elif isinstance(other, (cst.Integer, cst.Float)):
+                        self.add(one, False, Trust.HINT, "it is compared with a number")
             elif isinstance(part.operator, (cst.In, cst.NotIn)) and _strings_only(right):
                 self.add(left, False, Trust.STRONG, "it is looked up among strings")
+            elif isinstance(part.operator, (cst.Is, cst.IsNot)) and isinstance(right, cst.Name):
+                name = self.known(left)
+                if name is not None and right.value == "None":
+                    self.none_tests[name].append(Evidence(False, Trust.HINT, "it is tested for None", node))
             left = right
         self.inside(node)
 

@@ -1,0 +1,97 @@
+"""What forward saves and keeps on ctx, and where it is read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.contract.places import one_line, place_of
+from ctxlint.contract.rows import AttributeRow, AttributeUse, ReadRow, SaveRow
+from ctxlint.model.events import ContextRead, ContextWrite
+from ctxlint.model.method import PROTOCOL
+from ctxlint.model.read_back import ReadBack, read_backs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.events import ContextCall
+    from ctxlint.model.functions import FunctionClass
+
+_SAVING = ("save_for_backward", "save_for_forward")
+
+
+def save_rows(fn: FunctionClass) -> Iterator[SaveRow]:
+    """One row for each tensor of each call that saves some."""
+    reads = read_backs(fn)
+    for name in _SAVING:
+        for call in fn.context_calls(name):
+            taken = [each for each in reads if each.call == name]
+            yield from _rows_of(fn, call, taken)
+
+
+def _rows_of(fn: FunctionClass, call: ContextCall, reads: list[ReadBack]) -> Iterator[SaveRow]:
+    stars = [at for at, slot in enumerate(call.arguments) if slot.starred]
+    first_star = stars[0] if stars else len(call.arguments)
+    count = len(call.arguments) if not stars else None
+    for at, slot in enumerate(call.arguments):
+        node = slot.node
+        known = at < first_star or (at == first_star == len(call.arguments) - 1)
+        yield SaveRow(
+            call=call.method,
+            index=at if at <= first_star else None,
+            expression=("*" if slot.starred else "") + (one_line(node) if node is not None else "?"),
+            starred=slot.starred,
+            place=place_of(fn, node) if node is not None else place_of(fn, call.node),
+            reads=tuple(_read_rows(fn, reads, at, count, slot.starred)) if known else None,
+        )
+
+
+def _read_rows(
+    fn: FunctionClass, reads: list[ReadBack], at: int, count: int | None, starred: bool
+) -> Iterator[ReadRow]:
+    """The reads that take the tensor at ``at``, or, where it is ``starred``, any from there on."""
+    for each in reads:
+        index = each.index
+        if index is None:
+            several = each.start <= at and (count is None or at < count - each.behind)
+            if not several and not starred:
+                continue
+        else:
+            if index < 0:
+                index = index + count if count is not None else None
+            if index is None or not (index >= at if starred else index == at):
+                continue
+        yield ReadRow(each.name, each.method.name, each.index is None, place_of(fn, each.node))
+
+
+def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
+    """One row for each attribute of ctx that a method sets or reads, in the order in which they are met."""
+    uses: dict[str, tuple[list[AttributeUse], list[AttributeUse]]] = {}
+    seen: set[int] = set()
+    for name in (*_WRITERS_FIRST, *(each for each in PROTOCOL if each not in _WRITERS_FIRST)):
+        method = fn.methods.get(name)
+        for event in method.facts.events if method is not None else ():
+            if not isinstance(event, (ContextWrite, ContextRead)) or id(event.node) in seen:
+                continue
+            seen.add(id(event.node))
+            written, read = uses.setdefault(event.attribute, ([], []))
+            place = place_of(fn, _name_of_attribute(event.node))
+            if isinstance(event, ContextWrite):
+                if not event.deletes:
+                    text = one_line(event.value_node) if event.value_node is not None else None
+                    written.append(AttributeUse(name, place, text))
+            else:
+                read.append(AttributeUse(name, place))
+    for attribute, (written, read) in uses.items():
+        yield AttributeRow(attribute, tuple(written), tuple(read))
+
+
+def _name_of_attribute(node: cst.CSTNode) -> cst.CSTNode:
+    """The ``a`` of ``ctx.a`` and ``ctx.a(...)``; the whole node for ``getattr(ctx, "a")``."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return node.func.attr
+    return node.attr if isinstance(node, cst.Attribute) else node
+
+
+_WRITERS_FIRST = ("forward", "setup_context")

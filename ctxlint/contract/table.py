@@ -1,0 +1,114 @@
+"""From the model of a Function to its contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.contract.gradients import gradients_for, return_rows
+from ctxlint.contract.kept import attribute_rows, save_rows
+from ctxlint.contract.notes import notes_of
+from ctxlint.contract.outputs import output_rows, outputs_known
+from ctxlint.contract.places import one_line, place_of
+from ctxlint.contract.rows import Contract, InputRow, MethodRow, Place, Reason
+from ctxlint.model.method import PROTOCOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.contract.rows import Guard, ReturnRow
+    from ctxlint.model.functions import Evidence, FunctionClass, Input, SourceFile
+    from ctxlint.model.method import Method
+
+
+def contracts_of(file: SourceFile) -> tuple[Contract, ...]:
+    """The contract of every Function of a file, in source order."""
+    found = [contract_of(fn) for fn in file.functions]
+    return tuple(sorted(found, key=lambda each: each.place.span.start))
+
+
+def contract_of(fn: FunctionClass) -> Contract:
+    """The contract of one Function."""
+    returns = return_rows(fn)
+    return Contract(
+        name=fn.name,
+        qualname=fn.qualname,
+        style=fn.style.value,
+        place=Place(fn.source.path, fn.slice.span(fn.node.name)),
+        body=fn.slice.span(fn.node),
+        methods=tuple(_method_row(fn, fn.methods[name]) for name in PROTOCOL if name in fn.methods),
+        inputs=tuple(_input_rows(fn, returns)),
+        outputs=tuple(output_rows(fn)),
+        outputs_known=outputs_known(fn),
+        returns=returns,
+        saves=tuple(save_rows(fn)),
+        attributes=tuple(attribute_rows(fn)),
+        notes=tuple(dict.fromkeys(notes_of(fn))),
+    )
+
+
+def _method_row(fn: FunctionClass, method: Method) -> MethodRow:
+    return MethodRow(
+        method.name, one_line(method.node.params), place_of(fn, method.node.name), inherited=method.inherited
+    )
+
+
+# Inputs
+
+
+def _input_rows(fn: FunctionClass, returns: tuple[ReturnRow, ...]) -> Iterator[InputRow]:
+    for given in fn.inputs:
+        gradients = gradients_for(given.index, returns)
+        yield InputRow(
+            position=given.index,
+            name=given.name,
+            kind=given.kind.value,
+            evidence=_reasons(fn, given),
+            gradients=gradients,
+            guards=_common_guards([each.slot.guards for each in gradients if each.slot and each.slot.none != "yes"]),
+            required=given.required,
+            variadic=False,
+            place=place_of(fn, given.param.node.name),
+        )
+    if fn.variadic_inputs is not None:
+        at = len(fn.inputs)
+        yield InputRow(
+            position=at,
+            name=fn.variadic_inputs.name,
+            kind="unknown",
+            evidence=(),
+            gradients=gradients_for(at, returns, variadic=True),
+            guards=(),
+            required=False,
+            variadic=True,
+            place=place_of(fn, fn.variadic_inputs.node.name),
+        )
+
+
+def _common_guards(guards: list[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+    """The guards of all gradients of an input; none where one of them has none, for then it hangs on no flag."""
+    if not guards or not all(guards):
+        return ()
+    return tuple({(each.text, each.input): each for found in guards for each in found}.values())
+
+
+def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
+    """The evidence for what an input is, strongest first; what is said several times is said once."""
+    reasons = [_reason(fn, each, each.tensor) for each in given.evidence]
+    reasons += [_reason(fn, each, None) for each in given.may_be_none]
+    found: dict[str, Reason] = {}
+    for each in reasons:
+        found.setdefault(each.text, each)
+    for text in [each for each in found if each.endswith("` is read of it")]:
+        if text.replace("` is read of it", "()` is called on it") in found:
+            del found[text]
+    return tuple(found.values())
+
+
+def _reason(fn: FunctionClass, evidence: Evidence, tensor: bool | None) -> Reason:
+    text = evidence.reason
+    for opening in ("it is ", "its "):
+        text = text.removeprefix(opening)
+    place = place_of(fn, evidence.node) if evidence.node is not None else None
+    if evidence.call is not None:
+        place = Place(fn.source.path, evidence.call)
+    return Reason(text, tensor, evidence.trust.name.lower(), place)
