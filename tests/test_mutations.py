@@ -298,7 +298,8 @@ BY_NAME = {each.name: each for each in FUNCTIONS}
 class Planted:
     """A clean Function with one defect. ``code`` is the rule that must speak and mend; None where it must be silent.
 
-    ``same`` says that the mended source is the original; else it must only compute the same.
+    ``same`` says that the mended source is the original, or what it ``restores`` where that is more; else it must only
+    compute the same.
     """
 
     clean: str
@@ -306,6 +307,7 @@ class Planted:
     source: str
     code: str | None
     same: bool = True
+    restores: str = ""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -520,6 +522,20 @@ def with_an_instance(each: Clean) -> Iterator[Planted]:
     yield Planted(each.name, "an instance is made for apply", each.source + changed, "CTX703", same=False)
 
 
+def with_keywords(each: Clean) -> Iterator[Planted]:
+    """The last argument of ``apply``, and all of them the other way round, passed by keyword."""
+    (class_,) = [node for node in ast.parse(each.source).body if isinstance(node, ast.ClassDef)]
+    (forward,) = [node for node in class_.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
+    names = [arg.arg for arg in forward.args.args if arg.arg != "ctx"]
+    keywords = [f"{name}={name}" for name in names]
+    head = f"{each.source}\n\ndef call({', '.join(names)}):\n    return Fn.apply("
+    original = f"{head}{', '.join(names)})\n"
+    last = f"{head}{', '.join([*names[:-1], keywords[-1]])})\n"
+    yield Planted(each.name, "the last argument by keyword", last, "CTX702", restores=original)
+    turned = f"{head}{', '.join(reversed(keywords))})\n"
+    yield Planted(each.name, "all by keyword, turned round", turned, "CTX702", restores=original)
+
+
 def in_one_line(each: Clean) -> Iterator[Planted]:
     """Tabs, CRLF and a missing final newline around a missing decorator."""
     name, first, last = next(methods_of(each.source))
@@ -547,6 +563,7 @@ DEFECTS = (
     with_one_half_of_the_pair,
     with_unbound_gradients,
     with_an_instance,
+    with_keywords,
     in_one_line,
 )
 
@@ -581,7 +598,8 @@ def test_planted(case: Planted) -> None:
     mended = mend(case.source, "planted.py", settings, unsafe=True)
     assert mend(mended, "planted.py", settings, unsafe=True) == mended
     if case.same:
-        expected = original.source.replace("    ", "\t") if "\t" in case.source else original.source
+        expected = case.restores or original.source
+        expected = expected.replace("    ", "\t") if "\t" in case.source else expected
         assert ast.dump(ast.parse(mended)) == ast.dump(ast.parse(expected)), mended
     if sys.version_info >= (3, 10):
         same_gradients(original, mended)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.keyword_arguments import pass_by_position
 from ctxlint.model.functions import SourceFile
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class ApplyKeyword(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix yet.
+    Safe: the names go, and defaults of inputs that are left out are written between. Arguments change places only where
+    none of them does anything but give a value, and no comment stands among them. No fix beside `*args` and `**kwargs`,
+    for keyword-only parameters, and where a decorator may change what `forward` takes.
 
     ## Known limits
     `**kwargs` may be empty and is not reported. Nor is a Function with an `apply` of its own.
@@ -76,6 +79,7 @@ class ApplyKeyword(Rule[SourceFile]):
     code = "CTX702"
     name = "apply-keyword"
     subject = SourceFile
+    fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         if settings.targets_torch(2, 13):
@@ -90,4 +94,5 @@ class ApplyKeyword(Rule[SourceFile]):
                 call.span,
                 f"`{fn.name}.apply` gets {quoted(call.keywords)} by keyword; before torch 2.13 it raises TypeError. Pass "
                 f"by position.",
+                fix=pass_by_position(file.source, fn, call),
             )

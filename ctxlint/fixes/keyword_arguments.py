@@ -1,0 +1,133 @@
+"""Arguments of ``apply`` passed by position instead of by keyword."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.module_code import module_code
+from ctxlint.model.code import code_of
+from ctxlint.model.functions import Binding, ParameterKind, Style
+
+if TYPE_CHECKING:
+    from ctxlint.files.source import Source, Span
+    from ctxlint.fixes.module_code import ModuleCode
+    from ctxlint.model.functions import ApplyCall, FunctionClass, Input
+
+
+def pass_by_position(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+    """Take the names off, put the arguments in order, and write the defaults of inputs that were left out between them.
+
+    None where the inputs or the arguments are not certain, and where their order changes and they may do something.
+    """
+    code = module_code(source)
+    inputs = _inputs(fn)
+    if code is None or inputs is None or call.starred or call.double_starred:
+        return None
+    node = _call_at(code, call.span)
+    if node is None:
+        return None
+    given = {keyword.arg: keyword for keyword in node.keywords}
+    places = {each.name: at for at, each in enumerate(inputs)}
+    if any(name not in places or places[name] < call.positional for name in given if name is not None):
+        return None
+    last = max(places[name] for name in given if name is not None)
+    slots = inputs[call.positional : last + 1]
+    ordered = [given[each.name] for each in slots if each.name in given]
+    edits = _in_place(code, slots, given) if ordered == node.keywords else _reordered(code, slots, node.keywords)
+    return None if edits is None else Fix("Pass by position", tuple(edits), Applicability.SAFE)
+
+
+def _inputs(fn: FunctionClass) -> tuple[Input, ...] | None:
+    """What ``apply`` takes, where that is certain."""
+    forward = fn.forward
+    if forward is None or fn.style is Style.UNKNOWN or forward.binding is not Binding.STATIC:
+        return None
+    if not forward.signature_known or forward.lacks_ctx or forward.receiver is not None:
+        return None
+    if forward.node.params.posonly_params and forward.own_params:
+        return None  # these have names that no call may use
+    return tuple(each for each in fn.inputs if each.param.kind is ParameterKind.POSITIONAL)
+
+
+def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
+    start, end = code.source.offset(span.start), code.source.offset(span.end)
+    for node in ast.walk(code.module):
+        if isinstance(node, ast.Call) and node.lineno == span.start.line:
+            if code.start(node) == start and code.end(node) == end:
+                return node
+    return None
+
+
+def _in_place(code: ModuleCode, slots: tuple[Input, ...], given: dict[str | None, ast.keyword]) -> list[Edit] | None:
+    """Every argument stays where it is and loses its name."""
+    edits: list[Edit] = []
+    between = ""
+    for each in slots:
+        keyword = given.get(each.name)
+        if keyword is not None:
+            value = _after_equals(code, keyword)
+            if value is None:
+                return None
+            edits.append(Edit(code.start(keyword), value, between))
+            between = ""
+        else:
+            default = _literal_default(each)
+            if default is None:
+                return None
+            between += f"{default}, "
+    return edits
+
+
+def _reordered(code: ModuleCode, slots: tuple[Input, ...], keywords: list[ast.keyword]) -> list[Edit] | None:
+    """The arguments change places; none of them may do anything but give a value."""
+    text = code.source.text
+    stretches = {each.arg: (_after_equals(code, each), _plain_end(code, each)) for each in keywords}
+    contents: list[str] = []
+    between = ""
+    for each in slots:
+        if each.name in stretches:
+            start, end = stretches[each.name]
+            if start is None or end is None:
+                return None
+            contents.append(between + text[start:end])
+            between = ""
+        else:
+            default = _literal_default(each)
+            if default is None:
+                return None
+            between += f"{default}, "
+    edits = [Edit(code.start(each), code.end(each.value), content) for each, content in zip(keywords, contents)]
+    return None if "#" in text[edits[0].start : edits[-1].end] else edits
+
+
+def _after_equals(code: ModuleCode, keyword: ast.keyword) -> int | None:
+    """Where the value of ``name=value`` begins, its parentheses included; None where the name is spelled otherwise."""
+    found = re.compile(rf"{keyword.arg}[ \t]*=[ \t]*").match(code.source.text, code.start(keyword))
+    return None if found is None else found.end()
+
+
+def _plain_end(code: ModuleCode, keyword: ast.keyword) -> int | None:
+    """Where ``name=value`` ends, for a name, an attribute or a constant without parentheses around it."""
+    value: ast.expr = keyword.value
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    if isinstance(value, ast.UnaryOp) and value is keyword.value:
+        value = value.operand
+    start, end = code.start(keyword.value), code.end(keyword.value)
+    plain = isinstance(value, (ast.Name, ast.Constant)) and start == _after_equals(code, keyword)
+    return end if plain and re.compile(r"\s*[,)]").match(code.source.text, end) else None
+
+
+def _literal_default(each: Input) -> str | None:
+    """The default of an input, where it means the same in every scope."""
+    default = each.param.node.default
+    value = default.expression if isinstance(default, cst.UnaryOperation) else default
+    literal = isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)) or (
+        isinstance(value, cst.Name) and value is default and value.value in ("None", "True", "False")
+    )
+    return code_of(default) if default is not None and literal else None
