@@ -508,6 +508,17 @@ def with_one_half_of_the_pair(each: Clean) -> Iterator[Planted]:
 _OTHER_HALF = {"custom_fwd": "custom_bwd", "custom_bwd": "custom_fwd"}
 
 
+def with_other_flags(each: Clean) -> Iterator[Planted]:
+    first, second = "if ctx.needs_input_grad[0]:\n", "        if ctx.needs_input_grad[1]:\n"
+    if first not in each.source or second not in each.source:
+        return
+    same = each.source.replace("needs_input_grad[1]", "needs_input_grad[0]")
+    yield Planted(each.name, "one flag for both", same, "CTX209")
+    yield Planted(each.name, "one test for both", each.source.replace(second, ""), "CTX209")
+    swapped = re.sub(r"_grad\[(\d)\]", lambda found: f"_grad[{1 - int(found[1])}]", each.source)
+    yield Planted(each.name, "the flags are swapped", swapped, "CTX209")
+
+
 def with_unbound_gradients(each: Clean) -> Iterator[Planted]:
     changed = each.source.replace("        grad_x = grad_y = None\n", "")
     if changed != each.source:
@@ -561,6 +572,7 @@ DEFECTS = (
     with_stashes,
     with_an_unread_save,
     with_one_half_of_the_pair,
+    with_other_flags,
     with_unbound_gradients,
     with_an_instance,
     with_keywords,

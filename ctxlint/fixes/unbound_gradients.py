@@ -64,7 +64,7 @@ def _applicability(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> App
         return None
     safe = True
     for use in uses:
-        slot = _returned_in(code, use.node)
+        slot = returned_position(code, use.node)
         if slot is None or use.in_loop or not any(slot in flags_of(each.guards) for each in bindings):
             return None
         safe = safe and any(_hangs_on(each, slot, use.guards) for each in bindings)
@@ -84,7 +84,7 @@ def _is_flag(guard: Guard, slot: int) -> bool:
     return isinstance(asks.value, NeedsInputGrad) and asks.value.index == slot
 
 
-def _returned_in(code: MethodCode, node: cst.CSTNode) -> int | None:
+def returned_position(code: MethodCode, node: cst.CSTNode) -> int | None:
     """The position at which a ``return`` gives a name as it is; None for every other use."""
     parent = code.parents[node]
     if isinstance(parent, cst.Return):

@@ -80,7 +80,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
             if isinstance(slot.node, cst.Name):
                 slots.setdefault(slot.node.value, set()).add(position)
                 nodes.setdefault(slot.node.value, returned.node)
-            flag = _flag_of_conditional(slot.node)
+            flag = flag_of_conditional(slot.node)
             if flag is not None and flag != position:
                 found.append(Misplaced(returned.node, "", frozenset({flag}), position))
     for name, positions in slots.items():
@@ -90,7 +90,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
     return [each for each in found if each.slot < len(fn.inputs) and max(each.flags) < len(fn.inputs)]
 
 
-def _flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
+def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
     """The flag that ``gradient if ctx.needs_input_grad[i] else None`` asks."""
     if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
         return None

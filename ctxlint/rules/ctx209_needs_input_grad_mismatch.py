@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.gradient_flags import ask_about_own_input
 from ctxlint.model.flags import misplaced_gradients
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -72,7 +73,10 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: whether the flag or the place of the gradient is wrong cannot be known.
+    Unsafe: the test asks about the input that gets the gradient. Where the test guards other things as well, what serves
+    that gradient gets one of its own. There is a fix where the flag is what is wrong: by the gradient's name
+    (`grad_bias`, `dbias` for `bias`), since the other input has a gradient of its own, or since it is no tensor. In other
+    cases the place in the tuple may be wrong. No fix either where gradients share what is computed under the test.
 
     ## Known limits
     Silent where a name is bound under several flags, one of them its own, and under `or`, which is how work for
@@ -85,7 +89,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     code = "CTX209"
     name = "needs-input-grad-mismatch"
     subject = FunctionClass
-    fix = FixAvailability.NEVER
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
@@ -100,4 +104,5 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 f"`backward` returns {what} for `{receiver}` but computes it only under {tests}, which ask"
                 f"{'s' if len(asked) == 1 else ''} about {quoted(asked)}; when only `{receiver}` needs a gradient it "
                 f"silently gets none. Test `ctx.needs_input_grad[{each.slot}]`.",
+                ask_about_own_input(fn, each),
             )

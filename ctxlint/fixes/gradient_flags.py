@@ -1,0 +1,249 @@
+"""Computing a gradient under the flag of the input for which it is returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.fixes.unbound_gradients import returned_position
+from ctxlint.model.events import Assigned
+from ctxlint.model.flags import computed_under, flag_of_conditional, flags_of
+from ctxlint.model.values import Tri, is_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.flags import Misplaced
+    from ctxlint.model.functions import FunctionClass
+
+Line = cst.CSTNode
+"""A statement of a block: a line of small statements, or a compound one."""
+
+
+def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
+    """Test the flag of the input that gets the gradient, with a test of its own where others share the one it has.
+
+    None where the place in the tuple may be what is wrong, and where what is computed under the test hangs together.
+    """
+    code = None if fn.backward is None else code_of_method(fn, fn.backward)
+    if code is None or len(misplaced.flags) != 1 or not _flag_is_wrong(fn, misplaced):
+        return None
+    edits = _in_block(code, misplaced) if misplaced.name else _in_tuple(fn, code, misplaced)
+    message = f"Test `needs_input_grad[{misplaced.slot}]`"
+    return None if edits is None else code.fix(message, edits, Applicability.UNSAFE)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The flag or the place
+
+
+def _flag_is_wrong(fn: FunctionClass, misplaced: Misplaced) -> bool:
+    """Whether the gradient stands in the right place: by its name, or since nothing else can take the other place."""
+    (flag,) = misplaced.flags
+    if misplaced.name in _names_of_gradient(fn.inputs[misplaced.slot].name):
+        return True
+    if misplaced.name in _names_of_gradient(fn.inputs[flag].name):
+        return False
+    return fn.inputs[flag].is_tensor is Tri.NO or _has_its_own(fn, flag)
+
+
+def _names_of_gradient(name: str) -> frozenset[str]:
+    """What the gradient of an input is usually called."""
+    return frozenset(
+        (f"{name}_grad", f"{name}_gradient", f"grad_{name}", f"grad{name}", f"d{name}", f"d_{name}", f"g{name}")
+    )
+
+
+def _has_its_own(fn: FunctionClass, flag: int) -> bool:
+    """Whether every return gives an input a gradient that is computed under its own flag."""
+    backward = fn.backward
+    slots = [each.slots[flag] for each in fn.gradients if flag < len(each.slots)]
+    if backward is None or len(slots) != len(fn.gradients):
+        return False
+    return all(
+        not slot.starred
+        and (
+            flag_of_conditional(slot.node) == flag
+            or (isinstance(slot.node, cst.Name) and computed_under(backward, slot.node.value) == frozenset({flag}))
+        )
+        for slot in slots
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ``gradient if ctx.needs_input_grad[1] else None``
+
+
+def _in_tuple(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
+    for returned in fn.gradients:
+        slot = returned.slots[misplaced.slot] if misplaced.slot < len(returned.slots) else None
+        if returned.node is misplaced.node and slot is not None and isinstance(slot.node, cst.IfExp):
+            index = _index(slot.node.test)
+            if index is not None and index in code.parents:
+                return [code.layout.replace(index, str(misplaced.slot))]
+    return None
+
+
+def _index(test: cst.BaseExpression) -> cst.Integer | None:
+    """The number in ``….needs_input_grad[1]``, or in the same of a name for it."""
+    if not isinstance(test, cst.Subscript) or len(test.slice) != 1:
+        return None
+    index = test.slice[0].slice
+    return index.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Integer) else None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ``if ctx.needs_input_grad[1]:``
+
+
+@dataclass(frozen=True)
+class _Test:
+    """An ``if`` under which a gradient is computed. ``own`` are those of its lines that serve that gradient alone."""
+
+    node: cst.If
+    lines: Sequence[Line]
+    own: Sequence[Line]
+
+
+def _in_block(code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
+    test = _test_around(code, misplaced)
+    index = None if test is None else _index(test.node.test)
+    if test is None or index is None:
+        return None
+    layout, slot = code.layout, str(misplaced.slot)
+    renumbered = layout.replace(index, slot)
+    if len(test.own) == len(test.lines):
+        return [renumbered] if _else_is_none(test.node, misplaced.name) else None
+    if test.node.orelse is not None or not isinstance(test.node.body, cst.IndentedBlock):
+        return None
+    first, end = test.lines.index(test.own[0]), test.lines.index(test.own[-1]) + 1
+    if end - first != len(test.own):
+        return None
+    indentation = layout.indentation(layout.start(test.node))
+    condition = layout.code(test.node.test)
+    start = layout.start(test.node.test)
+    mine = condition[: renumbered.start - start] + slot + condition[renumbered.end - start :]
+    if indentation is None or "\n" in condition:
+        return None
+    edits: list[Edit | None] = [renumbered] if first == 0 else [_head(code, test.own[0], f"{indentation}if {mine}:\n")]
+    if end < len(test.lines):
+        edits.append(_head(code, test.lines[end], f"{indentation}if {condition}:\n"))
+    found = [each for each in edits if each is not None]
+    return found if len(found) == len(edits) else None
+
+
+def _head(code: MethodCode, line: Line, text: str) -> Edit | None:
+    """Put the head of a block in above a line and its comments."""
+    statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    place = code.before(statement, "")
+    return None if place is None else Edit(place.start, place.start, text)
+
+
+def _test_around(code: MethodCode, misplaced: Misplaced) -> _Test | None:
+    """The one test of the flag under which all values of a gradient are computed, if it can be taken apart."""
+    name, (flag,) = misplaced.name, misplaced.flags
+    tests: dict[cst.If, None] = {}
+    holding: list[cst.CSTNode] = []
+    for each in code.method.facts.of(Assigned):
+        if each.name != name or (each.value is not None and is_none(each.value) is Tri.YES and not each.augmented):
+            continue
+        asking = [guard for guard in each.guards if flag in flags_of([guard])]
+        around = [node for node in code.above(each.node) if isinstance(node, cst.If)]
+        if len(asking) != 1 or all(asking[0].test is not node.test for node in around):
+            return None
+        tests.update({node: None for node in around if asking[0].test is node.test})
+        holding.append(each.node)
+    if len(tests) != 1:
+        return None
+    (node,) = tests
+    if isinstance(code.parents[node], cst.If) or not isinstance(
+        node.body, (cst.IndentedBlock, cst.SimpleStatementSuite)
+    ):
+        return None
+    lines = tuple(node.body.body)
+    own = _served(code, node, lines, name, holding)
+    return None if own is None else _Test(node, lines, own)
+
+
+def _served(
+    code: MethodCode, test: cst.If, lines: Sequence[Line], name: str, holding: Sequence[cst.CSTNode]
+) -> list[Line] | None:
+    """The lines of a block that compute one gradient; None where others need them, or they need others."""
+
+    def line_of(node: cst.CSTNode) -> Line | None:
+        return next((each for each in (node, *code.above(node)) if each in lines), None)
+
+    own = {line for line in map(line_of, holding) if line is not None}
+    todo = list(own)
+    while todo:
+        for read in _names_in(todo.pop()):
+            if read == name:
+                continue
+            bound = [each for each in lines if read in _bound_in(code, each)]
+            fresh = [each for each in bound if each not in own]
+            if not bound and not _bound_before(code, test, read):
+                return None
+            own.update(fresh)
+            todo += fresh
+    for bound_here in {each for line in own for each in _bound_in(code, line)}:
+        for use in code.uses(bound_here):
+            if line_of(use) in own:
+                continue
+            if bound_here != name or not (_is_none_bound(code, use) or returned_position(code, use) is not None):
+                return None
+    return [line for line in lines if line in own]
+
+
+def _names_in(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    for child in node.children:
+        if not (isinstance(node, cst.Attribute) and child is node.attr):
+            yield from _names_in(child)
+
+
+def _bound_in(code: MethodCode, line: Line) -> set[str]:
+    """The names that a line binds."""
+    start, end = code.layout.start(line), code.layout.end(line)
+    return {name for name in _names_in(line) if any(start <= at < end for at in code.bindings(name))}
+
+
+def _bound_before(code: MethodCode, test: cst.If, name: str) -> bool:
+    """Whether a name has a value where the test stands, whatever the flags are: it is none of the method's own, too."""
+    if not code.bindings(name) or any(param.name == name for param in code.method.params):
+        return True
+    blocks = [each for each in code.above(test) if isinstance(each, cst.BaseSuite)]
+    return any(
+        code.layout.start(use) < code.layout.start(test)
+        and code.block(use) in blocks
+        and any(isinstance(each, cst.AssignTarget) for each in code.above(use))
+        for use in code.uses(name)
+    )
+
+
+def _is_none_bound(code: MethodCode, use: cst.Name) -> bool:
+    """Whether a use is a target of ``name = None``, alone or with others."""
+    target = code.parents[use]
+    statement = code.parents[target]
+    return (
+        isinstance(target, cst.AssignTarget)
+        and isinstance(statement, cst.Assign)
+        and isinstance(statement.value, cst.Name)
+        and statement.value.value == "None"
+    )
+
+
+def _else_is_none(test: cst.If, name: str) -> bool:
+    """Whether there is no ``else``, or one that binds the name to None and does nothing more."""
+    if test.orelse is None:
+        return True
+    if not isinstance(test.orelse, cst.Else):
+        return False
+    code = cst.Module(()).code_for_node(test.orelse.body).strip()
+    return code == f"{name} = None"
