@@ -48,9 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     from ctxlint.configuration import ConfigurationError
 
-    command, rest = split_command(given)
-    module = import_module(module_of(command))
     try:
+        command, rest = split_command(with_files(given))
+        module = import_module(module_of(command))
         code: int = module.run(rest)
     except ConfigurationError as error:
         print(f"ctxlint: error: {error}", file=sys.stderr)
@@ -71,6 +71,28 @@ def _run(given: list[str]) -> int:
 def module_of(command: str) -> str:
     """The name of the module that is a command."""
     return f"ctxlint.commands.{command.replace('-', '_')}"
+
+
+def with_files(given: list[str]) -> list[str]:
+    """``given`` with the lines of FILE in the place of each ``@FILE``, up to ``--``. Raises ConfigurationError."""
+    expanded: list[str] = []
+    for at, each in enumerate(given):
+        if each == "--":
+            return [*expanded, *given[at:]]
+        expanded.extend(_lines_of(each[1:]) if each.startswith("@") else [each])
+    return expanded
+
+
+def _lines_of(path: str) -> list[str]:
+    from ctxlint.configuration import ConfigurationError
+
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read().splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"@{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"@{path}: not UTF-8") from None
 
 
 def split_command(given: list[str]) -> tuple[str, list[str]]:

@@ -48,11 +48,21 @@ def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes
     except (ImportError, OSError):  # a system without semaphores
         return
     try:
-        yield from executor.map(function, items, chunksize=_CHUNK)
+        chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
+        for each in [executor.submit(_each, function, chunk) for chunk in chunks]:
+            yield from each.result()
     except BrokenProcessPool:
-        return
+        pass
+    except BaseException:  # Ctrl-C, or nobody wants the rest: do not wait for what the workers are at
+        for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
+            process.kill()
+        raise
     finally:
-        executor.shutdown(cancel_futures=True)
+        executor.shutdown()
+
+
+def _each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return [function(item) for item in items]
 
 
 def _start_worker() -> None:

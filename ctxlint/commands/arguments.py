@@ -45,14 +45,13 @@ def parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=_formatter,
-        fromfile_prefix_chars="@",
         allow_abbrev=False,
     )
     made.add_argument(
         "paths",
         nargs="*",
         metavar="PATH",
-        help="files and folders, - for standard input, @FILE for arguments from a file (default: .)",
+        help="files and folders, - for standard input, @FILE for arguments from a file, one a line (default: .)",
     )
     add_options(made)
     return made

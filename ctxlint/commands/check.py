@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint.commands import baseline, environment, overrides
+from ctxlint.commands import baseline, environment, interruption, overrides
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
@@ -39,7 +39,8 @@ def run(given: Sequence[str]) -> int:
             return _show_files(options, configuration)
         if options.add_noqa is not None:
             return _add_noqa(options, configuration)
-        return _check(options, configuration)
+        with interruption.noticed():
+            return _check(options, configuration)
     finally:
         if collects:
             gc.enable()
@@ -87,7 +88,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
 
     finish = mended if known is None else partial(mended, known=known)
     found = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=finish)
-    results = (each if options.diff else _written(each, known) for each in found)
+    results = interruption.until_interrupted(each if options.diff else _written(each, known) for each in found)
     if known is not None:  # a file that was scanned only, and holds no Function any more
         results = (each if each.source or each.diagnostics else known.leave_out(each) for each in results)
     return sorted(results, key=lambda each: each.path)
