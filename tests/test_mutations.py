@@ -457,6 +457,23 @@ def with_a_view_of_the_gradient(each: Clean) -> Iterator[Planted]:
         yield Planted(each.name, "the gradient is taken for contiguous", changed, "CTX502")
 
 
+def with_legacy_names(each: Clean) -> Iterator[Planted]:
+    legacy = each.source.replace("torch.autograd.Function", "torch.autograd.function.InplaceFunction")
+    yield Planted(each.name, "an InplaceFunction", legacy, "CTX603")
+    call = "\\g<0>\\g<1>ctx.mark_shared_storage((x, x))\n"
+    shared = re.sub(r"( +)ctx\.save_for_backward\(.*\n", call, each.source)
+    if shared != each.source:
+        yield Planted(each.name, "shared storage", shared, "CTX603")
+    for returned in returns_of_backward(each.source):
+        value = returned.value
+        assert value is not None
+        first = value.elts[0] if isinstance(value, ast.Tuple) else value
+        if not isinstance(first, ast.Constant):
+            text = f"torch.autograd.Variable({ast.unparse(first)})"
+            changed = replaced(each.source, first, text)
+            yield Planted(each.name, f"a Variable, line {returned.lineno}", changed, "CTX603")
+
+
 def with_stashes(each: Clean) -> Iterator[Planted]:
     """Each saved tensor, and all of them, kept as an attribute instead."""
     saving = re.search(r"( +)ctx\.save_for_backward\(([\w, ]+)\)(.*)\n", each.source)
@@ -569,6 +586,7 @@ DEFECTS = (
     with_decorators_swapped,
     without_once_differentiable,
     with_a_view_of_the_gradient,
+    with_legacy_names,
     with_stashes,
     with_an_unread_save,
     with_one_half_of_the_pair,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ctxlint.fixes.layout import Layout
     from ctxlint.model.functions import FunctionClass, Method
 
+_ONCE_DIFFERENTIABLE = ("torch.autograd.function.once_differentiable",)
+
 
 def make_static(fn: FunctionClass, method: Method) -> Fix | None:
     """Add ``@staticmethod`` as the outermost decorator; a receiver that stands before the ctx goes.
@@ -105,7 +107,7 @@ def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
     layout, code = layout_of(fn, method), module_code(fn.source)
     if layout is None or code is None or method.binding is Binding.CLASS or method.receiver is not None:
         return None
-    written = code.name_for("torch.autograd.function.once_differentiable", fn.slice.first_line)
+    written = code.name_for(_ONCE_DIFFERENTIABLE, fn.slice.first_line)
     static = next((each.node for each in method.decorators if (each.name or "").endswith("staticmethod")), None)
     first = method.node.decorators[0] if method.node.decorators else method.node
     start = layout.start(static if static is not None else first)

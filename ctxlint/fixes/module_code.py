@@ -69,24 +69,26 @@ class ModuleCode:
         imports = sum(_binds(node, name) for node in ast.walk(self.module) if isinstance(node, ast.Import))
         return plain and self.times_bound[name] == imports
 
-    def name_for(self, target: str, before: int) -> tuple[str, Edit | None] | None:
-        """How to write ``target`` (``module.name``) from the 1-based line ``before`` on, and the import for it.
+    def name_for(
+        self, targets: tuple[str, ...], before: int, *, import_it: bool = True
+    ) -> tuple[str, Edit | None] | None:
+        """How to write one of ``targets``, names of one thing, from the 1-based line ``before`` on, and its import.
 
-        The name that an import gives it already, else its own name with an import, else all of it after ``torch.`` or
-        the like. None where the names mean something else, or nothing of that package is imported at the top.
+        The name that an import gives it already. Else the name of the first one with an import, or all of it after
+        ``torch.`` or the like; ``import_it`` says which of these is better. None where the names mean something else,
+        or nothing of that package is imported at the top.
         """
-        module, _, name = target.rpartition(".")
         for statement in self._imports(before):
             for alias in statement.names if isinstance(statement, ast.ImportFrom) else ():
                 local = alias.asname or alias.name
-                if _origin(statement) == module and alias.name == name and self.times_bound[local] == 1:
+                if f"{_origin(statement)}.{alias.name}" in targets and self.times_bound[local] == 1:
                     return local, None
-        if not self.times_bound[name]:
-            line = self._import_line(module, name, before)
-            if line is not None:
-                return name, line
-        package = module.partition(".")[0]
-        return (target, None) if self.means_package(package) else None
+        module, _, name = targets[0].rpartition(".")
+        spelled = targets[0] if self.means_package(module.partition(".")[0]) else None
+        line = self._import_line(module, name, before) if not self.times_bound[name] else None
+        if line is not None and (import_it or spelled is None):
+            return name, line
+        return None if spelled is None else (spelled, None)
 
     def _imports(self, before: int) -> list[Import]:
         """The imports at the top level of the file, above a line."""

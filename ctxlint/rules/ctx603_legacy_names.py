@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.legacy_names import derive_from_function, drop_shared_storage, use_the_tensor
 from ctxlint.model.functions import ContextCall, FunctionClass, GenericCall
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -22,9 +23,9 @@ class LegacyNames(Rule[FunctionClass]):
     Reports `Variable(...)` in the methods of a Function, the base `InplaceFunction`, and `ctx.mark_shared_storage(...)`.
 
     ## Why is this bad?
-    They are left over from torch 0.3. `Variable(x)` gives the tensor back and does nothing else; `InplaceFunction` works as
-    `Function` does, and its `inplace` attribute belongs to the instances that autograd no longer makes;
-    `mark_shared_storage` does nothing and warns.
+    They are left over from torch 0.3. `Variable(x)` is `x.detach()`: that is nothing in `forward`, where nothing is
+    recorded, and in `backward` it loses the second derivative. `InplaceFunction` works as `Function` does, and its `inplace` attribute belongs to the
+    instances that autograd no longer makes. `mark_shared_storage` does nothing and warns.
 
     ## Example
     ```python
@@ -58,7 +59,14 @@ class LegacyNames(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet.
+    Safe for `mark_shared_storage`, where the call is a statement and its arguments are plain names.
+
+    Unsafe for `Variable(x)`, which becomes `x`: what was detached is differentiated from then on. Where the method turns
+    gradients on, it becomes `x.detach()`, and `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`,
+    as torch does it. No fix for other arguments.
+
+    Unsafe for `InplaceFunction`: other files may make instances of the class. No fix where this file does, with
+    arguments, and for a class with `__init__`. Imports that nothing uses any more stay.
 
     ## Known limits
     `Variable` outside Functions is other linters' business.
@@ -71,7 +79,7 @@ class LegacyNames(Rule[FunctionClass]):
     name = "legacy-names"
     subject = FunctionClass
     category = Category.MODERNIZE
-    fix = FixAvailability.NEVER
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if _INPLACE_FUNCTION in fn.base_names:
@@ -79,6 +87,7 @@ class LegacyNames(Rule[FunctionClass]):
                 fn.span(fn.node.name),
                 f"`{fn.name}` descends from `InplaceFunction`, which does nothing that `Function` does not. Derive from "
                 f"`torch.autograd.Function`.",
+                fix=derive_from_function(fn, _INPLACE_FUNCTION),
             )
         for method in fn.methods.values():
             if method.inherited:
@@ -87,7 +96,8 @@ class LegacyNames(Rule[FunctionClass]):
                 if call.callee in _VARIABLE:
                     yield Finding(
                         fn.span(call.node),
-                        "`Variable(...)` gives back the tensor itself since torch 0.4. Use the tensor.",
+                        "`Variable(...)` does nothing but detach a tensor since torch 0.4. Use the tensor.",
+                        fix=use_the_tensor(fn, method, call),
                     )
             for context_call in method.facts.of(ContextCall):
                 if context_call.method == "mark_shared_storage":
@@ -95,4 +105,5 @@ class LegacyNames(Rule[FunctionClass]):
                         fn.span(context_call.node),
                         "`mark_shared_storage` does nothing since torch 0.4: shared storage is tracked by itself. Drop "
                         "the call.",
+                        fix=drop_shared_storage(fn, method, context_call),
                     )

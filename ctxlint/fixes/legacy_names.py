@@ -1,0 +1,165 @@
+"""Names from torch 0.3 replaced by what they do today."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.fixes.module_code import module_code
+from ctxlint.model.code import dotted
+from ctxlint.model.functions import GenericCall
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.functions import ContextCall, FunctionClass, Method
+
+_FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
+_GRADIENTS_ON = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")
+_NO_EFFECT = ("None", "False")
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Variable
+
+
+def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix | None:
+    """Write ``x`` for ``Variable(x)``, or what it does to ``x`` where that is meant.
+
+    That is ``x.detach().requires_grad_()`` with ``requires_grad=True``, and ``x.detach()`` where the method turns
+    gradients on itself. None for anything but one tensor and these keywords.
+    """
+    code, node = code_of_method(fn, method), call.node
+    if code is None or not isinstance(node, cst.Call):
+        return None
+    tensor, requires_grad = _arguments(node)
+    if tensor is None or isinstance(tensor, _NO_TENSORS):
+        return None
+    detaches = requires_grad is not None or any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall))
+    start = code.layout.start(node.func)
+    end = code.layout.source.offset(code.layout.slice.span(node).end)
+    if code.layout.line_number(start) != code.layout.line_number(end):
+        edits = None if detaches or len(node.args) > 1 else _without_name(code, node, start)
+    else:
+        text = code.layout.code(tensor)
+        bare = bool(tensor.lpar) or isinstance(tensor, _ATOMS)
+        if detaches:
+            text = f"{text if bare else f'({text})'}.detach()"
+            if requires_grad is not None:
+                given = code.layout.code(requires_grad)
+                text += f".requires_grad_({'' if given == 'True' else given})"
+        elif not bare and not _is_delimited(code, node, tensor):
+            text = f"({text})"
+        joined = code.layout.text[end : end + 1].isalnum() and not text.endswith(")")
+        edits = [Edit(start, end, f"({text})" if joined else text)]
+    return None if edits is None else code.fix("Use the tensor", edits, Applicability.UNSAFE)
+
+
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+_NO_TENSORS = (
+    cst.BaseNumber,
+    cst.BaseString,
+    cst.BaseDict,
+    cst.BaseSet,
+    cst.List,
+    cst.ListComp,
+    cst.Tuple,
+    cst.GeneratorExp,
+    cst.Lambda,
+    cst.Yield,
+)
+
+
+def _arguments(node: cst.Call) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
+    """The tensor, and what ``requires_grad`` is where it may be true; no tensor where there is anything else."""
+    tensor: cst.BaseExpression | None = None
+    requires_grad: cst.BaseExpression | None = None
+    for number, arg in enumerate(node.args):
+        name = arg.keyword.value if arg.keyword is not None else ("data" if number == 0 else "")
+        if arg.star or name not in ("data", "requires_grad", "volatile"):
+            return None, None
+        constant = isinstance(arg.value, cst.Name) and arg.value.value in (*_NO_EFFECT, "True")
+        if name == "data":
+            tensor = None if constant else arg.value
+        elif name == "volatile" and not constant:
+            return None, None
+        elif name == "requires_grad" and not (constant and dotted(arg.value) in _NO_EFFECT):
+            requires_grad = arg.value
+    return tensor, requires_grad
+
+
+def _without_name(code: MethodCode, node: cst.Call, start: int) -> list[Edit] | None:
+    """``(x)`` for ``Variable(x)`` over several lines, which keeps its lines and comments."""
+    arg = node.args[0]
+    opening = code.layout.end(node.func)
+    if arg.keyword is not None or code.layout.text[opening : opening + 1] != "(":
+        return None
+    edits = [Edit(start, opening, "")]
+    if isinstance(arg.comma, cst.Comma):
+        after = code.layout.after_comma(arg.comma)
+        comma = code.layout.text.rindex(",", 0, after)
+        edits.append(Edit(comma, comma + 1, ""))
+    return edits
+
+
+def _is_delimited(code: MethodCode, node: cst.Call, tensor: cst.BaseExpression) -> bool:
+    """Whether any expression may stand where the call stands, without parentheses."""
+    if isinstance(tensor, cst.NamedExpr):
+        return False
+    parent = code.parents[node]
+    if isinstance(parent, cst.Arg):
+        return not parent.star
+    return bool(node.lpar) or isinstance(parent, (cst.Return, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Element))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# InplaceFunction
+
+
+def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
+    """Write ``Function`` for the base called ``old``.
+
+    None where instances count: the class has an ``__init__``, or an instance is made with arguments or keeps state.
+    """
+    layout, code = layout_of(fn), module_code(fn.source)
+    made = any(each.how.startswith("construct") and (each.positional or each.keywords) for each in fn.calls)
+    if layout is None or code is None or made or "__init__" in fn.methods or fn.legacy_state is not None:
+        return None
+    bases = [arg.value for arg in fn.node.bases if not arg.star]
+    if len(bases) > 1:
+        bases = [each for each in bases if (dotted(each) or "").endswith(old.rpartition(".")[2])]
+    elif fn.base_names != {old}:
+        return None  # an `if` decides between several
+    if len(bases) != 1:
+        return None
+    written = code.name_for(_FUNCTION, fn.slice.first_line, import_it=False)
+    if written is None:
+        return None
+    name, imported = written
+    edits = [layout.replace(bases[0], name)]
+    return Fix(f"Derive from `{name}`", tuple(edits if imported is None else [imported, *edits]), Applicability.UNSAFE)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# mark_shared_storage
+
+
+def drop_shared_storage(fn: FunctionClass, method: Method, call: ContextCall) -> Fix | None:
+    """Take the statement out; None where the call stands in an expression, or its arguments may do something."""
+    code = code_of_method(fn, method)
+    if code is None or not isinstance(call.node, cst.Call):
+        return None
+    statement = code.statement(call.node)
+    if not isinstance(statement, cst.Expr) or statement.value is not call.node:
+        return None
+    if not all(_does_nothing(arg.value) for arg in call.node.args):
+        return None
+    return code.fix("Drop the call", [code.without(statement)])
+
+
+def _does_nothing(node: cst.BaseExpression) -> bool:
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return all(_does_nothing(each.value) for each in node.elements)
+    return dotted(node) is not None
