@@ -103,18 +103,26 @@ def apply_inline(settings: Settings, line: str) -> Settings:
         raise ConfigurationError(
             f"--config {line!r} is neither an existing file nor a `key = value` pair of TOML: {error}"
         ) from None
+    return apply_table(settings, table, os.getcwd(), "--config")
+
+
+def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: str) -> Settings:
+    """``settings`` with the keys of ``table`` on top; globs are relative to ``root``.
+
+    Raises ConfigurationError, whose message begins with ``origin``.
+    """
     from ctxlint.options import BY_KEY, nearest
 
     values = {}
     for key, value in table.items():
         option = BY_KEY.get(key)
         if option is None or key == "extend":
-            raise ConfigurationError(f"--config: unknown key `{key}`{nearest(key, BY_KEY)}")
+            raise ConfigurationError(f"{origin}: unknown key `{key}`{nearest(key, BY_KEY)}")
         try:
             values[option.field] = option.read(value)
         except ValueError as error:
-            raise ConfigurationError(f"--config: `{key}`: {error}") from None
-    return replace(settings, **_anchored(values, os.getcwd(), Settings()))
+            raise ConfigurationError(f"{origin}: `{key}`: {error}") from None
+    return replace(settings, **_anchored(values, root, Settings()))
 
 
 def holds_table(path: str, data: bytes) -> bool:

@@ -27,6 +27,7 @@ exit codes:
 other commands:
   ctxlint rule CODE      explain a rule; --all explains every one
   ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
+  ctxlint server         the language server for editors (needs `pip install "ctxlint[lsp]"`)
   ctxlint clean [PATH]   remove caches
   ctxlint generate-shell-completion bash|fish|zsh
 

@@ -1,11 +1,15 @@
 """Statements cut out of a file and parsed by LibCST, with positions that map back to the file's own lines.
 
 LibCST costs ten times what ``ast`` costs for a line, and its position provider twice that again. So only top-level
-statements that matter are parsed, and positions are worked out only for a slice that has something to report.
+statements that matter are parsed, and positions are worked out only for a slice that has something to report. Who reads
+nearly the same text again and again keeps what was parsed in a ``ParsedStatements``.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -16,12 +20,31 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from ctxlint.files.source import Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from libcst.metadata import CodeRange
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError))
 """LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """The text of a top-level statement, wherever it stands, and what LibCST makes of it."""
+
+    text: str
+    module: cst.Module
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether LibCST gives back the very text it was given."""
+        return self.module.code == self.text
+
+    @cached_property
+    def ranges(self) -> Mapping[cst.CSTNode, CodeRange]:
+        """Where every node stands, with lines counted from the statement's first one."""
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        return cast("Mapping[cst.CSTNode, CodeRange]", wrapper.resolve(PositionProvider))
 
 
 @dataclass(frozen=True)
@@ -31,24 +54,24 @@ class Slice:
     source: Source
     first_line: int
     last_line: int
-    module: cst.Module
+    statement: Statement
 
-    @cached_property
+    @property
+    def module(self) -> cst.Module:
+        """The statement as LibCST sees it."""
+        return self.statement.module
+
+    @property
     def faithful(self) -> bool:
         """Whether LibCST gives back the very text it was given; where it does not, no fix may be offered.
 
         LibCST 1.9 loses a form feed that stands directly before a statement.
         """
-        return self.module.code == self.source.lines(self.first_line, self.last_line)
-
-    @cached_property
-    def _ranges(self) -> Mapping[cst.CSTNode, CodeRange]:
-        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        return cast("Mapping[cst.CSTNode, CodeRange]", wrapper.resolve(PositionProvider))
+        return self.statement.faithful
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
-        place = self._ranges[node]
+        place = self.statement.ranges[node]
         above = self.first_line - 1
         return Span(
             Position(place.start.line + above, place.start.column + 1),
@@ -63,9 +86,60 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
     caller has asked ``too_deep`` first: LibCST 1.9 kills the process on deep nesting.
     """
     text = source.lines(first_line, last_line)
+    kept = _KEPT.get()
+    statement = parse_statement(text) if kept is None else kept.statement(text)
+    return Slice(source, first_line, last_line, statement)
+
+
+def parse_statement(text: str) -> Statement:
+    """Parse a statement; raises as ``parse_slice`` does."""
     try:
-        module = cst.parse_module(text)
+        return Statement(text, cst.parse_module(text))
     except _REFUSALS as error:
         lines = text.split("\n")
         raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error
-    return Slice(source, first_line, last_line, module)
+
+
+class ParsedStatements:
+    """What was parsed last, by its text, up to ``limit`` characters in all.
+
+    The editor reads a file at every keystroke, and most of its statements are as they were.
+    """
+
+    def __init__(self, limit: int = 300_000) -> None:
+        """Begin with nothing kept."""
+        self.limit = limit
+        self._size = 0
+        self._statements: OrderedDict[str, Statement] = OrderedDict()
+        self._taken: set[str] = set()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, ``parse_slice`` takes from here and puts in here. For the reading of one file."""
+        self._taken.clear()
+        token = _KEPT.set(self)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+    def statement(self, text: str) -> Statement:
+        """The statement with this text, parsed if need be; raises as ``parse_slice`` does.
+
+        A text that comes twice in one reading is parsed twice: the model tells nodes apart by their identity.
+        """
+        if text in self._taken:
+            return parse_statement(text)
+        statement = self._statements.pop(text, None)
+        if statement is None:
+            statement = parse_statement(text)
+            self._size += len(text)
+        self._statements[text] = statement
+        self._taken.add(text)
+        while self._size > self.limit:
+            oldest, _ = self._statements.popitem(last=False)
+            self._size -= len(oldest)
+        return statement
+
+
+_KEPT: ContextVar[ParsedStatements | None] = ContextVar("_KEPT", default=None)

@@ -68,6 +68,8 @@ class Rule(ABC, Generic[Subject]):
     default: ClassVar[bool] = True
     fix: ClassVar[FixAvailability] = FixAvailability.NEVER
     since: ClassVar[str] = "0.1.0"
+    unnecessary: ClassVar[bool] = False
+    """Whether what it points at is there for nothing; editors show that faded."""
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:

@@ -80,6 +80,7 @@ class SavedNeverRead(Rule[FunctionClass]):
     category = Category.PERFORMANCE
     default = False
     fix = FixAvailability.SOMETIMES
+    unnecessary = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for position, slot in never_read(fn):

@@ -70,6 +70,7 @@ class UnusedSuppression(Rule[UnusedDirective]):
     subject = UnusedDirective
     category = Category.PEDANTIC
     default = False
+    unnecessary = True
     fix = FixAvailability.SOMETIMES
 
     def check(self, unused: UnusedDirective, settings: Settings) -> Iterator[Finding]:

@@ -1,0 +1,40 @@
+"""``ctxlint server``: the language server for editors."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Serve one client on standard input and output until it ends; gives the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="ctxlint server",
+        description="Run the language server for an editor, on standard input and output.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--stdio", action="store_true", help="talk on standard input and output (it always does)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log every message on standard error")
+    options = parser.parse_args(arguments)
+    try:
+        import lsprotocol  # noqa: F401
+        import pygls  # noqa: F401
+    except ImportError as error:
+        print(
+            f'ctxlint: error: the language server needs {error.name}; run `pip install "ctxlint[lsp]"`',
+            file=sys.stderr,
+        )
+        return 2
+    logging.basicConfig(
+        level=logging.DEBUG if options.verbose else logging.ERROR,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    from ctxlint.editor import server
+
+    return server.run()

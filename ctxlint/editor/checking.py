@@ -1,0 +1,132 @@
+"""The findings in a document, as an editor wants them: quickly, and also while it is half typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxlint.files.scan import holds_candidate
+from ctxlint.files.slices import ParsedStatements
+from ctxlint.files.source import Position, Source, Span
+from ctxlint.model.pieces import statements
+from ctxlint.pipeline import check_source, is_left_out
+from ctxlint.result import FileResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.editor.documents import Document
+    from ctxlint.editor.workspace import Workspace
+    from ctxlint.fixes.edit import Edit, Fix
+    from ctxlint.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """One version of a document with what is to be shown for it. ``serial`` is another for every check."""
+
+    document: Document
+    result: FileResult
+    diagnostics: tuple[Diagnostic, ...]
+    serial: int
+
+    @property
+    def source(self) -> Source:
+        """The text that the places of the findings are in."""
+        return self.result.source or self.document.source
+
+
+class Checker:
+    """Checks documents, and remembers what makes the next check of nearly the same text quick."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Begin with nothing remembered."""
+        self.workspace = workspace
+        self._parsed = ParsedStatements()
+        self._whole: dict[str, FileResult] = {}
+        self._serial = 0
+
+    def check(self, document: Document) -> Checked:
+        """Check one version of a document."""
+        self._serial += 1
+        settings = self.workspace.settings_for(document.path)
+        result = self.result(document.source, settings)
+        diagnostics = result.diagnostics
+        if not result.broken:
+            self._whole[document.uri] = result
+        elif document.uri in self._whole:
+            diagnostics = with_untouched(result, self._whole[document.uri])
+        return Checked(document, result, diagnostics, self._serial)
+
+    def result(self, source: Source, settings: Settings) -> FileResult:
+        """What the pipeline says about a text, without what is known."""
+        if not holds_candidate(source.text.encode("utf-8", "surrogatepass")) or is_left_out(source.path, settings):
+            return FileResult(source.path, source, settings=settings)
+        with self._parsed.in_use():
+            result = check_source(source, settings)
+        baseline = self.workspace.baseline_for(settings)
+        return result if baseline is None else baseline.leave_out(result)
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._whole.pop(uri, None)
+
+
+# Half-typed code
+
+
+def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, ...]:
+    """The findings of a text that does not parse, and those of ``before`` in statements that are as they were.
+
+    What can be read of a half-typed text says less than the whole: a name may have lost its meaning.
+    """
+    if result.source is None or before.source is None or not before.diagnostics:
+        return result.diagnostics
+    found = {(each.code, each.span, each.message): each for each in result.diagnostics}
+    for each in _moved(before.source, before.diagnostics, result.source):
+        found.setdefault((each.code, each.span, each.message), each)
+    return tuple(sorted(found.values(), key=lambda each: each.sort_key))
+
+
+def _moved(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
+    """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
+    at = 0
+    for piece in statements(old):
+        inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
+        if not inside:
+            continue
+        text = old.lines(*piece).rstrip()
+        start = new.text.find(text, at)
+        while start > 0 and new.text[start - 1] not in "\r\n":
+            start = new.text.find(text, start + 1)
+        if start < 0 or new.text[start + len(text) : start + len(text) + 1] not in ("", "\r", "\n"):
+            continue
+        at = start + len(text)
+        lines = new.position(start).line - piece.first
+        characters = start - old.line_starts[piece.first - 1]
+        end = old.line_starts[piece.first - 1] + len(text)
+        for each in inside:
+            related = tuple(
+                replace(other, span=_below(other.span, lines))
+                for other in each.related
+                if piece.first <= other.span.start.line <= piece.last
+            )
+            fix = _fix_below(each.fix, characters, old.line_starts[piece.first - 1], end)
+            yield replace(each, span=_below(each.span, lines), related=related, fix=fix)
+
+
+def _below(span: Span, lines: int) -> Span:
+    start, end = span
+    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))
+
+
+def _fix_below(fix: Fix | None, characters: int, start: int, end: int) -> Fix | None:
+    """A fix moved down with its statement, which goes from ``start`` to ``end``; None where it reaches beyond it."""
+    if fix is None or any(edit.start < start or edit.end > end for edit in fix.edits):
+        return None
+
+    def moved(edit: Edit) -> Edit:
+        return replace(edit, start=edit.start + characters, end=edit.end + characters)
+
+    return replace(fix, edits=tuple(moved(edit) for edit in fix.edits))

@@ -1,0 +1,108 @@
+"""Findings as the client shows them: pulled where it can pull, else pushed, never both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from ctxlint.diagnostic import Severity
+from ctxlint.rules import all_rules
+from ctxlint.rules.base import Category
+
+if TYPE_CHECKING:
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.positions import Places
+    from ctxlint.editor.session import Session
+
+SOURCE = "ctxlint"
+
+
+def register(session: Session) -> None:
+    """Add the features."""
+    shown: dict[str, Checked] = {}
+
+    async def publish(uri: str) -> None:
+        """Push the findings of a document to a client that does not ask for them."""
+        if pulls(session):
+            return
+        checked = await session.checked(uri)
+        if checked is None or checked.document is not session.documents.get(uri) or shown.get(uri) is checked:
+            return
+        shown[uri] = checked
+        items = list(to_client(session, checked))
+        session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, checked.document.version))
+
+    def refresh() -> None:
+        """Ask a client that pulls to pull again."""
+        workspace = session.client_capabilities.workspace
+        if pulls(session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            session.workspace_diagnostic_refresh(None)
+
+    def closed(uri: str) -> None:
+        shown.pop(uri, None)
+        if not pulls(session):
+            session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    session.on_result.append(publish)
+    session.on_refresh.append(refresh)
+    session.on_close.append(closed)
+
+    @session.feature(
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE),
+    )
+    async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
+        checked = await session.checked(params.text_document.uri)
+        if checked is None:
+            return lsp.RelatedFullDocumentDiagnosticReport(items=[])
+        name = str(checked.serial)
+        if params.previous_result_id == name:
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
+        return lsp.RelatedFullDocumentDiagnosticReport(items=list(to_client(session, checked)), result_id=name)
+
+
+def pulls(session: Session) -> bool:
+    """Whether the client asks for diagnostics by itself."""
+    documents = session.client_capabilities.text_document
+    return documents is not None and documents.diagnostic is not None
+
+
+def to_client(session: Session, checked: Checked) -> list[lsp.Diagnostic]:
+    """The findings of a document."""
+    places = session.places(checked)
+    return [diagnostic_at(each, places, checked.document.uri) for each in checked.diagnostics]
+
+
+def diagnostic_at(diagnostic: Diagnostic, places: Places, uri: str) -> lsp.Diagnostic:
+    """One finding."""
+    related = [
+        lsp.DiagnosticRelatedInformation(lsp.Location(uri, places.range(each.span)), each.message)
+        for each in diagnostic.related
+    ]
+    return lsp.Diagnostic(
+        range=places.range(diagnostic.span),
+        message=diagnostic.message,
+        severity=_SEVERITIES[diagnostic.severity],
+        code=diagnostic.code,
+        code_description=lsp.CodeDescription(diagnostic.url),
+        source=SOURCE,
+        tags=_tags(diagnostic.code) or None,
+        related_information=related or None,
+    )
+
+
+_SEVERITIES = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+}
+
+
+def _tags(code: str) -> list[lsp.DiagnosticTag]:
+    rule = next((each for each in all_rules() if each.code == code), None)
+    if rule is None:
+        return []
+    if rule.category is Category.MODERNIZE:
+        return [lsp.DiagnosticTag.Deprecated]
+    return [lsp.DiagnosticTag.Unnecessary] if rule.unnecessary else []

@@ -1,0 +1,140 @@
+"""A client's session: the documents, the settings and the results that every feature reads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from ctxlint import __version__
+from ctxlint.editor.checking import Checked, Checker
+from ctxlint.editor.documents import Documents
+from ctxlint.editor.positions import Places
+from ctxlint.editor.worker import Worker
+from ctxlint.editor.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from ctxlint.editor.documents import Document
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+
+class Session(LanguageServer):
+    """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
+
+    def __init__(self) -> None:
+        """Begin with nothing open."""
+        super().__init__(
+            "ctxlint",
+            __version__,
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+        )
+        self.documents = Documents()
+        self.settings = Workspace(self._complain_from_worker)
+        self.worker = Worker()
+        self.checker = Checker(self.settings)
+        self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
+        """What is to be done for a document whose text or whose settings changed."""
+        self.on_refresh: list[Callable[[], None]] = []
+        """What is to be done when results may be others although no text changed."""
+        self.on_close: list[Callable[[str], None]] = []
+        """What is to be done when a document was closed."""
+        self._results: dict[str, tuple[int, Checked]] = {}
+        self._generation = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._complaints: set[str] = set()
+
+    # Results
+
+    async def checked(self, uri: str) -> Checked | None:
+        """The result for the newest text of a document; None where it is not open."""
+        return await self.on_worker(lambda: self.check_now(uri), key=("check", uri))
+
+    async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
+        """Let the worker do something; see ``Worker.submit``."""
+        return await asyncio.shield(asyncio.wrap_future(self.worker.submit(work, key)))
+
+    def check_now(self, uri: str) -> Checked | None:
+        """As ``checked``, for the thread of the worker."""
+        document = self.documents.get(uri)
+        if document is None or not document.is_python:
+            return None
+        generation = self._generation
+        known = self._results.get(uri)
+        if known is not None and known[0] == generation and known[1].document is document:
+            return known[1]
+        checked = self.checker.check(document)
+        self._results[uri] = (generation, checked)
+        return checked
+
+    def places(self, checked: Checked) -> Places:
+        """The places of a result as the client counts them."""
+        return Places(checked.source, self.documents.encoding)
+
+    # Changes
+
+    def changed(self, document: Document) -> None:
+        """A document was opened or changed."""
+        for react in self.on_result:
+            self.start(react(document.uri))
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self.documents.close(uri)
+        self._results.pop(uri, None)
+        self.checker.forget(uri)
+        for react in self.on_close:
+            react(uri)
+
+    def refresh(self) -> None:
+        """Settings or other files changed: check everything anew."""
+        from ctxlint.pipeline import forget_other_files
+
+        self.worker.submit(forget_other_files)
+        self._generation += 1
+        for react in self.on_refresh:
+            react()
+        for document in self.documents:
+            self.changed(document)
+
+    def reload(self) -> None:
+        """Configuration files changed: read them, and check everything anew."""
+        self._complaints.clear()
+        self.settings.reload()
+        self.refresh()
+
+    # Tasks and messages
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something soon, beside the messages."""
+        self._loop = asyncio.get_running_loop()
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("A task failed", exc_info=task.exception())
+
+    def complain(self, message: str) -> None:
+        """Tell the user what is wrong with the configuration, once."""
+        if message not in self._complaints:
+            self._complaints.add(message)
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"ctxlint: {message}"))
+
+    def _complain_from_worker(self, message: str) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.complain, message)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what went wrong with a message; a window for each would not help anybody."""
+        logger.error("%s: %s", getattr(source, "__name__", source), error)

@@ -1,0 +1,182 @@
+"""Messages in on one pipe and out on another, and the end of the process when nobody is there any more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pygls.lsp.server import LanguageServer
+
+_LENGTH = re.compile(rb"Content-Length:[ \t]*(\d{1,10})[ \t]*\Z", re.IGNORECASE)
+_LONGEST_HEADER = 1 << 16
+_SECONDS_TO_END = 2.0
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+def serve(server: LanguageServer) -> int:
+    """Answer messages on standard input and output until the client ends or goes away; gives the exit code."""
+    incoming, outgoing = os.dup(sys.stdin.fileno()), os.dup(sys.stdout.fileno())
+    # What any code prints by mistake must not come between the messages.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        asyncio.run(_serve(server, incoming, outgoing))
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as end:  # the way in which pygls answers `exit`
+        return end.code if isinstance(end.code, int) else 1
+    return 0
+
+
+async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
+    loop, gone = asyncio.get_running_loop(), asyncio.Event()
+    writer = _Writer(outgoing, gone)
+    server.protocol.set_writer(writer)
+
+    def handle(body: bytes) -> None:
+        _handle(server, body)
+
+    def read() -> None:
+        try:
+            for body in messages(incoming):
+                loop.call_soon_threadsafe(handle, body)
+        except (OSError, MemoryError):
+            pass
+        try:
+            loop.call_soon_threadsafe(gone.set)
+        except RuntimeError:  # the loop has ended already
+            return
+        time.sleep(_SECONDS_TO_END)  # the loop may be stuck, writing to somebody who does not read
+        os._exit(1)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    await gone.wait()
+
+
+def messages(descriptor: int) -> Iterator[bytes]:
+    """The bodies of the messages on a pipe, up to its end. What is no header is passed over."""
+    data = bytearray()
+    while True:
+        header_end = data.find(b"\n")
+        if header_end < 0:
+            if len(data) > _LONGEST_HEADER:
+                data.clear()
+            if not _read_on(descriptor, data):
+                return
+            continue
+        found = _LENGTH.search(bytes(data[:header_end]).rstrip(b"\r"))
+        del data[: header_end + 1]
+        if found is None:
+            continue
+        body = _body(descriptor, data, int(found[1]))
+        if body is None:
+            return
+        yield body
+
+
+def _body(descriptor: int, data: bytearray, length: int) -> bytes | None:
+    """The body after a header that gave its length; what is read beyond stays in ``data``. None at the end."""
+    while True:  # the rest of the header, which an empty line ends
+        line_end = data.find(b"\n")
+        if line_end >= 0:
+            line = bytes(data[:line_end]).rstrip(b"\r")
+            del data[: line_end + 1]
+            if not line:
+                break
+        elif not _read_on(descriptor, data):
+            return None
+    while len(data) < length:
+        if not _read_on(descriptor, data):
+            return None
+    body = bytes(data[:length])
+    del data[:length]
+    return body
+
+
+def _read_on(descriptor: int, data: bytearray) -> bool:
+    more = os.read(descriptor, 1 << 16)
+    data += more
+    return bool(more)
+
+
+def _handle(server: LanguageServer, body: bytes) -> None:
+    """Hand one message on. Whoever asked something that cannot be understood is told so; the rest is logged."""
+    asked: Any = None
+    try:
+        raw = json.loads(body)
+        if not isinstance(raw, dict):
+            raise TypeError("a message is an object")
+        asked = raw.get("id") if "method" in raw else None
+        message = server.protocol.structure_message(raw)
+        if isinstance(message, dict):
+            raise TypeError("no JSON-RPC message")
+        asked = None  # from here on, pygls answers
+        server.protocol.handle_message(message)
+    except (Exception, RecursionError) as error:  # noqa: BLE001  (one message must not end the server)
+        server.report_server_error(error, JsonRpcInternalError)
+        if isinstance(asked, (int, str)):
+            known = error if isinstance(error, JsonRpcException) else JsonRpcInternalError(str(error))
+            answer = {"code": known.code, "message": known.message}
+            _send(server, {"jsonrpc": "2.0", "id": asked, "error": answer})
+
+
+def _send(server: LanguageServer, message: dict[str, Any]) -> None:
+    body = json.dumps(message).encode()
+    writer = server.protocol.writer
+    if writer is not None:
+        writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+class _Writer:
+    """Writes messages; a client that has gone ends the server."""
+
+    def __init__(self, descriptor: int, gone: asyncio.Event) -> None:
+        self._descriptor = descriptor
+        self._gone = gone
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            self._gone.set()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def end_with(process: int | None) -> None:
+    """End this process when the client's ``process`` is no more, even if somebody still holds the pipe open.
+
+    A process that cannot be seen from here (another container) is left alone.
+    """
+    if process is None or os.name != "posix" or not _runs(process):
+        return
+
+    def watch() -> None:
+        while _runs(process):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="client", daemon=True).start()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

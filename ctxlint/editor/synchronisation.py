@@ -1,0 +1,166 @@
+"""What the client tells: texts that are opened, changed and closed, files and settings that change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types as lsp
+
+from ctxlint.editor.documents import path_of
+from ctxlint.editor.stdio import end_with
+from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.editor.session import Session
+
+_WATCHED = ("**/*.toml", "**/.ctxlint-baseline.json", "**/*.py", "**/*.pyi")
+_SECONDS_FOR_AN_ANSWER = 10.0
+
+
+def register(session: Session) -> None:
+    """Add the features."""
+    _register_start(session)
+    _register_documents(session)
+    _register_surroundings(session)
+
+
+def _register_start(session: Session) -> None:
+    @session.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        workspace = session.protocol.workspace
+        session.documents.encoding = _encoding(workspace.position_encoding)
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        root = params.root_uri or params.root_path
+        _set_folders(session, folders or ([root] if root else []))
+        _set_client_settings(session, params.initialization_options)
+        end_with(params.process_id)
+
+    @session.feature(lsp.INITIALIZED)
+    async def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
+        session.start(_register_watchers(session))
+        session.start(_ask_for_settings(session))
+        session.worker.submit(_import_rules)
+
+
+def _register_documents(session: Session) -> None:
+    @session.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    async def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+        session.changed(session.documents.open(params.text_document))
+
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    async def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+        document = session.documents.change(params.text_document, params.content_changes)
+        if document is not None:
+            session.changed(document)
+
+    @session.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    async def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+        session.forget(params.text_document.uri)
+
+    @session.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))
+    async def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+        _files_changed(session, [params.text_document.uri])
+
+
+def _register_surroundings(session: Session) -> None:
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def watched(params: lsp.DidChangeWatchedFilesParams) -> None:
+        _files_changed(session, [change.uri for change in params.changes])
+
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def configuration(params: lsp.DidChangeConfigurationParams) -> None:
+        if _answers_configuration(session):
+            session.start(_ask_for_settings(session))
+        elif params.settings is not None:
+            _set_client_settings(session, params.settings)
+            session.reload()
+
+    @session.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
+        _set_folders(session, [folder.uri for folder in session.protocol.workspace.folders.values()])
+        session.start(_ask_for_settings(session))
+        session.reload()
+
+
+def _encoding(agreed: Any) -> str:
+    return str(getattr(agreed, "value", agreed) or "utf-16")
+
+
+def _import_rules() -> None:
+    """Import what the first check needs while the client is still busy opening."""
+    from ctxlint.model import reader  # noqa: F401
+    from ctxlint.rules import all_rules
+
+    all_rules()
+
+
+def _set_folders(session: Session, addresses: Iterable[str]) -> None:
+    session.settings.folders = tuple(path_of(address).rstrip("/\\") or "/" for address in addresses)
+
+
+def _files_changed(session: Session, addresses: Iterable[str]) -> None:
+    if matters(path_of(address) for address in addresses):
+        session.reload()
+    else:
+        session.refresh()
+
+
+def _set_client_settings(session: Session, given: object) -> None:
+    settings = read_client_settings(given)
+    session.settings.client = settings
+    for mistake in settings.mistakes:
+        session.protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(lsp.MessageType.Warning, mistake))
+
+
+def _answers_configuration(session: Session) -> bool:
+    workspace = session.client_capabilities.workspace
+    return bool(workspace and workspace.configuration)
+
+
+async def _ask_for_settings(session: Session) -> None:
+    """Ask for the settings of each folder; a client that does not answer has said what it wants at the beginning."""
+    if not _answers_configuration(session):
+        return
+    folders = tuple(session.protocol.workspace.folders.values())
+    items = [lsp.ConfigurationItem(folder.uri, OWN_SECTION) for folder in folders]
+    items.append(lsp.ConfigurationItem(None, OWN_SECTION))
+    try:
+        request = session.workspace_configuration_async(lsp.ConfigurationParams(items))
+        answers = await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
+    except Exception:  # noqa: BLE001  (a client may refuse in many ways)
+        return
+    if not isinstance(answers, (list, tuple)) or len(answers) != len(items) or not any(answers):
+        return
+    paths = [path_of(folder.uri).rstrip("/\\") or "/" for folder in folders]
+    each = {path: read_client_settings(answer) for path, answer in zip(paths, answers) if answer}
+    before = (session.settings.by_folder, session.settings.client)
+    if answers[-1]:
+        _set_client_settings(session, answers[-1])
+    session.settings.by_folder = each
+    if before != (each, session.settings.client):
+        session.reload()
+
+
+async def _register_watchers(session: Session) -> None:
+    """Ask to be told of changed files and settings, as far as the client can."""
+    workspace = session.client_capabilities.workspace
+    if workspace is None:
+        return
+    wanted: list[lsp.Registration] = []
+    files, settings = workspace.did_change_watched_files, workspace.did_change_configuration
+    if files is not None and files.dynamic_registration:
+        watchers = [lsp.FileSystemWatcher(pattern) for pattern in _WATCHED]
+        options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
+        wanted.append(lsp.Registration("ctxlint-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options))
+    if settings is not None and settings.dynamic_registration:
+        section = lsp.DidChangeConfigurationRegistrationOptions(OWN_SECTION)
+        wanted.append(lsp.Registration("ctxlint-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, section))
+    if wanted:
+        try:
+            request = session.client_register_capability_async(lsp.RegistrationParams(wanted))
+            await asyncio.wait_for(request, _SECONDS_FOR_AN_ANSWER)
+        except Exception:  # noqa: BLE001  (then nothing is watched)
+            return

@@ -1,0 +1,65 @@
+"""The one thread that reads and mends code, so that messages are answered meanwhile.
+
+One is enough, since all of it is Python; and since it is one, nothing of the model is ever used twice at a time.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Callable, TypeVar
+
+Result = TypeVar("Result")
+
+_IDLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class _Job:
+    work: Callable[[], Any]
+    future: Future[Any]
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.work())
+        except BaseException as error:  # noqa: BLE001  (whoever waits for it gets to know)
+            self.future.set_exception(error)
+
+
+class Worker:
+    """Does one job after the other; the last one asked for first."""
+
+    def __init__(self) -> None:
+        """Start the thread. It ends with the process."""
+        self._jobs: OrderedDict[object, _Job] = OrderedDict()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._run, name="ctxlint", daemon=True).start()
+
+    def submit(self, work: Callable[[], Result], key: object = None) -> Future[Result]:
+        """Do ``work`` soon. A job with the same ``key`` that has not begun does for both."""
+        with self._changed:
+            job = None if key is None else self._jobs.pop(key, None)
+            if job is None:
+                job = _Job(work, Future())
+            self._jobs[object() if key is None else key] = job
+            self._changed.notify()
+        return job.future
+
+    def _run(self) -> None:
+        # Syntax trees are large and hold no cycles: the collector would go through them again and again for nothing.
+        gc.disable()
+        done = 0
+        while True:
+            with self._changed:
+                while not self._jobs:
+                    if not self._changed.wait(_IDLE_SECONDS if done else None) and not self._jobs:
+                        gc.collect()
+                        done = 0
+                _, job = self._jobs.popitem()
+            job.run()
+            done += 1

@@ -1,0 +1,150 @@
+"""Which settings apply to a document: the project's files, and what the client says on top of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Callable
+
+from ctxlint.configuration import Configuration, ConfigurationError
+from ctxlint.configuration_file import apply_table
+from ctxlint.options import BY_KEY
+from ctxlint.settings import Settings
+from ctxlint.suppression.baseline import Baseline, MalformedBaseline, read_baseline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+BASELINE = ".ctxlint-baseline.json"
+OWN_SECTION = "ctxlint"
+_FOR_THE_CLIENT = frozenset({"args", "enable", "import-strategy", "interpreter", "path", "show-notifications", "trace"})
+"""Settings that extensions keep in the same section for themselves."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What the client says: ``file`` is used instead of the nearest configuration file, ``table`` comes on top of it.
+
+    ``inlay_hints`` and ``hover`` turn on and off what is shown beside findings. ``mistakes`` says what makes no sense.
+    """
+
+    file: str | None = None
+    table: tuple[tuple[str, Any], ...] = ()
+    inlay_hints: bool = True
+    hover: bool = True
+    mistakes: tuple[str, ...] = ()
+
+
+def read_client_settings(given: object) -> ClientSettings:
+    """The settings in what a client sent: keys as in ctxlint.toml or in camel case, and ``configuration``."""
+    given = _unwrapped(given)
+    if not isinstance(given, dict):
+        return ClientSettings()
+    known: dict[str, Any] = {}
+    mistakes: list[str] = []
+    switches = {"inlay-hints": True, "hover": True}
+    file = None
+    for name, value in given.items():
+        key = _kebab(str(name))
+        if value is None or key in _FOR_THE_CLIENT:
+            continue
+        if key == "configuration" and isinstance(value, str):
+            file = value or None
+        elif key == "configuration" and isinstance(value, dict):
+            known.update(value)
+        elif key in switches and isinstance(value, bool):
+            switches[key] = value
+        elif key in BY_KEY and key != "extend":
+            known[key] = value
+        else:
+            mistakes.append(f"the editor's settings: `{name}` is no setting of ctxlint, or has a value it cannot have")
+    return ClientSettings(file, tuple(known.items()), switches["inlay-hints"], switches["hover"], tuple(mistakes))
+
+
+def _unwrapped(given: object) -> object:
+    """What is meant by ``{"settings": ...}`` and ``{"ctxlint": ...}``."""
+    for wrapper in ("settings", OWN_SECTION):
+        if isinstance(given, dict) and isinstance(given.get(wrapper), dict):
+            given = given[wrapper]
+    return given
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"([a-z])([A-Z])", r"\1-\2", name).replace("_", "-").lower()
+
+
+@dataclass
+class Workspace:
+    """The folders that are open and what applies in them. ``complain`` is told what is wrong with a configuration."""
+
+    complain: Callable[[str], None]
+    folders: tuple[str, ...] = ()
+    client: ClientSettings = ClientSettings()
+    by_folder: Mapping[str, ClientSettings] = field(default_factory=dict)
+    _settings: dict[str, Settings] = field(default_factory=dict)
+    _configurations: dict[str, Configuration] = field(default_factory=dict)
+    _baselines: dict[str, Baseline | None] = field(default_factory=dict)
+    _last: dict[str, Settings] = field(default_factory=dict)
+
+    def reload(self) -> None:
+        """Read all configuration files and baselines anew from now on."""
+        self._settings, self._configurations, self._baselines = {}, {}, {}
+
+    def folder_of(self, path: str) -> str:
+        """The innermost open folder that a file is in; the first one where it is in none."""
+        around = [folder for folder in self.folders if path == folder or path.startswith(os.path.join(folder, ""))]
+        return max(around, key=len, default=self.folders[0] if self.folders else os.getcwd())
+
+    def client_settings_for(self, path: str) -> ClientSettings:
+        """What the client says about a file."""
+        return self.by_folder.get(self.folder_of(path), self.client)
+
+    def settings_for(self, path: str) -> Settings:
+        """The settings for a file. Where its configuration cannot be used, those that were used before."""
+        place = os.path.dirname(path) if os.path.isabs(path) else self.folder_of(path)
+        known = self._settings.get(place)
+        if known is None:
+            try:
+                known = self._last[place] = self._read(place)
+            except ConfigurationError as error:
+                self.complain(str(error))
+                known = self._last.get(place) or Settings(root=self.folder_of(path))
+            self._settings[place] = known
+        return known
+
+    def _read(self, place: str) -> Settings:
+        folder = self.folder_of(place)
+        client = self.client_settings_for(place)
+        configuration = self._configurations.get(folder)
+        if configuration is None:
+            file = client.file and os.path.join(folder, os.path.expanduser(client.file))
+            configuration = self._configurations[folder] = Configuration(file=file)
+        settings = configuration.settings_for(place)
+        if settings.config_file is None:
+            settings = replace(settings, root=folder)
+        for key, value in client.table:
+            try:
+                settings = apply_table(settings, {key: value}, folder, "the editor's settings")
+            except ConfigurationError as error:
+                self.complain(str(error))
+        return settings
+
+    def baseline_for(self, settings: Settings) -> Baseline | None:
+        """The findings that the project has decided to live with."""
+        path = os.path.abspath(settings.baseline or os.path.join(settings.root, BASELINE))
+        if path not in self._baselines:
+            self._baselines[path] = self._read_baseline(path)
+        return self._baselines[path]
+
+    def _read_baseline(self, path: str) -> Baseline | None:
+        try:
+            return read_baseline(path) if os.path.exists(path) else None
+        except (OSError, MalformedBaseline) as error:
+            self.complain(f"{path}: {error}")
+            return None
+
+
+def matters(paths: Iterable[str]) -> bool:
+    """Whether one of these files may be a configuration or a baseline."""
+    return any(path.endswith((".toml", ".json")) for path in paths)
