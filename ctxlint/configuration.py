@@ -45,6 +45,20 @@ class Configuration:
             known = self._by_folder[folder] = self._load(folder)
         return known
 
+    def settings_for_file(self, path: str) -> Settings:
+        """``settings_for`` the folder of a file, with what the project around it requires of torch.
+
+        Only a file that is going to be linted is worth the look. Raises ConfigurationError.
+        """
+        folder = os.path.dirname(path)
+        settings = self.settings_for(folder)
+        if self.fixed is not None or self.isolated or settings.target_torch is not None:
+            return settings
+        from ctxlint.torch_requirement import torch_requirement
+
+        required = torch_requirement(os.path.abspath(folder))
+        return replace(settings, project_torch=required) if required else settings
+
     def _load(self, folder: str) -> Settings:
         file = self.file
         if file is None and not self.isolated:

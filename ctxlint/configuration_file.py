@@ -98,7 +98,7 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
 def apply_inline(settings: Settings, line: str) -> Settings:
     """``--config 'key = value'``: the key goes on top of the file's."""
     try:
-        table = _toml().loads(line)
+        table = toml().loads(line)
     except ValueError as error:
         raise ConfigurationError(
             f"--config {line!r} is neither an existing file nor a `key = value` pair of TOML: {error}"
@@ -138,7 +138,7 @@ def _own_table(document: dict[str, Any]) -> object:
 
 def _parse(path: str, data: bytes) -> dict[str, Any]:
     try:
-        document: dict[str, Any] = _toml().loads(data.decode("utf-8-sig"))
+        document: dict[str, Any] = toml().loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{_shown(path)}: not UTF-8: {error.reason} at byte {error.start}") from None
     except ValueError as error:
@@ -148,7 +148,7 @@ def _parse(path: str, data: bytes) -> dict[str, Any]:
     return document
 
 
-def _toml() -> Any:
+def toml() -> Any:
     """The standard library's TOML reader, or the package that it came from on Python 3.9 and 3.10."""
     try:
         from importlib import import_module

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ctxlint import __version__
-from ctxlint.settings import Settings, parse_torch_version
+from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
     import ast
@@ -42,11 +42,11 @@ class Plugin:
         manager.extend_default_ignore(list(opt_in_codes()))
         manager.add_option(
             "--ctxlint-target-torch",
-            metavar="VERSION",
+            metavar="VERSIONS",
             type=_torch,
             default=None,
             parse_from_config=True,
-            help="The oldest torch that the code has to run on, such as 2.4",
+            help="The versions of torch that the code has to run on, such as >=2.1,<2.7; 2.4 means >=2.4, the default",
         )
         manager.add_option(
             "--ctxlint-extra-bases",
@@ -102,9 +102,13 @@ def _unasked(options: Namespace) -> Iterator[str]:
 
 
 def _torch(text: str) -> str:
-    """A version of torch. Raises ValueError, of which flake8 makes its own message."""
-    if parse_torch_version(text) is None:
+    """Versions of torch. Raises ArgumentTypeError, of which flake8 makes its own message."""
+    from ctxlint.torch_versions import read_target
+
+    try:
+        read_target(text)
+    except ValueError as error:
         from argparse import ArgumentTypeError
 
-        raise ArgumentTypeError(f"expected a version such as 2.4, found {text}")
+        raise ArgumentTypeError(str(error)) from None
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
-from ctxlint.settings import ALL, FORMATS, is_prefix, parse_torch_version
+from ctxlint.settings import ALL, FORMATS, is_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,10 +90,11 @@ def check_format(value: str) -> str:
 
 
 def _torch(value: object) -> str:
-    version = _string(value)
-    if parse_torch_version(version) is None:
-        raise ValueError(f'expected a version such as "2.4", found "{version}"')
-    return version
+    from ctxlint.torch_versions import read_target
+
+    text = _string(value)
+    read_target(text)
+    return text
 
 
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
@@ -210,9 +211,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "target-torch",
         "str",
-        "not set: any torch",
-        'target-torch = "2.4"',
-        "The oldest torch that the code has to run on. Some rules and fixes depend on it.",
+        'the project\'s own requirement on torch, else ">=2.4"',
+        'target-torch = ">=2.1,<2.7"',
+        "The versions of torch that the code has to run on; a bare `2.4` means `>=2.4`. What is true of any of them\n"
+        "is reported, and a fix is safe when it is right for all of them. The project's requirement is read from the\n"
+        "first of these that names versions: `dependencies`, `optional-dependencies` and `tool.poetry.dependencies`\n"
+        "of the nearest `pyproject.toml`, `install_requires` of the `setup.cfg` beside it, `requirements*.txt` there.\n"
+        "Without a lower bound, 2.4 is the oldest where that is possible.",
         _torch,
     ),
     Option(

@@ -101,8 +101,7 @@ def _scan(found: Found, configuration: Configuration, settings: Settings) -> Fil
         return _unreadable(found.path, str(error), settings)
     if _left_out_by_nearer(found, configuration, settings):
         return FileResult(found.path, skipped="excluded", settings=settings)
-    nearest = configuration.settings_for(os.path.dirname(found.path))
-    return FileResult(found.path, candidate=True, settings=nearest)
+    return FileResult(found.path, candidate=True, settings=configuration.settings_for_file(found.path))
 
 
 def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Settings) -> bool:
@@ -187,7 +186,12 @@ def _with_unused(file: SourceFile, judged: Suppression, settings: Settings) -> S
     from ctxlint.rules import rule_names
     from ctxlint.suppression.unused import UnusedDirective, hide_unused, unused_directives
 
-    everything = Settings(select=(ALL,), target_torch=settings.target_torch, extra_bases=settings.extra_bases)
+    everything = Settings(
+        select=(ALL,),
+        target_torch=settings.target_torch,
+        project_torch=settings.project_torch,
+        extra_bases=settings.extra_bases,
+    )
     every = tuple(judge(file, everything))
     unused = tuple(unused_directives(file.source, judged.directives, every, rule_names()))
     found = _in_order(_judge({UnusedDirective: unused}, file.source, settings))
@@ -204,7 +208,10 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
 
 def forget_other_files() -> None:
     """Read other files anew from now on: for whoever stays around while they change."""
+    from ctxlint.torch_requirement import torch_requirement
+
     _project.cache_clear()
+    torch_requirement.cache_clear()
 
 
 def _load(path: str) -> Source | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.fixes.edit import Applicability
+    from ctxlint.torch_versions import TorchVersions
 
 ALL = "ALL"
 """The selector that means every rule."""
@@ -98,8 +99,9 @@ class Settings:
     """All options of a run. The defaults are those of a project without configuration.
 
     ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
-    ``root`` is the folder that globs are relative to. ``leave_noqa`` is for hosts that honour ``# noqa`` themselves.
-    ``no_cache`` is what only the command line says.
+    ``root`` is the folder that globs are relative to. ``target_torch`` is what it says about torch, ``project_torch``
+    what the project's own requirement says (see ``ctxlint.torch_requirement``). ``leave_noqa`` is for hosts that honour
+    ``# noqa`` themselves. ``no_cache`` is what only the command line says.
     """
 
     select: tuple[str, ...] | None = None
@@ -116,6 +118,7 @@ class Settings:
     force_exclude: bool = False
     respect_gitignore: bool = True
     target_torch: str | None = None
+    project_torch: tuple[str, ...] = ()
     extra_bases: tuple[str, ...] = ()
     ignore_noqa: bool = False
     leave_noqa: bool = False
@@ -179,16 +182,12 @@ class Settings:
 
     # What the code is for
 
-    def targets_torch(self, major: int, minor: int) -> bool | None:
-        """Whether the code runs on torch ``major.minor`` or newer only; None where ``target-torch`` is not set."""
-        version = parse_torch_version(self.target_torch or "")
-        return None if version is None else version >= (major, minor)
+    @property
+    def torch(self) -> TorchVersions:
+        """The releases of torch that the code has to run on."""
+        from ctxlint.torch_versions import TorchVersions, normal
 
-
-def parse_torch_version(text: str) -> tuple[int, int] | None:
-    """``(2, 4)`` for ``2.4`` and ``2.4.1``; None for anything else."""
-    found = re.fullmatch(r"(\d+)\.(\d+)(?:\.\d+)?", text)
-    return (int(found[1]), int(found[2])) if found else None
+        return TorchVersions(self.project_torch if self.target_torch is None else (normal(self.target_torch),))
 
 
 def matches(pattern: str, path: str, root: str) -> bool:

@@ -532,7 +532,7 @@ def test_show_settings(run: Run) -> None:
     code, out, _ = run("--show-settings")
     assert code == 0
     assert f"Configuration file: {Path('ctxlint.toml').resolve()}\n" in out
-    assert 'target-torch = "2.4"\n' in out
+    assert 'target-torch = ">=2.4"\n' in out
     assert out.endswith(
         "Rules that are on:\n  CTX301 plain-word\n  CTX302 opt-in-word\n  CTX901 invalid-syntax\n  CTX902 io-error\n"
     )

@@ -112,10 +112,11 @@ def test_applicability(given: str, safe: tuple[str, ...], unsafe: tuple[str, ...
 
 
 def test_target_torch() -> None:
-    assert Settings().targets_torch(2, 4) is None
-    assert Settings(target_torch="2.4").targets_torch(2, 4) is True
-    assert Settings(target_torch="2.10.1").targets_torch(2, 4) is True
-    assert Settings(target_torch="1.13").targets_torch(2, 4) is False
+    assert not Settings().torch.fall_below(2, 4)
+    assert Settings(target_torch="2.1").torch.fall_below(2, 4)
+    assert Settings(target_torch=">=2.1,<2.7", project_torch=(">=2.10",)).torch.reach(2, 6)
+    assert not Settings(target_torch=">=2.1,<2.7", project_torch=(">=2.10",)).torch.reach(2, 7)
+    assert not Settings(project_torch=(">=2.10",)).torch.fall_below(2, 10)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ cache-dir = ".cache/ctxlint"
         ),
         (
             "[tool.ctxlint]\ntarget-torch = 'new'\n",
-            'pyproject.toml:2: `target-torch`: expected a version such as "2.4", found "new"',
+            'pyproject.toml:2: `target-torch`: expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "new"',
         ),
         (
             "[tool.ctxlint]\nper-file-ignores = ['CTX2']\n",

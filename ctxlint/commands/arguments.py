@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.settings import FORMATS, parse_torch_version
+from ctxlint.settings import FORMATS
 
 STDIN = "-"
 """The path that means standard input."""
@@ -109,8 +109,8 @@ def _add_rules(group: Any) -> None:
     group.add_argument(
         "--target-torch",
         type=_torch,
-        metavar="VERSION",
-        help="the oldest torch that the code has to run on, such as 2.4",
+        metavar="VERSIONS",
+        help="the versions of torch that the code has to run on, such as '>=2.1,<2.7'; 2.4 means '>=2.4'",
     )
 
 
@@ -209,7 +209,7 @@ def _add_configuration(group: Any) -> None:
         action="append",
         default=[],
         metavar="FILE|KEY=VALUE",
-        help="use this configuration file, or set one option, such as 'target-torch = \"2.4\"'",
+        help="use this configuration file, or set one option, such as 'target-torch = \">=2.4\"'",
     )
     group.add_argument("--isolated", action="store_true", help="read no configuration file")
     group.add_argument("--show-settings", action="store_true", help="print the settings for the first path, and stop")
@@ -220,8 +220,12 @@ def _words(text: str) -> list[str]:
 
 
 def _torch(text: str) -> str:
-    if parse_torch_version(text) is None:
-        raise argparse.ArgumentTypeError(f"expected a version such as 2.4, found {text}")
+    from ctxlint.torch_versions import read_target
+
+    try:
+        read_target(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 

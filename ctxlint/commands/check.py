@@ -47,8 +47,10 @@ def run(given: Sequence[str]) -> int:
 
 
 def _check(options: Namespace, configuration: Configuration) -> int:
-    folder = os.path.dirname(options.stdin_filename or "") if reads_stdin(options) else "."
-    settings = configuration.settings_for(folder)
+    if reads_stdin(options):
+        settings = configuration.settings_for_file(options.stdin_filename or "")
+    else:
+        settings = configuration.settings_for(".")
     known = baseline.load(options, settings)
     if reads_stdin(options):
         results = [_lint_stdin(options, settings, known)]
@@ -307,6 +309,6 @@ def _show_settings(options: Namespace, configuration: Configuration) -> int:
     from ctxlint.report.settings import describe
 
     path = options.stdin_filename or (options.paths or ["."])[0]
-    folder = path if os.path.isdir(path) else os.path.dirname(path)
-    write(describe(os.path.abspath(path), configuration.settings_for(folder)), sys.stdout)
+    file = os.path.join(path, "") if os.path.isdir(path) else path
+    write(describe(os.path.abspath(path), configuration.settings_for_file(file)), sys.stdout)
     return CLEAN

@@ -78,10 +78,11 @@ def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
     return Fix(f"Drop `{method.receiver.name}`", (edit,), _by_hand_unsafe(fn, method))
 
 
-def drop_ctx(fn: FunctionClass, method: Method) -> Fix | None:
+def drop_ctx(fn: FunctionClass, method: Method, *, ignored_setup_context: bool = False) -> Fix | None:
     """Take the ctx out of a method that gets none; None where the body uses it.
 
-    Unsafe where a call may work by accident today, each input one place further on.
+    Unsafe where a call may work by accident today, each input one place further on, and where it may run on a torch
+    that ignores ``setup_context``.
     """
     layout, param = layout_of(fn, method), method.ctx
     if layout is None or param is None or not method.facts.complete:
@@ -95,7 +96,8 @@ def drop_ctx(fn: FunctionClass, method: Method) -> Fix | None:
     if edit is None:
         return None
     exact = all(each.required and each.kind is ParameterKind.POSITIONAL for each in method.own_params)
-    return Fix(f"Drop `{param.name}`", (edit,), _by_hand_unsafe(fn, method) if exact else Applicability.UNSAFE)
+    certain = exact and not ignored_setup_context
+    return Fix(f"Drop `{param.name}`", (edit,), _by_hand_unsafe(fn, method) if certain else Applicability.UNSAFE)
 
 
 def _by_hand_unsafe(fn: FunctionClass, method: Method) -> Applicability:

@@ -27,10 +27,14 @@ _MAX_PLACEMENTS = 64
 
 @dataclass(frozen=True)
 class Expectation:
-    """The least number of gradients that torch expects; ``call`` is the one that makes it so many, where one does."""
+    """The least number of gradients that torch expects; ``call`` is the one that makes it so many, where one does.
+
+    ``counts_defaults`` says that they are too few only because inputs count that a call may leave out.
+    """
 
     count: int
     call: ApplyCall | None = None
+    counts_defaults: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bo
     """How many gradients every call, or some call in view, makes torch expect of this return; see ``shortfalls``."""
     least = fn.required_inputs
     if fn.style is Style.SETUP_CONTEXT and defaults_are_bound:
-        return Expectation(len(fn.inputs))
+        return Expectation(len(fn.inputs), counts_defaults=returned.count is not None and returned.count >= least)
     if returned.count is None or returned.count < least:
         return Expectation(least)
     # A call that passes more counts when no return has enough for it: which return belongs to which call is unknown.

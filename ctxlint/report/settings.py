@@ -18,6 +18,7 @@ def describe(path: str, settings: Settings) -> Iterator[str]:
     yield f"Resolved settings for: {path}\n"
     yield f"Configuration file: {settings.config_file or 'none'}\n\n"
     shown = {option.key: getattr(settings, option.field) for option in OPTIONS if hasattr(settings, option.field)}
+    shown["target-torch"] = str(settings.torch)
     shown["exclude"] = settings.exclude_globs
     shown["per-file-ignores"] = {
         ("!" if each.negated else "") + each.pattern: list(each.selectors) for each in settings.per_file_ignores

@@ -65,11 +65,11 @@ class ForwardTakesCtx(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: the parameter is dropped where `forward` does not use it; unsafe where `forward` has defaults or `*args`, since
-    a call may then work by accident. Where `forward` uses it there is no fix, since what it does with the ctx belongs
+    a call may then work by accident, and where `target-torch` goes below 2.0, which does not know `setup_context`. Where `forward` uses it there is no fix, since what it does with the ctx belongs
     in `setup_context`.
 
     ## Known limits
-    A parameter counts as the ctx by its name `ctx`, by being used as one, or by being called `self` and never used.
+    Silent where `target-torch` ends before 2.0. A parameter counts as the ctx by its name `ctx`, by being used as one, or by being called `self` and never used.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -85,6 +85,8 @@ class ForwardTakesCtx(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.style is not Style.SETUP_CONTEXT or forward is None or setup is None:
             return
         if forward.ctx is None or not forward.signature_known or (forward.inherited and setup.inherited):
+            return
+        if not settings.torch.reach(2, 0):
             return
         ctx = forward.ctx.name
         shifts = forward.variadic is not None or any(param.has_default for param in forward.own_params)
@@ -104,5 +106,5 @@ class ForwardTakesCtx(Rule[FunctionClass]):
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{ctx}`, but beside `setup_context` torch passes it only the inputs: "
             f"{effect}. {advice}.",
-            fix=None if used else drop_ctx(fn, forward),
+            fix=None if used else drop_ctx(fn, forward, ignored_setup_context=settings.torch.fall_below(2, 0)),
         )

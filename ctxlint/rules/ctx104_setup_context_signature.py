@@ -72,7 +72,7 @@ class SetupContextSignature(Rule[FunctionClass]):
     There is no fix: the body changes with the parameters.
 
     ## Known limits
-    Silent where a base class or a decorator is not known.
+    Silent where a base class or a decorator is not known, and where `target-torch` ends before 2.0.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -89,7 +89,7 @@ class SetupContextSignature(Rule[FunctionClass]):
         if _is_about_ctx(fn, method) or method.name in fn.called_directly:
             return
         message = _count_message(method) or _order_message(method)
-        if message is not None:
+        if message is not None and settings.torch.reach(2, 0):
             yield Finding(fn.span(method.node.name), f"`setup_context` of `{fn.name}` {message}")
 
 

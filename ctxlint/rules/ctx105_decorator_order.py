@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from ctxlint.settings import Settings
 
 _BINDING = ("staticmethod", "classmethod")
+_EFFECT = {
+    "staticmethod": "that fails before Python 3.10 and under `torch.compile`",
+    "classmethod": "a class method cannot be called by it: TypeError",
+}
+_EFFECT_FROM_2_13 = {**_EFFECT, "staticmethod": "that fails under `torch.compile`"}  # it wants Python 3.10
 
 
 class DecoratorOrder(Rule[FunctionClass]):
@@ -92,11 +97,7 @@ class DecoratorOrder(Rule[FunctionClass]):
             shown = (
                 f"`@{name.removeprefix('builtins.').rpartition('.')[2]}`" if name != "the decorator" else "A decorator"
             )
-            effect = (
-                "a class method cannot be called by it: TypeError"
-                if binding == "classmethod"
-                else "that fails before Python 3.10 and under `torch.compile`"
-            )
+            effect = _EFFECT[binding] if settings.torch.fall_below(2, 13) else _EFFECT_FROM_2_13[binding]
             yield Finding(
                 fn.span(method.decorators[outer].node),
                 f"{shown} stands outside `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` "

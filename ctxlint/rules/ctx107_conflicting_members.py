@@ -74,7 +74,7 @@ class ConflictingMembers(Rule[FunctionClass]):
     There is no fix: which of the two is meant cannot be known.
 
     ## Known limits
-    Silent where a base cannot be read.
+    Silent where a base cannot be read, and for what is wrong only in releases that `target-torch` leaves out.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -95,40 +95,41 @@ class ConflictingMembers(Rule[FunctionClass]):
                 f"`{fn.name}` has both `backward` and `vjp`; torch raises RuntimeError at backward. Keep one of them.",
             )
         generates = fn.class_attributes.get("generate_vmap_rule") == Constant(True, "bool")
-        if generates and "vmap" in fn.methods:
+        transforms = settings.torch.reach(2, 0)
+        if transforms and generates and "vmap" in fn.methods:
             yield Finding(
                 place,
                 f"`{fn.name}` has both `vmap` and `generate_vmap_rule = True`; torch raises RuntimeError under "
                 f"`torch.vmap`. Keep one of them.",
             )
-        if fn.style is Style.CTX_IN_FORWARD and (generates or "vmap" in own) and fn.forward is not None:
+        if transforms and fn.style is Style.CTX_IN_FORWARD and (generates or "vmap" in own) and fn.forward is not None:
             member = "generate_vmap_rule = True" if generates else "vmap"
             yield Finding(
                 place,
                 f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
                 f"of `torch.func`. Split `forward` into `forward(...)` and `setup_context(ctx, inputs, output)`.",
             )
-        yield from self._keyword_only(fn)
-        yield from self._boxed(fn)
+        yield from self._keyword_only(fn, settings)
+        yield from self._boxed(fn, settings)
 
-    def _keyword_only(self, fn: FunctionClass) -> Iterator[Finding]:
+    def _keyword_only(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward = fn.forward
         if fn.style is not Style.SETUP_CONTEXT or forward is None or forward.inherited:
             return
         names = [param.name for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY]
-        if names and forward.signature_known:
+        if names and forward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(forward.node.name),
                 f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only, beside `setup_context`; from "
                 f"torch 2.13 on every `apply` raises TypeError. Take the parameter by position.",
             )
 
-    def _boxed(self, fn: FunctionClass) -> Iterator[Finding]:
+    def _boxed(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.methods.get("backward")
         if fn.class_attributes.get("boxed_grads_call") != Constant(True, "bool") or backward is None:
             return
         required = [param for param in backward.positional if param.required]
-        if len(required) > 1 and backward.signature_known:
+        if len(required) > 1 and backward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(backward.node.name if not backward.inherited else fn.node.name),
                 f"`backward` of `{fn.name}` takes {len(required)} gradients, but `boxed_grads_call = True` makes torch "

@@ -72,7 +72,7 @@ class LegacyFunction(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         reason = fn.legacy_state
-        if reason is not None:
+        if reason is not None and settings.torch.reach(1, 5):
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` keeps its state on `self` ({reason}), as torch allowed before 1.5; calling an instance "

@@ -65,7 +65,7 @@ class MissingSetupContext(Rule[FunctionClass]):
     There is no fix yet: splitting `forward` moves statements between two methods.
 
     ## Known limits
-    Off by default: a Function that is never transformed loses nothing.
+    Off by default: a Function that is never transformed loses nothing. Silent where `target-torch` ends before 2.0.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -82,7 +82,7 @@ class MissingSetupContext(Rule[FunctionClass]):
         forward, backward = fn.forward, fn.backward
         if fn.style is not Style.CTX_IN_FORWARD or not fn.signature_judgeable or forward is None or backward is None:
             return
-        if forward.inherited or forward.ctx is None or backward.raises_only:
+        if forward.inherited or forward.ctx is None or backward.raises_only or not settings.torch.reach(2, 0):
             return
         yield Finding(
             fn.span(forward.node.name),

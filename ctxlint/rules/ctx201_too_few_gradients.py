@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.releases import defaults_are_bound, when_backward_runs
 from ctxlint.rules.wording import counted, place_of_gradients
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class TooFewGradients(Rule[FunctionClass]):
     """
     ## What it does
     Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without default,
-    or than a call of `apply` in the same file passes. Beside `setup_context` every input counts.
+    or than a call of `apply` in the same file passes. Beside `setup_context` every input counts from torch 2.2 on.
 
     ## Why is this bad?
     Autograd wants one gradient for each input that `apply` was given, `None` for those that have none. With fewer,
@@ -80,7 +81,7 @@ class TooFewGradients(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for shortfall in shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False):
+        for shortfall in shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)):
             if shortfall.placement is not None or fn.backward is None:
                 continue
             expected, given = shortfall.expected, shortfall.returned.count or 0
@@ -90,5 +91,5 @@ class TooFewGradients(Rule[FunctionClass]):
                 place_of_gradients(fn, shortfall.returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but {wanted} "
                 f"{counted(expected.count, 'input')}; torch raises RuntimeError (expected {expected.count}, got "
-                f"{given}) when it runs. Return one gradient for each input, `None` where there is none.",
+                f"{given}) {when_backward_runs(expected, settings)}. Return one gradient for each input, `None` where there is none.",
             )

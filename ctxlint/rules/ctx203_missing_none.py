@@ -9,6 +9,7 @@ from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.releases import defaults_are_bound, when_backward_runs
 from ctxlint.rules.wording import counted, place_of_gradients, quoted
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class MissingNone(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        every = tuple(shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False))
+        every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
         for shortfall in every:
             placement = shortfall.placement
             if placement is None or fn.backward is None:
@@ -95,7 +96,7 @@ class MissingNone(Rule[FunctionClass]):
                 place_of_gradients(fn, shortfall.returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} for "
                 f"{counted(expected, 'input')}: no `None` for {quoted(names)}. torch raises RuntimeError (expected "
-                f"{expected}, got {given}) when it runs. {_advice(placement)}",
+                f"{expected}, got {given}) {when_backward_runs(shortfall.expected, settings)}. {_advice(placement)}",
                 fix=put_none_in(fn, shortfall, every),
             )
 

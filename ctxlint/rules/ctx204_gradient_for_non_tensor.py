@@ -11,6 +11,7 @@ from ctxlint.model.reachability import judged_gradients
 from ctxlint.model.tensor_containers import is_tensor_container
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import place_of_gradients, quoted
 
 if TYPE_CHECKING:
@@ -87,9 +88,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        short = {
-            id(each.returned) for each in shortfalls(fn, defaults_are_bound=settings.targets_torch(2, 2) is not False)
-        }
+        bound = defaults_are_bound(fn, settings)
+        short = {id(each.returned) for each in shortfalls(fn, defaults_are_bound=bound)}
         for returned in judged_gradients(fn):
             refused = _refused(fn, returned) if id(returned) not in short else []
             if not refused or fn.backward is None:

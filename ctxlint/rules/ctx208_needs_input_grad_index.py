@@ -8,6 +8,7 @@ from ctxlint.model.events import NeedsInputGradRead, Question
 from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.model.placements import exact_calls
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
@@ -87,22 +88,20 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
             return
-        bound = settings.targets_torch(2, 2) is not False
         for method in (*fn.context_methods, *fn.reading_methods):
             for read in method.facts.of(NeedsInputGradRead):
-                problem = _problem(fn, read, defaults_are_bound=bound)
+                if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
+                    continue
+                problem = _too_far(fn, read, settings) or _left_out(fn, read, settings)
                 if problem is not None:
                     yield Finding(fn.span(read.node), problem)
 
 
-def _problem(fn: FunctionClass, read: NeedsInputGradRead, *, defaults_are_bound: bool) -> str | None:
-    """What is wrong with one use of the flags, if anything certainly is."""
+def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -> str | None:
+    """What is wrong when all inputs are passed, if anything certainly is."""
     inputs = len(fn.inputs)
-    if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
-        return None
     have = f"`forward` of `{fn.name}` takes {counted(inputs, 'input')}"
-    bound = fn.style is Style.SETUP_CONTEXT and defaults_are_bound
-    least = inputs if bound else fn.required_inputs
+    least = inputs if defaults_are_bound(fn, settings) else fn.required_inputs
     if read.unpacked is not None and not least <= read.unpacked <= inputs:
         return (
             f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}, and there is one "
@@ -113,32 +112,37 @@ def _problem(fn: FunctionClass, read: NeedsInputGradRead, *, defaults_are_bound:
             f"`ctx.needs_input_grad[{read.index}]` raises IndexError: {have}, and there is one flag for each, counted "
             f"from 0 without ctx."
         )
-    if bound or any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
-        return None
-    return _left_out(fn, read)
+    return None
 
 
-def _left_out(fn: FunctionClass, read: NeedsInputGradRead) -> str | None:
+def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -> str | None:
     """What is wrong when a call leaves out an input with a default, where one does or none is seen to pass it."""
+    until = ""
+    if fn.style is Style.SETUP_CONTEXT:
+        if not settings.torch.fall_below(2, 2):
+            return None
+        until = " before torch 2.2" if settings.torch.reach(2, 2) else ""
+    if any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
+        return None
     for call, passed in exact_calls(fn):
         line = call.span.start.line
         if read.unpacked is not None and read.unpacked != passed:
             return (
                 f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in line {line} "
-                f"passes {counted(passed, 'input')}: only what is passed has a flag. Python raises ValueError."
+                f"passes {counted(passed, 'input')}: only what is passed has a flag{until}. Python raises ValueError."
             )
         if read.index is not None and read.index >= passed:
-            return _index_left_out(fn, read.index, f"for the call in line {line}, which leaves out")
+            return _index_left_out(fn, read.index, f"for the call in line {line}, which leaves out", until)
     open_ended = fn.applied and all(call.starred for call in fn.calls)
     if read.index is not None and read.index >= fn.required_inputs and open_ended:
-        return _index_left_out(fn, read.index, "for calls that leave out")
+        return _index_left_out(fn, read.index, "for calls that leave out", until)
     return None
 
 
-def _index_left_out(fn: FunctionClass, index: int, who: str) -> str:
+def _index_left_out(fn: FunctionClass, index: int, who: str, until: str) -> str:
     return (
         f"`ctx.needs_input_grad[{index}]` raises IndexError {who} `{fn.inputs[index].name}`, an input with a default: "
-        f"only what is passed has a flag. Test the length of `ctx.needs_input_grad` first."
+        f"only what is passed has a flag{until}. Test the length of `ctx.needs_input_grad` first."
     )
 
 

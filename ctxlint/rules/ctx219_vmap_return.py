@@ -74,7 +74,7 @@ class VmapReturn(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    What a helper returns is not judged.
+    What a helper returns is not judged. Silent where `target-torch` ends before 2.0.
 
     ## References
     - [Extending torch.func: the vmap staticmethod](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -88,7 +88,7 @@ class VmapReturn(Rule[FunctionClass]):
         vmap = fn.methods.get("vmap")
         if vmap is None or vmap.inherited or not fn.signature_judgeable or not vmap.signature_known:
             return
-        for returned in vmap.returns:
+        for returned in vmap.returns if settings.torch.reach(2, 0) else ():
             if all(_is_no_pair(option) for option in returned.value.options()):
                 yield Finding(
                     fn.span(returned.node),

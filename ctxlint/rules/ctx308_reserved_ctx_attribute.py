@@ -93,18 +93,18 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.own_protocol_methods:
             for write in method.facts.of(ContextWrite):
-                consequence = _consequence(write, method.name)
+                consequence = _consequence(write, method.name, settings)
                 if consequence is not None:
                     yield Finding(fn.span(write.node), f"`ctx.{write.attribute}` {consequence}")
 
 
-def _consequence(write: ContextWrite, method: str) -> str | None:
+def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | None:
     """What torch does about this assignment; None where it does nothing wrong."""
     name = write.attribute
     if write.deletes:
         return None
     before_backward = method in ("forward", "setup_context")
-    if name in _READ_ONLY:
+    if name in _READ_ONLY or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
         when = "`apply`" if before_backward else f"`{method}`"
         return f"is read-only; torch raises AttributeError in {when}. Use another name."
     if name in _TUPLES and before_backward and write.value is not None and _is_no_tuple(write.value):

@@ -74,13 +74,13 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe where `target-torch` is 2.4 or newer: the old functions do nothing but call the new ones with
-    `device_type="cuda"`. Unsafe where it is not set, since an older torch does not have the new ones. The import changes
+    Safe where `target-torch` is 2.4 or newer, as it is by default: the old functions do nothing but call the new ones with
+    `device_type="cuda"`. Unsafe where it goes below, since an older torch does not have the new ones. The import changes
     too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
     No fix for an import under a condition, and for a name that the module itself gave to the function.
 
     ## Known limits
-    Silent where `target-torch` is older than 2.4, which does not have the new functions, and for a name that is bound
+    Silent where `target-torch` ends before 2.4, since nothing is deprecated there, and for a name that is bound
     in one arm of an `if` or only in an `except` clause: that is how code supports both. A class in such a branch is
     left alone too, if the `if` asks for a version or an attribute. An import that no Function uses is not reported.
 
@@ -96,21 +96,21 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.is_alternative or fn.patched or settings.targets_torch(2, 4) is False:
+        if fn.is_alternative or fn.patched:
             return
-        # Where the oldest torch that the code must run on is not known, it may not have the new functions.
-        known = settings.targets_torch(2, 4) is True
-        applicability = Applicability.SAFE if known else Applicability.UNSAFE
         for method in fn.methods.values():
             if method.inherited:
                 continue
             for decorator in method.decorators:
-                if decorator.certain and decorator.name in _DEPRECATED:
+                if decorator.certain and decorator.name in _DEPRECATED and settings.torch.reach(2, 4):
+                    everywhere = not settings.torch.fall_below(2, 4)
+                    applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
+                    missing = "" if everywhere else ", which older releases do not have"
                     name = decorator.name.rpartition(".")[2]
                     yield Finding(
                         fn.span(decorator.node),
                         f"`torch.cuda.amp.{name}` is deprecated since torch 2.4 and warns when `{fn.name}` is defined. "
-                        f"Use `torch.amp.{name}({_arguments(decorator)})`.",
+                        f"Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
                         fix=use_torch_amp(fn, method, decorator, applicability),
                     )
 

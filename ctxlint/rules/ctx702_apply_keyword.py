@@ -82,13 +82,11 @@ class ApplyKeyword(Rule[SourceFile]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        if settings.targets_torch(2, 13):
-            return
         for call in file.calls:
             fn = file.by_name[call.function]
             if call.how not in ("apply", "construct-apply") or not call.keywords or not fn.signature_judgeable:
                 continue
-            if call.expects_error:
+            if call.expects_error or not settings.torch.fall_below(2, 13):
                 continue
             yield Finding(
                 call.span,

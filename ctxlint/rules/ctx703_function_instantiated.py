@@ -89,6 +89,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        if not settings.torch.reach(1, 5):  # instances were what one called then
+            return
         inner = {call.callee_span for call in file.calls if call.how in ("construct-call", "construct-apply")}
         for call in file.calls:
             fn = file.by_name[call.function]

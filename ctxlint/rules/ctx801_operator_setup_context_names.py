@@ -81,7 +81,7 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators:
+        for operator in file.operators if settings.torch.reach(2, 4) else ():
             setup = operator.setup_context
             if setup is None or any(param.kind is ParameterKind.KEYWORDS for param in setup.params):
                 continue

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class OperatorGradientCount(Rule[SourceFile]):
     """
     ## What it does
-    Reports a return of a custom operator's backward with fewer gradients than the operator has inputs, or with more where
-    one that is too many is not `None`.
+    Reports a return of a custom operator's backward with fewer gradients than the operator has inputs, or with more. A
+    surplus `None` counts where `target-torch` reaches 2.15.
 
     ## Why is this bad?
     The operator's signature fixes the number: one gradient for each parameter that can be passed by position, defaults
@@ -84,7 +84,7 @@ class OperatorGradientCount(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators:
+        for operator in file.operators if settings.torch.reach(2, 4) else ():
             names = [param.name for param in operator.inputs]
             for returned in operator.gradients:
                 count = returned.count
@@ -92,9 +92,14 @@ class OperatorGradientCount(Rule[SourceFile]):
                     continue
                 surplus = [slot.value for slot in returned.slots[len(names) :]]
                 if count < len(names) or any(is_none(value) is Tri.NO for value in surplus):
-                    yield Finding(
-                        operator.span(returned.node),
-                        f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
-                        f"takes {counted(len(names), 'input')} ({quoted(names)}); torch raises RuntimeError at backward. "
-                        f"Return one for each, `None` for those that are no tensors.",
-                    )
+                    since = ""
+                elif surplus and all(is_none(value) is Tri.YES for value in surplus) and settings.torch.reach(2, 15):
+                    since = " from torch 2.15 on"
+                else:
+                    continue
+                yield Finding(
+                    operator.span(returned.node),
+                    f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
+                    f"takes {counted(len(names), 'input')} ({quoted(names)}); torch raises RuntimeError at backward{since}. "
+                    f"Return one for each, `None` for those that are no tensors.",
+                )

@@ -85,7 +85,7 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators:
+        for operator in file.operators if settings.torch.reach(2, 4) else ():
             backward = operator.backward
             required = sum(param.required for param in backward.positional)
             most = None if backward.variadic is not None else len(backward.positional)

@@ -1,0 +1,23 @@
+"""What hangs on the release of torch, and is asked by more than one rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.functions import Style
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.placements import Expectation
+    from ctxlint.settings import Settings
+
+
+def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
+    """Whether, in some release, the inputs that a call leaves out count: beside ``setup_context``, from 2.2 on."""
+    return fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 2)
+
+
+def when_backward_runs(expected: Expectation, settings: Settings) -> str:
+    """Where torch raises about the number of gradients: on any release, or on those that count what is left out."""
+    newer_only = expected.counts_defaults and settings.torch.fall_below(2, 2)
+    return "when it runs, from torch 2.2 on" if newer_only else "when it runs"

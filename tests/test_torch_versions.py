@@ -1,0 +1,236 @@
+"""Which releases of torch a range holds, and what a project says about them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctxlint import lint_paths
+from ctxlint.configuration import Configuration
+from ctxlint.pipeline import forget_other_files
+from ctxlint.torch_versions import TorchVersions, read_target
+
+_RELEASES = [(1, minor) for minor in range(14)] + [(2, minor) for minor in range(20)] + [(3, 0)]
+
+
+def _ends(*specifiers: str) -> tuple[str, str]:
+    """The oldest and the newest release in a range, as its two questions tell; ``on`` where it does not end."""
+    versions = TorchVersions(specifiers)
+    oldest = max((each for each in _RELEASES if not versions.fall_below(*each)), default=(0, 0))
+    newest = max((each for each in _RELEASES if versions.reach(*each)), default=(0, 0))
+    return "{}.{}".format(*oldest), "on" if newest == (3, 0) else "{}.{}".format(*newest)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2.4", ("2.4", "on")),
+        ("2.4.1", ("2.4", "on")),
+        ("2", ("2.0", "on")),
+        (">=2.4", ("2.4", "on")),
+        (">= 2.4.0", ("2.4", "on")),
+        (">=1.13", ("1.13", "on")),
+        (">=2.1,<2.7", ("2.1", "2.6")),
+        (">=2.1,<=2.7", ("2.1", "2.7")),
+        (">=2.1, <2.7.1", ("2.1", "2.7")),
+        (">=2.1,<3", ("2.1", "2.19")),
+        (">2.1", ("2.1", "on")),
+        (">2.1,<2.2.1", ("2.1", "2.2")),
+        ("==2.1.0", ("2.1", "2.1")),
+        ("==2.1.0+cu118", ("2.1", "2.1")),
+        ("===2.1.0", ("2.1", "2.1")),
+        ("==2.8.0.dev20250601", ("2.8", "2.8")),
+        ("==2.*", ("2.0", "2.19")),
+        ("==2.1.*", ("2.1", "2.1")),
+        ("~=2.1.0", ("2.1", "2.1")),
+        ("~=2.1", ("2.1", "2.19")),
+        (">=2.1,!=2.1.*", ("2.2", "on")),
+        (">=2.99", ("2.19", "on")),
+        # nothing is said about the oldest
+        ("<2.7", ("2.4", "2.6")),
+        ("!=2.5.0", ("2.4", "on")),
+        ("<2.3", ("0.0", "2.2")),
+    ],
+)
+def test_a_range(text: str, expected: tuple[str, str]) -> None:
+    assert _ends(*read_target(text).specifiers) == expected
+
+
+@pytest.mark.parametrize("text", ["", "new", "2.4+", ">2.x", ">=2.7,<2.1", "2.1,2.2", "=>2", ">=2.*"])
+def test_what_is_no_range(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a version such as") as caught:
+        read_target(text)
+    assert str(caught.value).endswith(f'found "{text}"')
+
+
+def test_several_ranges_and_none() -> None:
+    assert _ends() == ("2.4", "on")
+    assert _ends(">=2.6,<2.8", "==2.1.2") == ("2.1", "2.7")
+    assert _ends("what", "==2.1.2") == ("2.1", "2.1")
+    assert _ends("what") == ("2.4", "on")
+    assert str(TorchVersions()) == ">=2.4"
+    assert str(TorchVersions((">=2.6,<2.8", "==2.1.2"))) == ">=2.6,<2.8 or ==2.1.2"
+
+
+def test_common_ranges_need_no_package() -> None:
+    program = """
+import sys
+from ctxlint.settings import Settings
+assert Settings().torch.reach(2, 13)
+assert Settings(target_torch="2.1").torch.fall_below(2, 4)
+assert Settings(project_torch=(">=2.1",)).torch.fall_below(2, 4)
+assert not [name for name in sys.modules if name.startswith("packaging")]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the project says
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    forget_other_files()
+    monkeypatch.chdir(tmp_path)
+
+
+def _required(**files: str) -> tuple[str, ...]:
+    """What a project with these files, ``__`` for the dot in their names, requires of torch."""
+    for name, text in files.items():
+        Path(name.replace("__", ".")).write_text(text, encoding="utf-8")
+    return Configuration().settings_for_file("package/module.py").project_torch
+
+
+_POETRY = "[tool.poetry.dependencies]\npython = '^3.9'\ntorch = "
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[project]\ndependencies = ['numpy', 'torch>=2.1']\n", (">=2.1",)),
+        ("[project]\ndependencies = ['torch[opt] >=2.1, <2.7 ; python_version > \"3.9\"']\n", (">=2.1,<2.7",)),
+        ("[project]\ndependencies = ['Torch (>=2.1)']\n", (">=2.1",)),
+        ("[project]\ndependencies = ['torch==2.1.0+cu118']\n", ("==2.1.0+cu118",)),
+        (
+            "[project]\ndependencies = [\"torch>=2.6; sys_platform == 'linux'\", \"torch==2.2; sys_platform != 'linux'\"]\n",
+            (">=2.6", "==2.2"),
+        ),
+        ("[project]\ndependencies = ['torch', 'torchvision>=0.15', 'torch-geometric>=2', 'pytorch-lightning>2']\n", ()),
+        ("[project]\ndependencies = ['torch @ https://example.org/torch-2.1.whl']\n", ()),
+        (
+            "[project.optional-dependencies]\na = ['numpy']\nb = ['torch>=2.2']\nc = ['torch>=2.2', 'torch<3']\n",
+            (">=2.2", "<3"),
+        ),
+        (
+            "[project]\ndependencies = ['torch>=2.1']\n[project.optional-dependencies]\ntest = ['torch==2.9']\n",
+            (">=2.1",),
+        ),
+        ("[project]\ndependencies = ['torch']\n[project.optional-dependencies]\ntest = ['torch==2.9']\n", ("==2.9",)),
+        (f"{_POETRY}'^2.1'", (">=2.1,<3",)),
+        (f"{_POETRY}'^0.4.1'", (">=0.4.1,<0.5",)),
+        (f"{_POETRY}'~2.1.1'", (">=2.1.1,<2.2",)),
+        (f"{_POETRY}'~2'", (">=2,<3",)),
+        (f"{_POETRY}'2.1.0'", ("==2.1.0",)),
+        (f"{_POETRY}'2.1.*'", ("==2.1.*",)),
+        (f"{_POETRY}'>=2.1,<2.4 || ^2.5'", (">=2.1,<2.4", ">=2.5,<3")),
+        (f"{_POETRY}'*'", ()),
+        (f"{_POETRY}{{ version = '~2.1', optional = true }}", (">=2.1,<2.2",)),
+        (f"{_POETRY}[{{ version = '2.1.0', platform = 'linux' }}, {{ git = 'https://example.org' }}]", ("==2.1.0",)),
+        ("[project]\ndependencies = 'torch>=2.1'\n", ()),
+        ("project = 'torch'\n[tool]\npoetry = 3\n", ()),
+        ("[project\ndependencies = ['torch>=2.1']\n", ()),
+    ],
+)
+def test_pyproject(text: str, expected: tuple[str, ...]) -> None:
+    assert _required(pyproject__toml=text) == expected
+
+
+def test_setup_cfg_and_requirement_files() -> None:
+    requirements = "# torch>=1.0\n-r other.txt\nnumpy\ntorch>=2.2,<2.9  # as tested\n"
+    assert _required(setup__py="", requirements__txt=requirements) == (">=2.2,<2.9",)
+    forget_other_files()
+    pinned = "torch==2.0.1 \\\n    --hash=sha256:0\ntorch == 2.1.0 --hash=sha256:0\n"
+    assert _required(requirements_cpu__txt=pinned) == (">=2.2,<2.9", "==2.0.1", "==2.1.0")
+    forget_other_files()
+    assert _required(setup__cfg="[options]\ninstall_requires =\n    numpy\n    torch>=2.3\n") == (">=2.3",)
+    forget_other_files()
+    assert _required(pyproject__toml="[project]\ndependencies = ['torch']\n") == (">=2.3",)
+    forget_other_files()
+    assert _required(setup__cfg="[options\ntorch", pyproject__toml="") == (">=2.2,<2.9", "==2.0.1", "==2.1.0")
+
+
+def test_the_nearest_project_is_asked_and_no_other() -> None:
+    for folder, text in {".": "torch>=2.1", "a/b": "torch>=2.5", "a/c": "numpy"}.items():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder, "pyproject.toml").write_text(f"[project]\ndependencies = ['{text}']\n", encoding="utf-8")
+    Path("a/requirements.txt").write_text("torch>=2.9", encoding="utf-8")
+    configuration = Configuration()
+    files = ("m.py", "a/m.py", "a/b/m.py", "a/b/deep/m.py", "a/c/m.py")
+    asked = [configuration.settings_for_file(file).project_torch for file in files]
+    assert asked == [(">=2.1",), (">=2.1",), (">=2.5",), (">=2.5",), ()]
+
+
+def test_what_is_set_comes_before_what_the_project_says() -> None:
+    text = "[project]\ndependencies = ['torch>=2.1']\n"
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    assert Configuration().settings_for_file("m.py").torch == TorchVersions((">=2.1",))
+    assert Configuration(isolated=True).settings_for_file("m.py").torch == TorchVersions()
+    assert Configuration({"target_torch": "2.6"}).settings_for_file("m.py").torch == TorchVersions((">=2.6",))
+    Path("pyproject.toml").write_text(f"{text}[tool.ctxlint]\ntarget-torch = '>=2.3,<2.5'\n", encoding="utf-8")
+    assert Configuration().settings_for_file("m.py").torch == TorchVersions((">=2.3,<2.5",))
+
+
+_BY_KEYWORD = """
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.factor, None
+
+
+y = Scale.apply(torch.ones(2), factor=2.0)
+"""
+
+
+def test_the_files_of_each_project_are_judged_by_its_own_requirement() -> None:
+    for folder, requirement in {"old": "torch>=2.1,<2.13", "new": "torch>=2.13"}.items():
+        Path(folder).mkdir()
+        Path(folder, "pyproject.toml").write_text(f"[project]\ndependencies = ['{requirement}']\n", encoding="utf-8")
+        Path(folder, "module.py").write_text(_BY_KEYWORD, encoding="utf-8")
+    assert [(each.path, each.code) for each in lint_paths(["."])] == [(os.path.join("old", "module.py"), "CTX702")]
+    said = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "-", "--stdin-filename=new/module.py"],
+        input=_BY_KEYWORD,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert said.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["."]])
+def test_a_run_without_candidates_looks_at_no_versions(arguments: list[str]) -> None:
+    Path("pyproject.toml").write_text("[project]\ndependencies = ['torch>=2.1,<2.7']\n", encoding="utf-8")
+    Path("module.py").write_text("import torch\n", encoding="utf-8")
+    program = """
+import sys
+from ctxlint.cli import main
+try:
+    assert main(sys.argv[1:]) == 0
+except SystemExit as end:
+    assert not end.code
+read = [name for name in sys.modules if name.startswith(("packaging", "tomli", "ctxlint.torch_"))]
+assert not read, read
+"""
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True)
