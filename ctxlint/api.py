@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
+    from ctxlint.result import FileResult
 
 _BOM = "\ufeff"
 
@@ -35,11 +35,12 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
 
     ``path`` is the name that the findings carry, and that ``per-file-ignores`` look at. No configuration file is read;
     without ``settings`` the rules that are on by default are run. Lines and columns are 1-based, columns count
-    characters, ends are exclusive.
+    characters, ends are exclusive. Where ``path`` ends in ``.ipynb``, ``text`` is the JSON of a notebook; ``cell`` is
+    the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits.
     """
     from ctxlint import pipeline
 
-    return pipeline.lint_source(_source(text, path), settings or Settings())
+    return list(_in_cells(pipeline.lint_text(path, text, settings or Settings())))
 
 
 def lint_paths(
@@ -55,7 +56,7 @@ def lint_paths(
     from ctxlint.configuration import Configuration
 
     results = pipeline.lint_paths([os.fspath(path) for path in paths], Configuration(fixed=settings), jobs=jobs)
-    return sorted((each for result in results for each in result.diagnostics), key=lambda each: each.sort_key)
+    return sorted((each for result in results for each in _in_cells(result)), key=lambda each: each.sort_key)
 
 
 def fix_source(
@@ -66,21 +67,33 @@ def fix_source(
     Lines keep their endings, and what no fix touches stays as it is. A text in which a fix does harm comes back
     unchanged, with a finding CTX900.
     """
-    from ctxlint.files.scan import holds_candidate
     from ctxlint.fixes.apply import mend
-    from ctxlint.pipeline import check_source
+    from ctxlint.pipeline import check_source, lint_text
 
-    if not holds_candidate(text.encode("utf-8", "surrogatepass")):
-        return FixedSource(text, (), {})
     asked = replace(settings or Settings(), fix=True)
     if unsafe_fixes:
         asked = replace(asked, unsafe_fixes=True)
-    result = mend(check_source(_source(text, path), asked), asked, lambda source: check_source(source, asked))
-    mended = text if result.source is None else _BOM * result.source.bom + result.source.text
-    return FixedSource(mended, result.diagnostics, {each.code: each.count for each in result.fixed})
+    result = mend(lint_text(path, text, asked), asked, lambda source: check_source(source, asked))
+    mended = text if result.source is None else _BOM * result.source.bom + result.source.written
+    return FixedSource(mended, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})
 
 
-def _source(text: str, path: str) -> Source:
-    from ctxlint.files.source import Source
+def _in_cells(result: FileResult) -> Iterator[Diagnostic]:
+    """The findings of a file; those of a notebook with their cells, in which their places are counted."""
+    from ctxlint.result import locate
 
-    return Source(path, text[1:], bom=True) if text.startswith(_BOM) else Source(path, text)
+    for each in result.diagnostics:
+        located = locate(each, result.source)
+        if result.source is None or located.cell is None:
+            yield each
+            continue
+        related = []
+        for other in each.related:
+            place = result.source.locate(other.span)
+            related.append(replace(other, span=place.span, cell=place.cell))
+        fix = each.fix
+        if fix is not None:
+            mine = list(result.source.locate_edits(sorted(fix.edits)))
+            together = len(mine) == 1 and mine[0].cell == located.cell
+            fix = replace(fix, edits=mine[0].edits if together else ())
+        yield replace(each, span=located.span, cell=located.cell, related=tuple(related), fix=fix)

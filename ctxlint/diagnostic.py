@@ -24,11 +24,15 @@ class Related:
 
     span: Span
     message: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding in one file, ready to be reported. Sorts by place, then code."""
+    """One finding in one file, ready to be reported. Sorts by place, then code.
+
+    ``cell`` is the cell of a notebook that lines and columns count in, where they do not count in the whole text.
+    """
 
     path: str
     span: Span
@@ -38,6 +42,7 @@ class Diagnostic:
     severity: Severity = Severity.ERROR
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
+    cell: int | None = None
 
     @property
     def url(self) -> str:
@@ -45,6 +50,6 @@ class Diagnostic:
         return f"https://github.com/ctxlint/ctxlint/blob/main/docs/rules/{self.name}.md"
 
     @property
-    def sort_key(self) -> tuple[str, Span, str, str]:
+    def sort_key(self) -> tuple[str, int, Span, str, str]:
         """Path, place, code, message: the one order that reports come in."""
-        return (self.path, self.span, self.code, self.message)
+        return (self.path, self.cell or 0, self.span, self.code, self.message)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Callable
 
-from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
+from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import WHOLE_FILE, FileResult, describe, internal_error, io_error
@@ -129,12 +129,23 @@ def _lint_file(candidate: tuple[str, Settings], finish: Callable[[FileResult], F
 
 def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
     """The result for a file with this content."""
+    return _lint(path, data, lambda: decode(path, data), settings)
+
+
+def lint_text(path: str, text: str, settings: Settings) -> FileResult:
+    """The result for a file with this text; that of a notebook is its JSON."""
+    return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings)
+
+
+def _lint(path: str, data: bytes, read: Callable[[], Source], settings: Settings) -> FileResult:
     if not holds_candidate(data):
         return FileResult(path, settings=settings)
     try:
-        return check_source(decode(path, data), settings)
+        return check_source(read(), settings)
     except Undecodable as error:
         return _unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
 
 
 def lint_source(source: Source, settings: Settings) -> list[Diagnostic]:
@@ -217,7 +228,7 @@ def forget_other_files() -> None:
 def _load(path: str) -> Source | None:
     try:
         return decode(path, read_bytes(path))
-    except (Unreadable, Undecodable):
+    except (Unreadable, Undecodable, NotPython):
         return None
 
 
@@ -261,6 +272,8 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
     from ctxlint.rules.base import Category
 
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
+    if fix is not None and not source.can_take(fix.edits):
+        fix = None
     if fix is not None:
         fix = replace(
             with_line_endings_of(source, fix),

@@ -6,12 +6,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Position, Span
+from ctxlint.files.source import Located, Position, Source, Span
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
     from ctxlint.suppression.baseline import Known
 
 INTERNAL_ERROR = "CTX900"
@@ -63,6 +62,13 @@ class FileResult:
     def failed(self) -> bool:
         """Whether ctxlint itself failed on the file."""
         return any(each.code == INTERNAL_ERROR for each in self.diagnostics)
+
+
+def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
+    """Where people find a finding in its file; what is about a notebook as a whole is in none of its cells."""
+    if source is None or (diagnostic.span == WHOLE_FILE and diagnostic.code in (INTERNAL_ERROR, "CTX902")):
+        return Located(source or Source(diagnostic.path, ""), diagnostic.span)
+    return source.locate(diagnostic.span)
 
 
 def internal_error(path: str, message: str) -> Diagnostic:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
@@ -39,7 +38,6 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
     from ctxlint.files.decode import Undecodable, encode
-    from ctxlint.fixes.apply import apply_edits
     from ctxlint.fixes.write import Unwritable, write_atomically
     from ctxlint.rules import rule_names
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
@@ -50,12 +48,15 @@ def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     edits = list(noqa_edits(result.source, result.diagnostics, rule_names(), reason))
     if not edits:
         return 0, failure
-    source = replace(result.source, text=apply_edits(result.source.text, edits))
+    if not result.source.can_take(edits):
+        return 0, "a comment would not fit where IPython's own syntax stands; nothing was changed"
+    source = result.source.edited(edits)
     left = [each for each in check(source, result.settings).diagnostics if each.code not in NOT_TO_HIDE]
     if left:
-        return 0, f"a comment in line {left[0].span.start.line} would not hide {left[0].code}; nothing was changed"
+        line = source.locate_line(left[0].span.start.line)
+        return 0, f"a comment in line {line} would not hide {left[0].code}; nothing was changed"
     try:
-        write_atomically(result.path, encode(source, source.text))
+        write_atomically(result.path, encode(source, source.written))
     except (Undecodable, Unwritable) as error:
         return 0, str(error)
     return len(edits), failure

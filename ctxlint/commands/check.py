@@ -133,7 +133,7 @@ def _written(result: FileResult, known: Baseline | None) -> FileResult:
     from ctxlint.result import io_error, with_finding
 
     try:
-        write_atomically(result.path, encode(result.source, result.source.text))
+        write_atomically(result.path, encode(result.source, result.source.written))
     except Unwritable as error:
         return with_finding(_checked(result.before, result.settings, known), io_error(result.path, str(error)))
     return result
@@ -153,7 +153,7 @@ def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) 
         result = mended(lint_bytes(path, data, settings), known)
     if _prints_code(options, settings):
         if result.before is not None and result.source is not None:
-            data = encode(result.source, result.source.text)
+            data = encode(result.source, result.source.written)
         write_bytes(data, sys.stdout)
     return result
 
@@ -184,7 +184,7 @@ def _warn(results: list[FileResult], options: Namespace, known: Baseline | None)
         if result.skipped and options.verbose:
             say(f"{result.path}: skipped: {result.skipped}")
         for line, message in result.warnings:
-            say(f"warning: {result.path}:{line}: {message}")
+            say(f"warning: {result.path}:{_line_place(result, line)}: {message}")
     if options.verbose:
         from ctxlint.report import counted
 
@@ -194,6 +194,11 @@ def _warn(results: list[FileResult], options: Namespace, known: Baseline | None)
         baselined = sum(len(each.baselined) for each in results)
         if baselined:
             say(f"Left out {counted(baselined, 'finding')} of the baseline")
+
+
+def _line_place(result: FileResult, line: int) -> str:
+    """A line as people find it: ``4``, in a notebook ``cell 3:4``."""
+    return str(line) if result.source is None else result.source.locate_line(line)
 
 
 def _report(results: list[FileResult], options: Namespace, settings: Settings) -> Report:

@@ -10,6 +10,8 @@ import warnings
 
 from ctxlint.files.source import Source
 
+NOTEBOOK = ".ipynb"
+_BOM = "\ufeff"
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 24
 _FOREIGN_MARKS = {
@@ -30,6 +32,10 @@ class Unreadable(Exception):
 
 class Undecodable(Exception):
     """A file that is not the text it says it is; the text of the exception says why."""
+
+
+class NotPython(Exception):
+    """A notebook in another language; the text of the exception says in which."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -60,12 +66,18 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def decode(path: str, data: bytes) -> Source:
-    """The text of a file. Raises Undecodable where it is not in the encoding that it declares (PEP 263, else UTF-8)."""
+    """The text of a file, and of a notebook its code.
+
+    Raises Undecodable where it is not in the encoding that it declares (PEP 263, else UTF-8) or no notebook, NotPython
+    for a notebook in another language.
+    """
     for mark, name in _FOREIGN_MARKS.items():
         if data.startswith(mark):
             raise Undecodable(f"The file is in {name}, which Python does not read; save it as UTF-8")
     bom = data.startswith(codecs.BOM_UTF8)
     body = data[len(codecs.BOM_UTF8) :] if bom else data
+    if path.endswith(NOTEBOOK):
+        return source_of(path, _decode(data, "utf-8"))
     encoding = _declared_encoding(body)
     if bom and encoding != "utf-8":
         raise Undecodable(
@@ -76,6 +88,17 @@ def decode(path: str, data: bytes) -> Source:
         line = _line_of(body, max(body.find(b"\0"), 0))
         raise Undecodable(f"The file holds a null byte (line {line}), so it is no Python source")
     return Source(path, text, encoding, bom)
+
+
+def source_of(path: str, text: str) -> Source:
+    """A file with this text, which may begin with a byte order mark. Raises for a notebook what ``decode`` raises."""
+    bom = text.startswith(_BOM)
+    text = text[len(_BOM) :] if bom else text
+    if path.endswith(NOTEBOOK):
+        from ctxlint.files.notebook import read_notebook
+
+        return read_notebook(path, text, bom=bom)
+    return Source(path, text, bom=bom)
 
 
 def encode(source: Source, text: str) -> bytes:

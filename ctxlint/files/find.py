@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.files.gitignore import IgnoreFile
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 """The endings of the files that a walk picks up. A file that is named is taken whatever its ending."""
 
 DEFAULT_EXCLUDE = (

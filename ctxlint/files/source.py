@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.files.edits import Edit
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -27,6 +32,28 @@ class Span(NamedTuple):
 
     start: Position
     end: Position
+
+
+class Located(NamedTuple):
+    """A stretch as people find it: in a file, or in a cell of a notebook, whose text ``source`` is then."""
+
+    source: Source
+    span: Span
+    cell: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it starts: ``4:9``, in a notebook ``cell 3:4:9``."""
+        line, column = self.span.start
+        return f"{line}:{column}" if self.cell is None else f"cell {self.cell}:{line}:{column}"
+
+
+class LocatedEdits(NamedTuple):
+    """The edits of one file, or of one cell of a notebook; offsets count from its start."""
+
+    source: Source
+    edits: tuple[Edit, ...]
+    cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,3 +102,48 @@ class Source:
         if number > len(self.line_starts):
             return ""
         return self.lines(number, number).rstrip("\r\n")
+
+    # What is different for a notebook, whose text is made of its cells
+
+    @property
+    def written(self) -> str:
+        """What stands in the file: the text."""
+        return self.text
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is a notebook."""
+        return False
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last line of each stretch that Python reads for itself."""
+        return ((1, self.line_count),)
+
+    def edited(self, edits: Sequence[Edit]) -> Source:
+        """The file after ``edits``, which are sorted and do not overlap."""
+        from ctxlint.files.edits import apply_edits
+
+        return replace(self, text=apply_edits(self.text, edits))
+
+    def can_take(self, edits: Sequence[Edit]) -> bool:  # noqa: ARG002
+        """Whether ``edits`` can be written to the file."""
+        return True
+
+    def locate(self, span: Span) -> Located:
+        """A stretch of the text as people find it."""
+        return Located(self, span)
+
+    def locate_line(self, line: int) -> str:
+        """A line of the text as people find it: ``4``, in a notebook ``cell 3:4``."""
+        located = self.locate(Span(Position(line, 1), Position(line, 1)))
+        return located.place.rpartition(":")[0]
+
+    def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
+        """``edits``, sorted, as people find them."""
+        if edits:
+            yield LocatedEdits(self, tuple(edits))
+
+    def changes(self, after: Source) -> Iterator[tuple[str, Source, Source]]:
+        """What is different in ``after``, this file after edits: the name to show, the text before, the text after."""
+        yield self.path, self, after

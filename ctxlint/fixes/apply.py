@@ -14,16 +14,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
 from ctxlint.files.decode import Undecodable, encode
+from ctxlint.files.edits import Edit, apply_edits
 from ctxlint.files.nesting import too_deep_for_ast
-from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.edit import Applicability
 from ctxlint.result import FileResult, Fixed, internal_error, io_error, with_finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
     from ctxlint.settings import Settings
+
+__all__ = ["apply_edits", "is_applicable", "mend", "plan"]
 
 MAX_IDLE_ROUNDS = 10
 """So many rounds in a row may pass without fewer findings to mend than ever before."""
@@ -67,7 +70,7 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
                 break
             fewest, idle = (len(todo), 0) if len(todo) < fewest else (fewest, idle + 1)
             taken, edits = plan(todo)
-            source = replace(current.source, text=apply_edits(current.source.text, edits))
+            source = current.source.edited(edits)
             names = ", ".join(sorted({f"{each.code} ({each.name})" for each in taken}))
             if source.text in seen or idle > MAX_IDLE_ROUNDS:
                 raise _Fault(f"The fixes of {names} do not come to an end")
@@ -89,7 +92,7 @@ def _check_round(
 ) -> FileResult:
     """The result for the text after a round. Raises _Fault and _Unwritable when it must not be kept."""
     try:
-        encode(source, source.text)
+        encode(source, source.written)
     except Undecodable as error:
         raise _Unwritable(f"{error}, so {names} cannot be fixed; nothing was changed") from None
     if parses and not _parses(source.text):
@@ -129,15 +132,6 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
         edits += mine
         end = max([end, *(edit.end for edit in mine)])
     return taken, sorted(edits)
-
-
-def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """``text`` with ``edits``, which are sorted and do not overlap, applied to it."""
-    pieces, done = [], 0
-    for edit in edits:
-        pieces += [text[done : edit.start], edit.content]
-        done = edit.end
-    return "".join([*pieces, text[done:]])
 
 
 def _edits(diagnostic: Diagnostic) -> list[Edit]:

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ctxlint.files.edits import Edit
+
 if TYPE_CHECKING:
     from ctxlint.files.source import Source
+
+__all__ = ["Applicability", "Edit", "Fix", "with_line_endings_of"]
 
 
 class Applicability(Enum):
@@ -20,15 +24,6 @@ class Applicability(Enum):
     """Likely what is meant, but it changes behaviour or loses a comment."""
     SAFE = "safe"
     """Calls that work today keep their values and gradients; no comment is lost."""
-
-
-@dataclass(frozen=True, order=True)
-class Edit:
-    """Replace the characters ``start`` to ``end`` (0-based offsets into the text, end exclusive) by ``content``."""
-
-    start: int
-    end: int
-    content: str
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,19 @@ class Parsed:
 
 
 def parse(source: Source) -> Parsed:
-    """Parse the whole file, or else each top-level statement for itself. Never raises for bad code."""
-    reason = too_deep_for_ast(source.text)
-    if reason is None:
-        try:
-            return Parsed(_parse(source.text))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-    return _parse_piecewise(source)
+    """Parse the whole file, or else each top-level statement for itself. Never raises for bad code.
+
+    A notebook is parsed cell by cell: what one leaves open, the next one does not close.
+    """
+    body: list[ast.stmt] = []
+    broken: list[BrokenStatement] = []
+    for block in source.blocks:
+        found = _parse_lines(source, Lines(*block))
+        if isinstance(found, BrokenStatement):
+            found, more = _parse_piecewise(source, Lines(*block))
+            broken.extend(more)
+        body.extend(found)
+    return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken))
 
 
 def _parse(text: str) -> ast.Module:
@@ -41,10 +46,10 @@ def _parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def _parse_piecewise(source: Source) -> Parsed:
+def _parse_piecewise(source: Source, block: Lines) -> tuple[list[ast.stmt], list[BrokenStatement]]:
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
-    for piece in statements(source):
+    for piece in statements(source, block):
         parts = [piece]
         found = _parse_lines(source, piece)
         if isinstance(found, BrokenStatement):
@@ -56,7 +61,7 @@ def _parse_piecewise(source: Source) -> Parsed:
                 broken.append(found)
             else:
                 body.extend(found)
-    return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken))
+    return body, broken
 
 
 def _parse_lines(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStatement:
@@ -71,6 +76,6 @@ def _parse_lines(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStateme
         return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
         return BrokenStatement(Position(lines.first, 1), f"not read: {error}")
-    for statement in module.body:
-        ast.increment_lineno(statement, lines.first - 1)
+    if lines.first > 1:
+        ast.increment_lineno(module, lines.first - 1)
     return module.body

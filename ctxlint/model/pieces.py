@@ -36,22 +36,23 @@ class Lines(NamedTuple):
     last: int
 
 
-def statements(source: Source) -> Iterator[Lines]:
-    """The pieces of a file that look like top-level statements, decorators and ``else`` included.
+def statements(source: Source, block: Lines | None = None) -> Iterator[Lines]:
+    """The pieces of a file, or of some lines of it, that look like top-level statements, decorators and ``else`` included.
 
     A line in brackets, in a string or after a backslash begins none.
     """
-    open_lines = _lines_inside(source)
+    block = block or Lines(1, source.line_count)
+    open_lines = _lines_inside(source, block)
     starts: list[int] = []
     after_decorator = False
-    for number in range(1, source.line_count + 1):
+    for number in range(block.first, block.last + 1):
         line = source.line(number)
         if number in open_lines or _START.match(line) is None or _CONTINUES.match(line) is not None:
             continue
         if not after_decorator:
             starts.append(number)
         after_decorator = line.startswith("@")
-    return _between(starts, source.line_count)
+    return _between(starts, block.last)
 
 
 def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
@@ -72,11 +73,12 @@ def _between(starts: list[int], last: int) -> Iterator[Lines]:
     return (Lines(first, after - 1) for first, after in zip(starts, [*starts[1:], last + 1]))
 
 
-def _lines_inside(source: Source) -> set[int]:
-    """The numbers of the lines that begin inside brackets or a string, or after a backslash."""
-    text = source.text
+def _lines_inside(source: Source, block: Lines) -> set[int]:
+    """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
+    at = source.line_starts[block.first - 1]
+    text = source.text[: at + len(source.lines(*block))]
     inside: set[int] = set()
-    depth, at = 0, 0
+    depth = 0
     while True:
         token = _TOKEN.search(text, at)
         if token is None:

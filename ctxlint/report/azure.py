@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report.paths import absolute
+from ctxlint.report.places import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 
 def render(report: Report) -> Iterator[str]:
     """One command for each finding."""
-    for diagnostic in report.diagnostics:
-        line, column = diagnostic.span.start
+    for result, diagnostic in report.findings:
+        line, column = span_in_file(diagnostic, result.source).start
         properties = (
             f"type={diagnostic.severity.value};sourcepath={_property(absolute(diagnostic.path))};"
             f"linenumber={line};columnnumber={column};code={diagnostic.code};"
         )
-        yield f"##vso[task.logissue {properties}]{_data(diagnostic.message)}\n"
+        yield f"##vso[task.logissue {properties}]{_data(message_with_cell(diagnostic, result.source))}\n"
 
 
 def _data(text: str) -> str:

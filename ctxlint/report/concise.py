@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +18,9 @@ def render(report: Report) -> Iterator[str]:
     """The lines and the summary."""
     style = Style(on=report.color)
     colon = style.paint(":", "36")
-    for _, diagnostic in report.findings:
-        line, column = diagnostic.span.start
-        place = f"{style.bold(diagnostic.path)}{colon}{line}{colon}{column}{colon}"
+    for result, diagnostic in report.findings:
+        place = locate(diagnostic, result.source).place.replace(":", colon)
+        place = f"{style.bold(diagnostic.path)}{colon}{place}{colon}"
         mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
         yield f"{place} {style.code(diagnostic.code)} {mark}{one_line(diagnostic.message)}\n"
     yield from summary(report)

@@ -8,12 +8,14 @@ from ctxlint.report import applicability_of
 from ctxlint.report.frame import Frame, visible
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.diagnostic import Diagnostic, Related
-    from ctxlint.files.source import Source
+    from ctxlint.files.edits import Edit
+    from ctxlint.files.source import Located, LocatedEdits, Source
     from ctxlint.fixes.edit import Fix
     from ctxlint.report import Report
 
@@ -39,7 +41,7 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Ite
     if source is None:
         yield f"{style.frame(' -->')} {diagnostic.path}:1:1"
         return
-    yield from _place(Frame(source, diagnostic.span, style), diagnostic.path)
+    yield from _place(locate(diagnostic, source), diagnostic.path, style)
     for related in diagnostic.related:
         yield from _note(related, source, diagnostic.path, style)
     if diagnostic.fix is not None:
@@ -52,31 +54,37 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Ite
 
 def _note(related: Related, source: Source, path: str, style: Style) -> Iterator[str]:
     yield f"{style.bold('note')}: {related.message}"
-    yield from _place(Frame(source, related.span, style, mark="-"), path)
+    yield from _place(source.locate(related.span), path, style, mark="-")
 
 
-def _place(frame: Frame, path: str) -> Iterator[str]:
-    line, column = frame.span.start
-    yield f"{' ' * frame.width}{frame.style.frame('-->')} {path}:{line}:{column}"
+def _place(located: Located, path: str, style: Style, mark: str = "^") -> Iterator[str]:
+    frame = Frame(located.source, located.span, style, mark)
+    yield f"{' ' * frame.width}{style.frame('-->')} {path}:{located.place}"
     yield from frame.lines()
 
 
 def fix_diff(source: Source, fix: Fix, style: Style) -> Iterator[str]:
-    """What ``fix`` changes: old lines with ``-``, new ones with ``+`` and their numbers, one line around."""
-    from dataclasses import replace
+    """What ``fix`` changes: old lines with ``-``, new ones with ``+`` and their numbers, one line around.
+
+    Cells of a notebook are shown one by one.
+    """
+    for each in source.locate_edits(sorted(fix.edits)):
+        yield from _diff(each, style)
+
+
+def _diff(located: LocatedEdits, style: Style) -> Iterator[str]:
     from difflib import SequenceMatcher
 
-    from ctxlint.fixes.apply import apply_edits
-
-    after = replace(source, text=apply_edits(source.text, sorted(fix.edits)))
-    first, last = _touched(source, fix)
+    source = located.source
+    after = source.edited(located.edits)
+    first, last = _touched(source, located.edits)
     grown = after.line_count - source.line_count
     old = [source.line(number) for number in range(first, last + 1)]
     new = [after.line(number) for number in range(first, last + grown + 1)]
     width = len(str(last + grown))
     bar = style.frame(f"{' ' * width} |")
-    if not fix.edits:
-        return
+    if located.cell is not None:
+        yield f"{' ' * width}{style.frame(':::')} cell {located.cell}"
     yield bar
     groups = list(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(1))
     for index, group in enumerate(groups):
@@ -95,8 +103,8 @@ def fix_diff(source: Source, fix: Fix, style: Style) -> Iterator[str]:
     yield bar
 
 
-def _touched(source: Source, fix: Fix) -> tuple[int, int]:
+def _touched(source: Source, edits: Sequence[Edit]) -> tuple[int, int]:
     """The lines that the edits are in, with two around."""
-    first = min((source.position(edit.start).line for edit in fix.edits), default=1)
-    last = max((source.position(edit.end).line for edit in fix.edits), default=1)
+    first = min((source.position(edit.start).line for edit in edits), default=1)
+    last = max((source.position(edit.end).line for edit in edits), default=1)
     return max(first - 2, 1), min(last + 2, source.line_count)

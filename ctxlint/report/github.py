@@ -5,27 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report.paths import absolute, relative
+from ctxlint.report.places import span_in_file
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Span
     from ctxlint.report import Report
 
 
 def render(report: Report) -> Iterator[str]:
     """One command for each finding."""
-    for diagnostic in report.diagnostics:
-        properties = ",".join(f"{key}={_property(str(value))}" for key, value in _properties(diagnostic).items())
-        line, column = diagnostic.span.start
-        text = f"{relative(diagnostic.path)}:{line}:{column}: {diagnostic.code} {diagnostic.message}"
+    for result, diagnostic in report.findings:
+        named = _properties(diagnostic, span_in_file(diagnostic, result.source))
+        properties = ",".join(f"{key}={_property(str(value))}" for key, value in named.items())
+        place = locate(diagnostic, result.source).place
+        text = f"{relative(diagnostic.path)}:{place}: {diagnostic.code} {diagnostic.message}"
         if diagnostic.fix is not None:
             text += f"\n  help: {diagnostic.fix.message}"
         yield f"::{diagnostic.severity.value} {properties}::{_data(text)}\n"
 
 
-def _properties(diagnostic: Diagnostic) -> dict[str, object]:
-    start, end = diagnostic.span
+def _properties(diagnostic: Diagnostic, span: Span) -> dict[str, object]:
+    start, end = span
     properties: dict[str, object] = {
         "title": f"ctxlint ({diagnostic.code})",
         "file": absolute(diagnostic.path),

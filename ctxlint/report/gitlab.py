@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from ctxlint.diagnostic import Severity
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
+from ctxlint.report.places import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.files.source import Span
     from ctxlint.report import Report
 
 
@@ -20,17 +22,21 @@ def render(report: Report) -> Iterator[str]:
     records = [
         {
             "check_name": diagnostic.code,
-            "description": f"{diagnostic.code}: {diagnostic.message}",
+            "description": f"{diagnostic.code}: {message_with_cell(diagnostic, result.source)}",
             "severity": "major" if diagnostic.severity is Severity.ERROR else "minor",
             "fingerprint": fingerprint,
             "location": {
                 "path": relative(diagnostic.path),
-                "positions": {
-                    "begin": {"line": diagnostic.span.start.line, "column": diagnostic.span.start.column},
-                    "end": {"line": diagnostic.span.end.line, "column": diagnostic.span.end.column},
-                },
+                "positions": _positions(span_in_file(diagnostic, result.source)),
             },
         }
-        for _, diagnostic, fingerprint in with_fingerprints(report)
+        for result, diagnostic, fingerprint in with_fingerprints(report)
     ]
     yield json.dumps(records, indent=2, ensure_ascii=False) + "\n"
+
+
+def _positions(span: Span) -> dict[str, dict[str, int]]:
+    return {
+        "begin": {"line": span.start.line, "column": span.start.column},
+        "end": {"line": span.end.line, "column": span.end.column},
+    }

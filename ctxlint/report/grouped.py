@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.report.concise import one_line
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +22,13 @@ def render(report: Report) -> Iterator[str]:
         if not result.diagnostics:
             continue
         yield f"{style.bold(result.path)}:\n"
-        places = [each.span.start for each in result.diagnostics]
-        line_width = max(len(str(place.line)) for place in places)
-        column_width = max(len(str(place.column)) for place in places)
-        for diagnostic, place in zip(result.diagnostics, places):
+        places = [locate(each, result.source).place.rpartition(":") for each in result.diagnostics]
+        line_width = max(len(line) for line, _, _ in places)
+        column_width = max(len(column) for _, _, column in places)
+        for diagnostic, (line, _, column) in zip(result.diagnostics, places):
             mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
-            where = f"{place.line:>{line_width}}{style.paint(':', '36')}{place.column:<{column_width}}"
+            colon = style.paint(":", "36")
+            where = f"{line:>{line_width}}".replace(":", colon) + f"{colon}{column:<{column_width}}"
             yield f"  {where} {style.code(diagnostic.code)} {mark}{one_line(diagnostic.message)}\n"
         yield "\n"
     yield from summary(report)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.report import applicability_of
 from ctxlint.report.paths import absolute
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,20 +34,22 @@ def all_records(report: Report) -> Iterator[dict[str, Any]]:
 def _records(result: FileResult) -> Iterator[dict[str, Any]]:
     layout = None
     for diagnostic in result.diagnostics:
-        row = diagnostic.span.start.line
+        located = locate(diagnostic, result.source)
+        row = located.span.start.line
         if result.source is not None:
             if layout is None:
                 from ctxlint.suppression.layout import read_layout
 
                 layout = read_layout(result.source)
-            row = layout.noqa_row(row)
+            line = diagnostic.span.start.line
+            row += layout.noqa_row(line) - line
         yield {
-            "cell": None,
+            "cell": located.cell,
             "code": diagnostic.code,
-            "end_location": location(diagnostic.span.end),
+            "end_location": location(located.span.end),
             "filename": absolute(diagnostic.path),
             "fix": fix_record(diagnostic, result.source),
-            "location": location(diagnostic.span.start),
+            "location": location(located.span.start),
             "message": diagnostic.message,
             "name": diagnostic.name,
             "noqa_row": row,
@@ -61,18 +64,20 @@ def location(position: Position) -> dict[str, int]:
 
 
 def fix_record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any] | None:
-    """The fix with its edits in order; None where there is none."""
+    """The fix with its edits in order; None where there is none. In a notebook each says its cell."""
     if diagnostic.fix is None or source is None or applicability_of(diagnostic) is None:
         return None
     return {
         "applicability": diagnostic.fix.applicability.value,
         "edits": [
             {
+                **({} if cell is None else {"cell": cell}),
                 "content": edit.content,
-                "end_location": location(source.position(edit.end)),
-                "location": location(source.position(edit.start)),
+                "end_location": location(part.position(edit.end)),
+                "location": location(part.position(edit.start)),
             }
-            for edit in sorted(diagnostic.fix.edits)
+            for part, edits, cell in source.locate_edits(sorted(diagnostic.fix.edits))
+            for edit in edits
         ],
         "message": diagnostic.fix.message,
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from ctxlint.report.paths import absolute
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,12 +38,14 @@ def _suite(result: FileResult) -> Iterator[str]:
     count = len(result.diagnostics)
     yield f'    <testsuite name={name} tests="{count}" failures="{count}" errors="0" skipped="0">\n'
     for each in result.diagnostics:
-        line, column = each.span.start
+        located = locate(each, result.source)
+        line, column = located.span.start
+        cell = "" if located.cell is None else f"cell {located.cell}, "
         message = _valid(each.message)
         yield (
             f"        <testcase name={_attribute(each.code)} classname={name}>\n"
             f"            <failure message={quoteattr(message)} type={_attribute(each.name)}>"
-            f"line {line}, col {column}, {escape(message)}</failure>\n"
+            f"{cell}line {line}, col {column}, {escape(message)}</failure>\n"
             "        </testcase>\n"
         )
     yield "    </testsuite>\n"

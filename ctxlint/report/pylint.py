@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.report.concise import one_line
 from ctxlint.report.paths import relative
+from ctxlint.report.places import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,5 +16,6 @@ if TYPE_CHECKING:
 
 def render(report: Report) -> Iterator[str]:
     """The lines."""
-    for each in report.diagnostics:
-        yield f"{relative(each.path)}:{each.span.start.line}: [{each.code}] {one_line(each.message)}\n"
+    for result, each in report.findings:
+        line = span_in_file(each, result.source).start.line
+        yield f"{relative(each.path)}:{line}: [{each.code}] {one_line(message_with_cell(each, result.source))}\n"

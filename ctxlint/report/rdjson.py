@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.report import applicability_of
 from ctxlint.report.paths import absolute
+from ctxlint.report.places import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,11 +30,13 @@ def render(report: Report) -> Iterator[str]:
 def _record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "code": {"url": diagnostic.url, "value": diagnostic.code},
-        "location": {"path": absolute(diagnostic.path), "range": _range(*diagnostic.span)},
-        "message": diagnostic.message,
+        "location": {"path": absolute(diagnostic.path), "range": _range(*span_in_file(diagnostic, source))},
+        "message": message_with_cell(diagnostic, source),
         "severity": diagnostic.severity.value.upper(),
     }
-    if source is not None and diagnostic.fix is not None and applicability_of(diagnostic) is not None:
+    if source is None or source.has_cells:
+        return record
+    if diagnostic.fix is not None and applicability_of(diagnostic) is not None:
         record["suggestions"] = [
             {"range": _range(source.position(edit.start), source.position(edit.end)), "text": edit.content}
             for edit in sorted(diagnostic.fix.edits)

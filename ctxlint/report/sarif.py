@@ -10,6 +10,8 @@ from ctxlint import __version__
 from ctxlint.report import applicability_of
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
+from ctxlint.report.places import message_with_cell
+from ctxlint.result import WHOLE_FILE
 from ctxlint.rules.page import summary_of
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
         "ruleId": diagnostic.code,
         "ruleIndex": number,
         "level": diagnostic.severity.value,
-        "message": {"text": diagnostic.message},
+        "message": {"text": message_with_cell(diagnostic, source)},
         "locations": [_location(diagnostic.path, diagnostic.span, source)],
         "partialFingerprints": {"ctxlint/v1": fingerprint},
     }
@@ -100,7 +102,9 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
             {**_location(diagnostic.path, each.span, source), "id": index, "message": {"text": each.message}}
             for index, each in enumerate(diagnostic.related, start=1)
         ]
-    if source is not None and diagnostic.fix is not None and applicability_of(diagnostic) is not None:
+    if source is None or source.has_cells:
+        return result
+    if diagnostic.fix is not None and applicability_of(diagnostic) is not None:
         replacements = [
             {
                 "deletedRegion": _region(source.position(edit.start), source.position(edit.end)),
@@ -114,12 +118,23 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
 
 
 def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:
+    if source is not None and source.has_cells:
+        located = source.locate(span)
+        region = {**_region(*WHOLE_FILE), "snippet": {"text": _text(located.source, located.span)}}
+        return {
+            "physicalLocation": {"artifactLocation": _artifact(path), "region": region},
+            "logicalLocations": [{"name": located.place, "fullyQualifiedName": f"{path}:{located.place}"}],
+        }
     place: dict[str, Any] = {"artifactLocation": _artifact(path), "region": _region(*span)}
     if source is not None:
         first, last = span.start.line, min(span.end.line, source.line_count)
-        place["region"]["snippet"] = {"text": source.text[source.offset(span.start) : source.offset(span.end)]}
+        place["region"]["snippet"] = {"text": _text(source, span)}
         place["contextRegion"] = {"startLine": first, "endLine": last, "snippet": {"text": source.lines(first, last)}}
     return {"physicalLocation": place}
+
+
+def _text(source: Source, span: Span) -> str:
+    return source.text[source.offset(span.start) : source.offset(span.end)]
 
 
 def _region(start: Position, end: Position) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class IoError(Rule[SourceFile]):
     """
     ## What it does
-    Reports a file that is missing, that may not be read, or that is not the text it says it is; and, with `--fix`, one
+    Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and, with `--fix`, one
     that cannot be written.
 
     ## Why is this bad?
@@ -41,7 +41,8 @@ class IoError(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    A file that does not hold the words `autograd` and `Function` is never decoded, so its encoding is not checked.
+    A file that does not hold the words `autograd` and `Function` is never decoded, so neither its encoding is checked nor,
+    of a notebook, its JSON.
 
     ## References
     - [PEP 263: Defining Python Source Code Encodings](https://peps.python.org/pep-0263/)

@@ -208,22 +208,27 @@ class _Scanner:
 
 
 def read_layout(source: Source) -> Layout:
-    """Scan ``source`` once. Any text will do; nothing is raised."""
-    scanner = _Scanner(source.text)
-    scanner.run()
+    """Scan ``source`` once, each cell of a notebook for itself. Any text will do; nothing is raised."""
+    comments: list[Comment] = []
+    joined: list[Lines] = []
+    statements: list[Lines] = []
 
     def line(offset: int) -> int:
         return source.position(offset).line
 
-    comments = tuple(
-        Comment(line(start), start, source.line(line(start))[start - source.line_starts[line(start) - 1] :], alone)
-        for start, alone in scanner.comments
-    )
-    joined = (Lines(line(start), line(end)) for start, end in scanner.joined)
-    statements = (Lines(line(start), line(end)) for start, end in scanner.statements)
+    for first, last in source.blocks:
+        above = source.line_starts[first - 1]
+        scanner = _Scanner(source.lines(first, last))
+        scanner.run()
+        for start, alone in scanner.comments:
+            number = line(above + start)
+            text = source.line(number)[above + start - source.line_starts[number - 1] :]
+            comments.append(Comment(number, above + start, text, alone))
+        joined += (Lines(line(above + start), line(above + end)) for start, end in scanner.joined)
+        statements += (Lines(line(above + start), line(above + end)) for start, end in scanner.statements)
     return Layout(
         source,
-        comments,
+        tuple(comments),
         tuple(sorted(lines for lines in joined if lines.last > lines.first)),
         tuple(statements),
     )

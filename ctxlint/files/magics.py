@@ -1,0 +1,81 @@
+"""What IPython understands in a cell and Python does not: ``%time x``, ``!ls``, ``x = !ls``, ``x?``, ``%%bash``."""
+
+from __future__ import annotations
+
+import re
+
+PLACEHOLDER = re.compile(r"(?<!\w)__+(?!\w)")
+"""What stands for it: a name as long, of which nothing is known."""
+
+_PYTHON_CELL_MAGICS = ("capture", "prun", "time", "timeit")
+"""Cell magics whose cell is run as part of the notebook; any other may be about anything."""
+
+_CELL_MAGIC = re.compile(r"\s*%%(\S*)")
+_TOKEN = re.compile(
+    r"""
+    (?P<string> \"\"\"(?:[^\\]|\\.)*?(?:\"\"\"|\Z) | '''(?:[^\\]|\\.)*?(?:'''|\Z)
+              | "(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'? )
+    | (?P<comment> \#[^\n]* )
+    | (?P<open> [(\[{] )
+    | (?P<close> [)\]}] )
+    | (?P<escape> \\. )
+    | (?P<newline> \n )
+    | (?P<question> \?(?=\s*(?:\n|\Z)) )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LINE_MAGIC = re.compile(r"[ \t]*(?P<magic>[%!?])")
+_ASSIGNED = re.compile(
+    r"""[ \t]*[^\W\d](?:[\w.,* \t]|\[[^\]\n]*\])*(?::[^=\n'"#]*)?=[ \t]*(?P<magic>!|%(?=[^\W\d]))""",
+)
+_TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.))*", re.DOTALL)
+"""The rest of a line, and of the lines below that a backslash makes part of it."""
+
+
+def is_python(cell: str) -> bool:
+    """Whether the cell, but for single lines, is Python that can be read where it stands."""
+    magic = _CELL_MAGIC.match(cell)
+    if magic is not None:
+        return magic[1] in _PYTHON_CELL_MAGICS
+    first = next((line for line in cell.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
+    return not first.startswith((" ", "\t"))
+
+
+def without_magics(cell: str) -> str:
+    """``cell`` with a placeholder for everything that is not Python; all other characters keep their places."""
+    pieces = []
+    at = 0
+    while at < len(cell):
+        found = _LINE_MAGIC.match(cell, at) or _ASSIGNED.match(cell, at)
+        start = found.start("magic") if found else None
+        if start is not None:
+            line = _TO_LINE_END.match(cell, start)
+            end = line.end() if line else len(cell)
+        else:
+            start, end = _python_or_help(cell, at)
+        pieces += [cell[at:start], _placeholder(cell[start:end])]
+        at = end
+    return "".join(pieces)
+
+
+def _python_or_help(cell: str, at: int) -> tuple[int, int]:
+    """Where the logical line that starts at ``at`` ends, twice; where a request for help starts and ends."""
+    depth = 0
+    for token in _TOKEN.finditer(cell, at):
+        kind = token.lastgroup
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth = max(depth - 1, 0)
+        elif kind == "newline" and depth == 0:
+            return token.end(), token.end()
+        elif kind == "question" and "\n" not in cell[at : token.start()]:
+            line = cell[at : token.end()]
+            return at + len(line) - len(line.lstrip()), token.end()
+    return len(cell), len(cell)
+
+
+def _placeholder(magic: str) -> str:
+    """A name as long as ``magic``; the lines below the first are left empty."""
+    first, _, below = magic.partition("\n")
+    return "_" * len(first) + magic[len(first) : len(first) + 1] + re.sub(r"[^\r\n]", " ", below)
