@@ -37,9 +37,9 @@ class Lines(NamedTuple):
 
 
 def statements(source: Source, block: Lines | None = None) -> Iterator[Lines]:
-    """The pieces of a file, or of some lines of it, that look like top-level statements, decorators and ``else`` included.
+    """The pieces of a file, or of its lines ``block``, that look like top-level statements, with their ``else``.
 
-    A line in brackets, in a string or after a backslash begins none.
+    Decorators belong to what they decorate. A line in brackets, in a string or after a backslash begins none.
     """
     block = block or Lines(1, source.line_count)
     open_lines = _lines_inside(source, block)
