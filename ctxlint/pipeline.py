@@ -36,12 +36,13 @@ def lint_paths(
     *,
     jobs: int = 1,
     finish: Callable[[FileResult], FileResult] | None = None,
+    watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None = None,
 ) -> Iterator[FileResult]:
     """Lint every file under ``paths``, each with the settings of the nearest configuration file.
 
     One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
-    use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made. Raises
-    ConfigurationError.
+    use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
+    ``watch`` passes on the results that take time; it is told how many there will be. Raises ConfigurationError.
     """
     candidates = []
     for found, settings in _find(paths, configuration):
@@ -58,7 +59,8 @@ def lint_paths(
     if candidates:
         from ctxlint.workers import map_files
 
-        yield from map_files(partial(_lint_file, finish=finish), candidates, jobs)
+        results = map_files(partial(_lint_file, finish=finish), candidates, jobs)
+        yield from results if watch is None else watch(results, len(candidates))
 
 
 def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:

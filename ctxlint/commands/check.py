@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint.commands import baseline, environment, interruption, overrides
+from ctxlint.commands import baseline, environment, interruption, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 
@@ -89,7 +89,8 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
     from ctxlint.pipeline import lint_paths
 
     finish = mended if known is None else partial(mended, known=known)
-    found = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=finish)
+    watch = progress.shown if progress.is_wanted(options) else None
+    found = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=finish, watch=watch)
     results = interruption.until_interrupted(each if options.diff else _written(each, known) for each in found)
     if known is not None:  # a file that was scanned only, and holds no Function any more
         results = (each if each.source or each.diagnostics else known.leave_out(each) for each in results)
