@@ -55,6 +55,14 @@ def test_without_tqdm_there_is_none(monkeypatch: pytest.MonkeyPatch, capfd: pyte
 
 
 if sys.platform != "win32":
+    import fcntl
+    import struct
+    import termios
+
+    def _terminal() -> tuple[int, int]:
+        ours, theirs = os.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        return ours, theirs
 
     @pytest.mark.parametrize(
         ("arguments", "terminal", "bar"),
@@ -62,8 +70,10 @@ if sys.platform != "win32":
     )
     def test_who_sees_it(arguments: list[str], terminal: bool, bar: bool, tmp_path: Path) -> None:
         for name in ("a.py", "b.py"):
-            (tmp_path / name).write_text("from torch.autograd import Function\n", encoding="utf-8")
-        ours, theirs = os.openpty() if terminal else os.pipe()
+            (tmp_path / name).write_text(
+                "from torch.autograd import Function\n\n\nclass A(Function):\n    pass\n", encoding="utf-8"
+            )
+        ours, theirs = _terminal() if terminal else os.pipe()
         done = subprocess.run(
             [sys.executable, "-c", _RUN, *arguments, "."],
             cwd=tmp_path,
