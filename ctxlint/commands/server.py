@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Serve one client on standard input and output until it ends; gives the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="ctxlint server",
-        description="Run the language server for an editor, on standard input and output.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--stdio", action="store_true", help="talk on standard input and output (it always does)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="log every message on standard error")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         import lsprotocol  # noqa: F401
         import pygls  # noqa: F401
@@ -38,3 +31,15 @@ def run(arguments: Sequence[str]) -> int:
     from ctxlint.editor import server
 
     return server.run()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint server``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint server",
+        description="Run the language server for an editor, on standard input and output.",
+        allow_abbrev=False,
+    )
+    made.add_argument("--stdio", action="store_true", help="talk on standard input and output (it always does)")
+    made.add_argument("-v", "--verbose", action="store_true", help="log every message on standard error")
+    return made
