@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("check", "rule", "config", "server", "clean", "generate-shell-completion")
+COMMANDS = ("check", "explain", "rule", "config", "server", "clean", "generate-shell-completion")
 _GLOBAL_WITH_VALUE = ("--config", "--color")
 
 INTERRUPTED = 130

@@ -157,12 +157,17 @@ def lint_source(source: Source, settings: Settings) -> list[Diagnostic]:
     return list(check_source(source, settings).diagnostics)
 
 
-def check_source(source: Source, settings: Settings) -> FileResult:
-    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900."""
+def understand_source(source: Source, settings: Settings) -> SourceFile:
+    """The model of one file. Raises RecursionError for code that is nested too deeply."""
     from ctxlint.model.reader import understand
 
+    return understand(source, _project(settings.extra_bases))
+
+
+def check_source(source: Source, settings: Settings) -> FileResult:
+    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900."""
     try:
-        file = understand(source, _project(settings.extra_bases))
+        file = understand_source(source, settings)
     except RecursionError:
         found = _selected([_too_deep(source.path)], settings)
         return FileResult(source.path, source, found, broken=1, settings=settings)

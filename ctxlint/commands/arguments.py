@@ -26,6 +26,7 @@ exit codes:
 
 other commands:
   ctxlint rule CODE      explain a rule; --all explains every one
+  ctxlint explain FILE[::CLASS]   show what autograd is promised by the Functions of a file
   ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
   ctxlint server         the language server for editors (needs `pip install "ctxlint[lsp]"`)
   ctxlint clean [PATH]   remove caches

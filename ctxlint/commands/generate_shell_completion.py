@@ -17,13 +17,14 @@ SHELLS = ("bash", "fish", "zsh")
 _SUMMARIES = {
     "check": "lint files and folders",
     "clean": "remove caches",
+    "explain": "show what autograd is promised by the Functions of a file",
     "config": "list or describe the options of the configuration",
     "generate-shell-completion": "print a completion script",
     "rule": "explain a rule",
     "server": "run the language server",
 }
 _FOLDERS = ("cache_dir",)
-_FILES = ("paths", "config", "baseline", "write_baseline", "output_file", "stdin_filename")
+_FILES = ("paths", "config", "baseline", "write_baseline", "output_file", "stdin_filename", "targets")
 _SELECTORS = ("select", "ignore", "extend_select", "fixable", "unfixable", "rule")
 
 

@@ -215,6 +215,8 @@ class Contract:
     outputs_known: bool
     """Whether the number of outputs is known and the same for every return."""
     returns: tuple[ReturnRow, ...]
+    positions_known: bool
+    """Whether what backward returns goes to forward's inputs one for one, with nothing in between."""
     saves: tuple[SaveRow, ...]
     attributes: tuple[AttributeRow, ...]
     notes: tuple[str, ...]

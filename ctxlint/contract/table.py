@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.contract.gradients import gradients_for, return_rows
+from ctxlint.contract.gradients import gradients_for, positions_certain, return_rows
 from ctxlint.contract.kept import attribute_rows, save_rows
 from ctxlint.contract.notes import notes_of
 from ctxlint.contract.outputs import output_rows, outputs_known
@@ -40,6 +40,7 @@ def contract_of(fn: FunctionClass) -> Contract:
         outputs=tuple(output_rows(fn)),
         outputs_known=outputs_known(fn),
         returns=returns,
+        positions_known=positions_certain(fn),
         saves=tuple(save_rows(fn)),
         attributes=tuple(attribute_rows(fn)),
         notes=tuple(dict.fromkeys(notes_of(fn))),

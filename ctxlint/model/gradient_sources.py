@@ -9,7 +9,8 @@ import libcst as cst
 
 from ctxlint.model.code import code_of
 from ctxlint.model.events import Assigned, Mutation, Question
-from ctxlint.model.values import NONE, UNKNOWN, NeedsInputGrad, Value
+from ctxlint.model.repeats import names_in
+from ctxlint.model.values import NONE, UNKNOWN, NeedsInputGrad, Tri, Value, is_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,15 +58,33 @@ def computed_by(method: Method, slot: Slot) -> list[Computed]:
     reaching = [each for each in bindings if _may_be(each.value, options)]
     if not reaching:
         return []
+    for later in reaching:
+        reaching += [each for each in _feeding(later, name, bindings) if all(each is not known for known in reaching)]
+    first = min(each.order for each in reaching)
+    used = {id(each) for each in reaching}
     found: dict[int, Computed] = {}
     for each in events:
-        if isinstance(each, Assigned) and not each.augmented and each not in reaching:
+        if isinstance(each, Assigned) and not each.augmented and id(each) not in used:
             continue
-        if each.order < reaching[0].order:
+        if each.order < first:
             continue
         node = each.statement if each.statement is not None else each.node
-        found.setdefault(id(node), Computed(node, each.guards, each in reaching))
+        found.setdefault(id(node), Computed(node, each.guards, id(each) in used))
     return list(found.values())
+
+
+def _feeding(later: Assigned, name: str, bindings: list[Assigned]) -> list[Assigned]:
+    """The bindings of a name that may go into a later one, as in ``g = f(x); g = g * 2``."""
+    value = getattr(later.statement, "value", None)
+    if value is None or name not in names_in(value):
+        return []
+    before = [each for each in bindings if each.order in later.maybe_before]
+    certain = max((each.order for each in before if each.order in later.before), default=-1)
+    return [each for each in before if each.order >= certain and not _is_nothing(each)]
+
+
+def _is_nothing(event: Assigned) -> bool:
+    return event.value is not None and is_none(event.value) is Tri.YES
 
 
 def _may_be(value: Value | None, options: list[Value]) -> bool:

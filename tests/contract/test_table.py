@@ -65,7 +65,7 @@ def test_gradients_come_with_their_statements_and_flags() -> None:
     ]
     assert [[step.text for step in slot.computed] for slot in row.slots] == [
         ["grad_x = grad_y @ w.t() * torch.exp(x)"],
-        ["grad_w = grad_w * ctx.scale"],
+        ["grad_w = torch.exp(x).t() @ grad_y", "grad_w = grad_w * ctx.scale"],
         [],
     ]
     assert [[(guard.text, guard.input) for guard in each.guards] for each in contract.inputs] == [
@@ -361,3 +361,14 @@ def test_code_over_several_lines_is_shown_on_one() -> None:
         """)
     assert contract.returns[0].slots is not None
     assert contract.returns[0].slots[0].text == "grad + 1"
+
+
+def test_a_long_chain_of_conditional_changes_is_followed_in_no_time() -> None:
+    steps = "".join(f"        if ctx.flag{at}:\n            g = g * {at}\n" for at in range(60))
+    contract = contract_of(
+        "class Fn(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x.clone()\n\n"
+        f"    @staticmethod\n    def backward(ctx, grad):\n        g = grad * 2\n{steps}"
+        "        g = torch.exp(g)\n        return g\n"
+    )
+    assert contract.returns[0].slots is not None
+    assert len(contract.returns[0].slots[0].computed) == 62

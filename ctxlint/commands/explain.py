@@ -1,0 +1,175 @@
+"""``ctxlint explain``: what autograd is promised by the Functions of a file, as a table or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ctxlint.commands import environment
+from ctxlint.commands.arguments import STDIN
+from ctxlint.commands.output import say, wants_color, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.configuration import Configuration
+    from ctxlint.contract.rows import Contract
+
+FAILED = 2
+_NARROWEST, _WIDEST = 80, 120
+
+
+class NotFound(Exception):
+    """Something that was asked for and is not there, or cannot be read; the text of the exception says what."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Show the contracts that were asked for; 2 where one is not there or cannot be read."""
+    # argparse takes a word with a space for no option, whatever it begins with.
+    options = parser().parse_args([f" {each}" if each.startswith(f"{STDIN}::") else each for each in arguments])
+    if not options.targets:
+        options.targets = [STDIN] if options.stdin_filename is not None else ["."]
+
+    from ctxlint.configuration import Configuration
+
+    configuration = Configuration(isolated=options.isolated, file=options.config or environment.value("CONFIG"))
+    found: list[Contract] = []
+    code = 0
+    for target in options.targets:
+        try:
+            found += _contracts(target, configuration, options.stdin_filename)
+        except NotFound as error:
+            say(f"ctxlint: error: {error}")
+            code = FAILED
+    _show(list(dict.fromkeys(found)), options)
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``ctxlint explain``."""
+    made = argparse.ArgumentParser(
+        prog="ctxlint explain",
+        description="Show what autograd is promised by the Functions of a file: each input with its gradient, each"
+        " output, what is saved and where it is read back. What the code leaves open is called unknown.",
+        allow_abbrev=False,
+    )
+    made.add_argument(
+        "targets",
+        nargs="*",
+        metavar="PATH[::CLASS]",
+        help="files, classes in them, folders, or - for standard input (default: .)",
+    )
+    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    made.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
+    made.add_argument("--config", metavar="FILE", help="use this configuration file")
+    made.add_argument("--isolated", action="store_true", help="read no configuration file")
+    made.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on a terminal"
+    )
+    return made
+
+
+# What is asked for
+
+
+def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract]:
+    """The contracts that one argument asks for. Raises NotFound."""
+    path, wanted = _split(target)
+    if path == STDIN:
+        name = stdin_filename or STDIN
+        yield from _in_text(name, sys.stdin.buffer.read(), wanted, configuration)
+    elif os.path.isdir(path):
+        from ctxlint.files.scan import holds_candidate
+        from ctxlint.pipeline import files_under
+
+        if wanted is not None:
+            raise NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
+        for each in sorted(files_under([path], configuration)):
+            data = _read(each)
+            if holds_candidate(data):
+                yield from _in_text(each, data, None, configuration)
+    else:
+        yield from _in_text(path, _read(path), wanted, configuration)
+
+
+def _split(target: str) -> tuple[str, str | None]:
+    """``FILE::CLASS`` in two; the whole where it names a file."""
+    path, colons, name = target.lstrip(" ").rpartition("::")
+    return (target, None) if not colons or os.path.exists(target) else (path, name)
+
+
+def _read(path: str) -> bytes:
+    from ctxlint.files.decode import Unreadable, read_bytes
+
+    try:
+        return read_bytes(path)
+    except Unreadable as error:
+        raise NotFound(f"{path}: {error}{_nearest_file(path)}") from error
+
+
+def _nearest_file(path: str) -> str:
+    """``; did you mean `X`?`` with the file beside it that has the most similar name, where it is not there."""
+    from ctxlint.options import nearest
+
+    folder, name = os.path.split(path)
+    if os.path.exists(path) or not os.path.isdir(folder or "."):
+        return ""
+    beside = [each for each in os.listdir(folder or ".") if each.endswith((".py", ".pyi"))]
+    return nearest(name, beside)
+
+
+def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configuration) -> Iterator[Contract]:
+    """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them."""
+    from ctxlint.contract.table import contracts_of
+    from ctxlint.files.decode import Undecodable, decode
+    from ctxlint.pipeline import understand_source
+
+    settings = configuration.settings_for(os.path.dirname(path))
+    try:
+        file = understand_source(decode(path, data), settings)
+        contracts = contracts_of(file)
+    except Undecodable as error:
+        raise NotFound(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise NotFound(f"{path}: The code is nested too deeply to be read") from error
+    for broken in file.broken:
+        say(f"ctxlint: {path}:{broken.position.line}: {broken.message}; this statement was passed over")
+    if wanted is None:
+        if not contracts:
+            say(f"ctxlint: {path}: there is no Function in it")
+        yield from contracts
+        return
+    chosen = [each for each in contracts if wanted in (each.qualname, each.name)]
+    chosen = chosen or [each for each in contracts if each.qualname.endswith(f".{wanted}")]
+    if not chosen:
+        from ctxlint.options import nearest
+
+        names = [each.qualname for each in contracts]
+        raise NotFound(f"{path}: there is no Function `{wanted}` in it{nearest(wanted, names)}")
+    yield from chosen
+
+
+# How it is shown
+
+
+def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
+    if options.output_format == "json":
+        import json
+
+        from ctxlint.contract.record import document
+
+        write([json.dumps(document(contracts), indent=2, ensure_ascii=False), "\n"], sys.stdout)
+        return
+    from ctxlint.contract.text import render
+    from ctxlint.report.style import Style
+
+    style = Style(wants_color(options.color, sys.stdout))
+    write(["\n".join(render(each, _width(), style) for each in contracts)], sys.stdout)
+
+
+def _width() -> int:
+    import shutil
+
+    return max(_NARROWEST, min(shutil.get_terminal_size((100, 24)).columns, _WIDEST))
