@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
 from ctxlint.editor.positions import Places
-from ctxlint.files.find import SUFFIXES
+from ctxlint.files.find import PYTHON_SUFFIXES
 from ctxlint.files.source import Source
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Document:
     @property
     def is_python(self) -> bool:
         """Whether it is to be checked: clients may open other texts as well."""
-        return self.language == "python" or self.path.endswith(SUFFIXES)
+        return self.language == "python" or self.path.endswith(PYTHON_SUFFIXES)
 
     def changed(
         self, changes: Iterable[lsp.TextDocumentContentChangeEvent], version: int | None, encoding: str

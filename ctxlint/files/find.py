@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from ctxlint.files.gitignore import IgnoreFile
 
-SUFFIXES = (".py", ".pyi", ".ipynb")
+PYTHON_SUFFIXES = (".py", ".pyi")
+SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
 """The endings of the files that a walk picks up. A file that is named is taken whatever its ending."""
 
 DEFAULT_EXCLUDE = (

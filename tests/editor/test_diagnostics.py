@@ -130,6 +130,13 @@ def test_what_lost_its_meaning_while_typing_is_kept(client: Client, tmp_path: Pa
     assert "CTX901" in codes
 
 
+def test_the_json_of_a_notebook_and_its_markdown_are_not_read_as_python(pulling: Client, tmp_path: Path) -> None:
+    address = (tmp_path / "nb.ipynb").as_uri()
+    assert pulling.pulled(pulling.open(address, ONE, language="json")) == []
+    cell = address.replace("file:", "vscode-notebook-cell:") + "#W0"
+    assert pulling.pulled(pulling.open(cell, ONE, language="markdown")) == []
+
+
 def test_other_languages_are_left_alone(pulling: Client, tmp_path: Path) -> None:
     uri = pulling.open((tmp_path / "a.md").as_uri(), ONE, language="markdown")
     assert pulling.pulled(uri) == []
