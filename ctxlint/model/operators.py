@@ -152,9 +152,12 @@ def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri =
     meant = _resolved(node, scope)
     if meant is None or not meant.startswith(LOCAL):
         return None
-    found = unit.slices.find_function_in_slice(meant[len(LOCAL) :])
+    qualname = meant[len(LOCAL) :]
+    found = unit.slices.find_function_in_slice(qualname)
     if found is None or found[0].decorators:
         return None
+    if scope.kind == "module" and unit.index.functions[qualname].node.lineno > node.lineno:
+        return None  # an earlier function of this name
     function, part = found
     inner = Scope("function", "", unit.index.module)
     params = params_of(function, inner)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.operator_parameters import call_them_so
 from ctxlint.model.functions import ParameterKind, SourceFile
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -67,10 +68,14 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix yet.
+    Safe where one parameter has a wrong name, or the ctx and one more: nothing else can be meant. Also safe:
+    `keyword_only_inputs` put in, and a parameter dropped that the body does not use. Unsafe where several are renamed by
+    their place, or the file uses the function in another way too. No fix where the places do not tell, and where the
+    function serves operators with and without keyword-only parameters.
 
     ## Known limits
-    Only functions of the same file, without decorators, are judged.
+    Only functions of the same file, without decorators, are judged. Where a function is defined again, only the last
+    one is.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -79,6 +84,7 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     code = "CTX801"
     name = "operator-setup-context-names"
     subject = SourceFile
+    fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operators if settings.torch.reach(2, 4) else ():
@@ -94,4 +100,5 @@ class OperatorSetupContextNames(Rule[SourceFile]):
                 operator.span(setup.node.name),
                 f"`{setup.node.name.value}` of `{operator.name}` is called by keyword; torch raises TypeError unless its "
                 f"parameters are named {quoted(expected)}. Rename them.",
+                fix=call_them_so(file, operator, expected),
             )
