@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.splitting import split_forward
 from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -62,7 +63,11 @@ class MissingSetupContext(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix yet: splitting `forward` moves statements between two methods.
+    Unsafe: what saves, marks and sets attributes moves to a `setup_context` below `forward`, which takes ctx no more, so
+    that nobody can call it as before. There is a fix where these statements need nothing but the inputs, as `forward` got
+    them, and what it returns, at its end and nowhere else; where they can be run last as well; and where `forward` has no
+    parameters but positional ones and no decorator of its own. None where `target-torch` is older than 2.0, or, for an
+    input with a default, than 2.2: until then `setup_context` did not get it.
 
     ## Known limits
     Off by default: a Function that is never transformed loses nothing. Silent where `target-torch` ends before 2.0.
@@ -76,7 +81,7 @@ class MissingSetupContext(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PEDANTIC
     default = False
-    fix = FixAvailability.NEVER
+    fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, backward = fn.forward, fn.backward
@@ -84,8 +89,10 @@ class MissingSetupContext(Rule[FunctionClass]):
             return
         if forward.inherited or forward.ctx is None or backward.raises_only or not settings.torch.reach(2, 0):
             return
+        oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; the transforms of `torch.func` raise RuntimeError for it. "
             f"Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
+            split_forward(fn) if settings.targets_torch(*oldest) is not False else None,
         )

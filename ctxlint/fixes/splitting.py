@@ -1,0 +1,266 @@
+"""Moving what concerns the ctx from ``forward`` to a new ``setup_context``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.fixes.apply import apply_edits
+from ctxlint.fixes.context_uses import context_uses
+from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.method_code import code_of_method
+from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
+from ctxlint.fixes.parameters import drop_parameter
+from ctxlint.model.events import Mutation
+from ctxlint.model.functions import Binding
+from ctxlint.model.method import ParameterKind
+from ctxlint.model.values import Parameter, usual_storage
+
+if TYPE_CHECKING:
+    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.method_code import MethodCode
+    from ctxlint.model.functions import FunctionClass
+
+Line = cst.CSTNode
+"""A statement of a block: a line of small statements, or a compound one."""
+
+
+def split_forward(fn: FunctionClass) -> Fix | None:
+    """Give ``forward`` no ctx, and what it did with that to ``setup_context``.
+
+    Offered where these are statements of their own that need nothing but the inputs and what is returned. None for a
+    method that is called or overridden elsewhere, that is decorated, or that returns in several places.
+    """
+    forward = fn.forward
+    code = None if forward is None else code_of_method(fn, forward)
+    if forward is None or code is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
+        return None
+    if forward.binding is not Binding.STATIC or forward.receiver is not None or len(forward.decorators) != 1:
+        return None
+    if any(param.kind is not ParameterKind.POSITIONAL for param in forward.own_params):
+        return None
+    if not forward.facts.complete or forward.facts.is_generator or forward.facts.is_async:
+        return None
+    split = _split(code)
+    dropped = drop_parameter(code.layout, forward.node, forward.ctx.node)
+    if split is None or dropped is None or "# type:" in code.layout.code(forward.node):
+        return None
+    edits = [dropped, *split.taken_out(), *split.renamed, *split.method()]
+    return code.fix("Move it to `setup_context`", edits, Applicability.UNSAFE)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """What becomes of one forward: ``moved`` are the lines that go, ``last`` is its last line.
+
+    ``inputs`` are the names of the inputs that those lines need; ``outputs`` has, for each value that is returned, the
+    name that they need it under, or None. ``single`` says that one value is returned, and no tuple. ``renamed`` are the
+    edits for attributes of ctx that forward reads itself.
+    """
+
+    code: MethodCode
+    moved: tuple[Line, ...]
+    last: Line
+    inputs: frozenset[str] = frozenset()
+    outputs: tuple[str | None, ...] = ()
+    single: bool = True
+    renamed: tuple[Edit, ...] = field(default=())
+
+    def taken_out(self) -> list[Edit]:
+        """Edits that take the lines out of forward, with their comments."""
+        return [Edit(start, end, "") for start, end in map(self._place, self.moved)]
+
+    def _place(self, line: Line) -> tuple[int, int]:
+        """A line from its first comment to the next line."""
+        layout = self.code.layout
+        first = layout.line_number(layout.start(line))
+        comments = list(getattr(line, "leading_lines", ()))
+        while comments and comments.pop().comment is not None:
+            first -= 1
+        last = layout.line_number(self._end(line))
+        return layout.source.line_starts[first - 1], layout.source.line_starts[last]
+
+    def _end(self, line: Line) -> int:
+        """Where the last statement of a line ends."""
+        body: object = line
+        while not isinstance(body, cst.BaseSmallStatement):
+            if isinstance(body, cst.If):
+                body = body.body if body.orelse is None else body.orelse
+            else:
+                body = getattr(body, "body", ())
+                body = body[-1] if isinstance(body, (list, tuple)) else body
+        return self.code.layout.end(body)
+
+    def method(self) -> list[Edit]:
+        """The edit that puts ``setup_context`` in below forward."""
+        layout, method = self.code.layout, self.code.method
+        outer = layout.indentation(self.code.start(method.node)) or ""
+        inner = layout.indentation(layout.start(self.last)) or ""
+        ctx = method.ctx.name if method.ctx is not None else "ctx"
+        lines = [f"{outer}@staticmethod", f"{outer}def setup_context({ctx}, inputs, output):"]
+        names = [param.name if param.name in self.inputs else "_" for param in method.own_params]
+        if self.inputs:
+            lines.append(f"{inner}{_targets(names)} = inputs")
+        if not self.single and any(self.outputs):
+            lines.append(f"{inner}{_targets([name or '_' for name in self.outputs])} = output")
+        text = "".join(self._text(line) for line in self.moved).rstrip("\r\n")
+        lines.append(text or f"{inner}pass")
+        at = layout.line_end(self._end(self.last))
+        return [layout.insert(at, "\n\n" + re.sub(r"\r\n?", "\n", "\n".join(lines)))]
+
+    def _text(self, line: Line) -> str:
+        """A line as it stands in ``setup_context``: the one value that is returned is called ``output`` there."""
+        layout = self.code.layout
+        start, end = self._place(line)
+        text = layout.text[start:end]
+        name = self.outputs[0] if self.single and self.outputs else None
+        if name is None:
+            return text
+        uses = [use for use in self.code.uses(name) if start <= layout.start(use) < end]
+        return apply_edits(text, [Edit(layout.start(use) - start, layout.end(use) - start, "output") for use in uses])
+
+
+def _targets(names: list[str]) -> str:
+    return f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What can be moved
+
+
+def _split(code: MethodCode) -> _Split | None:
+    body = code.method.node.body
+    if not isinstance(body, cst.IndentedBlock) or any(line.comment is not None for line in body.footer):
+        return None
+    ctx, lines = code.method.ctx, tuple(body.body)
+    returned = _returned(code, lines)
+    if ctx is None or returned is None or not context_uses(code).plain:
+        return None
+    moved = tuple(line for line in lines if _uses_stored(code, line))
+    if not all(concerns_ctx_alone(code, line) for line in moved):
+        return None
+    outputs, single = returned
+    inputs: set[str] = set()
+    needed: set[str] = set()
+    for line in moved:
+        for name in _names_used(code, line) - {ctx.name}:
+            given = any(param.name == name for param in code.method.own_params)
+            if given and not _bound(code, name, above=line):
+                inputs.add(name)
+            elif name in outputs and not _bound(code, name, below=line):
+                needed.add(name)
+            elif given or code.bindings(name) or name in _OWN:
+                return None
+    if any(_changed_below(code, line) for line in moved) or _clash(code, inputs, needed, single=single):
+        return None
+    renamed = _reads_of_moved(code, moved)
+    if renamed is None:
+        return None
+    names = tuple(name if name in needed and name not in outputs[:at] else None for at, name in enumerate(outputs))
+    return _Split(code, moved, lines[-1], frozenset(inputs), names, single, tuple(renamed))
+
+
+def _returned(code: MethodCode, lines: tuple[Line, ...]) -> tuple[tuple[str | None, ...], bool] | None:
+    """The names of the values that the one ``return``, the last line, gives, and whether that is no tuple."""
+    last = lines[-1]
+    if len(code.method.returns) != 1 or not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
+        return None
+    statement = last.body[0]
+    if not isinstance(statement, cst.Return) or statement is not code.method.returns[0].node or statement.value is None:
+        return None
+    value = statement.value
+    if not isinstance(value, cst.Tuple):
+        return (value.value if isinstance(value, cst.Name) else None,), True
+    if any(isinstance(each, cst.StarredElement) for each in value.elements):
+        return (), False
+    return tuple(each.value.value if isinstance(each.value, cst.Name) else None for each in value.elements), False
+
+
+def _uses_stored(code: MethodCode, line: Line) -> bool:
+    """Whether a line of forward does something with the ctx, other than reading an attribute that forward sets."""
+    stored = context_uses(code).stores
+    ctx = code.method.ctx
+    for use in code.uses(ctx.name if ctx is not None else ""):
+        attribute = code.parents[use]
+        if line in code.above(use) and isinstance(attribute, cst.Attribute):
+            read = attribute.attr.value in stored and attribute not in stored[attribute.attr.value]
+            if not read:
+                return True
+    return False
+
+
+def _names_used(code: MethodCode, line: Line) -> set[str]:
+    return {name.value for name in code.names if line in code.above(name)}
+
+
+def _bound(code: MethodCode, name: str, *, above: Line | None = None, below: Line | None = None) -> bool:
+    """Whether a name is bound above or below a line."""
+    places = code.bindings(name)
+    if above is not None:
+        return any(at < code.layout.start(above) for at in places)
+    return below is not None and any(at > code.layout.start(below) for at in places)
+
+
+def _changed_below(code: MethodCode, line: Line) -> bool:
+    """Whether forward changes in place, further down, what a line deals with that does more than mark it."""
+    if marks_alone(line):
+        return False
+    names, start = _names_used(code, line), code.layout.start(line)
+    for mutation in code.method.facts.of(Mutation):
+        origin = None if mutation.target is None else usual_storage(mutation.target)
+        changed = {mutation.name, origin.name if isinstance(origin, Parameter) else None}
+        if code.layout.start(mutation.node) > start and (mutation.name is None or names & changed):
+            return True
+    for name in names:
+        for use in code.uses(name):
+            parent = code.parents[use]
+            if isinstance(parent, cst.Attribute) and parent.attr.value in _CHANGING and code.layout.start(use) > start:
+                return True
+    return False
+
+
+_CHANGING = frozenset(
+    {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"}
+)
+"""Methods that change a list or a dict."""
+_OWN = frozenset({"inputs", "output", "_"})
+"""What ``setup_context`` calls things itself."""
+
+
+def _clash(code: MethodCode, inputs: set[str], needed: set[str], *, single: bool) -> bool:
+    """Whether a name would mean two things in ``setup_context``."""
+    ctx = code.method.ctx
+    if ctx is None or ctx.name in _OWN or inputs & _OWN or "_" in needed or inputs & needed:
+        return True
+    return not single and bool(needed & _OWN)
+
+
+def _reads_of_moved(code: MethodCode, moved: tuple[Line, ...]) -> list[Edit] | None:
+    """Edits that let forward read the variable that an attribute was set to; None where that may be another value."""
+    uses = context_uses(code)
+    edits: list[Edit] = []
+    for attribute, stores in uses.stores.items():
+        reads = [each for each in uses.reads.get(attribute, ()) if not any(line in code.above(each) for line in moved)]
+        inside = [each for each in uses.reads.get(attribute, ()) if each not in reads]
+        if not reads and not inside:
+            continue
+        statement = code.statement(stores[0])
+        if inside or len(stores) != 1 or not isinstance(statement, cst.Assign) or not code.always_runs(statement):
+            return None
+        value = statement.value
+        end = code.layout.end(statement)
+        if not isinstance(value, cst.Name) or any(code.layout.start(each) < end for each in reads):
+            return None
+        if any(at > end for at in code.bindings(value.value)):
+            return None
+        edits += [code.layout.replace(each, value.value) for each in reads]
+    others = {name for name in uses.reads if name not in uses.stores}
+    return edits if others <= {"needs_input_grad", *_CALLS} else None
+
+
+_CALLS = frozenset(
+    {"save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"}
+)
