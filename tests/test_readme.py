@@ -1,14 +1,17 @@
 """The README keeps its word: its commands are there as promised, its sessions are real, its table is complete.
 
-``python -m tests.test_readme`` writes the table of rules, and what its sessions print, into the README.
+``python -m tests.test_readme`` writes the table of rules, and what its sessions print, into the README, and the JSON
+Schema of the configuration beside the other documents.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from pathlib import Path
 
+from ctxlint.json_schema import json_schema
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
@@ -18,6 +21,7 @@ from tests.fixture_reader import ROOT, fenced_blocks, programs
 from tests.linting import settings_from
 
 README = ROOT / "README.md"
+SCHEMA = ROOT / "docs" / "ctxlint.schema.json"
 SETUP = "python3 -m venv .venv && . .venv/bin/activate && "
 _TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
@@ -84,7 +88,18 @@ def test_the_configuration_is_valid() -> None:
         assert settings_from(text) != Settings()
 
 
+def schema_text() -> str:
+    """What ``docs/ctxlint.schema.json`` has to say."""
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def test_the_schema_is_up_to_date() -> None:
+    message = "`python -m tests.test_readme` writes the schema anew"
+    assert SCHEMA.read_text(encoding="utf-8") == schema_text(), message
+
+
 if __name__ == "__main__":
+    SCHEMA.write_text(schema_text(), encoding="utf-8")
     document = README.read_text(encoding="utf-8")
     document = _TABLE.sub(lambda _: rules_table(), document)
     for each in _blocks(document, "console"):

@@ -15,6 +15,13 @@ def run(arguments: Sequence[str]) -> int:
     """Print the names of all options, or what one of them means."""
     asked = parser()
     options = asked.parse_args(arguments)
+    if options.schema:
+        import json
+
+        from ctxlint.json_schema import json_schema
+
+        print(json.dumps(json_schema(), indent=2))
+        return 0
 
     from ctxlint.options import BY_KEY, OPTIONS, nearest
 
@@ -41,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    made.add_argument("--schema", action="store_true", help="print the JSON Schema of the configuration, for editors")
     return made
 
 
