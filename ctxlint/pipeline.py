@@ -166,14 +166,25 @@ def understand_source(source: Source, settings: Settings) -> SourceFile:
 
 def check_source(source: Source, settings: Settings) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900."""
+    file = read_source(source, settings)
+    return file if isinstance(file, FileResult) else check_file(file, settings)
+
+
+def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
+    """As ``understand_source``; where that fails, what is to be said about it."""
     try:
-        file = understand_source(source, settings)
+        return understand_source(source, settings)
     except RecursionError:
         found = _selected([_too_deep(source.path)], settings)
         return FileResult(source.path, source, found, broken=1, settings=settings)
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         failure = internal_error(source.path, describe("The model", error))
         return FileResult(source.path, source, (failure,), settings=settings)
+
+
+def check_file(file: SourceFile, settings: Settings) -> FileResult:
+    """Judge a file that was understood, and suppress."""
+    source = file.source
     diagnostics = _in_order(judge(file, settings))
     result = FileResult(source.path, source, diagnostics, broken=len(file.broken), settings=settings)
     # What hides nothing may still have something to hide where the code cannot be read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from ctxlint.files.scan import holds_candidate
 from ctxlint.files.slices import ParsedStatements
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.pieces import statements
-from ctxlint.pipeline import check_source, is_left_out
+from ctxlint.pipeline import check_file, is_left_out, read_source
 from ctxlint.result import FileResult
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from ctxlint.editor.documents import Document
     from ctxlint.editor.workspace import Workspace
     from ctxlint.fixes.edit import Edit, Fix
+    from ctxlint.model.functions import SourceFile
     from ctxlint.settings import Settings
+
+_FILES_KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +49,15 @@ class Checker:
         self.workspace = workspace
         self._parsed = ParsedStatements()
         self._whole: dict[str, FileResult] = {}
+        self._files: OrderedDict[Document, SourceFile | None] = OrderedDict()
         self._serial = 0
 
     def check(self, document: Document) -> Checked:
         """Check one version of a document."""
         self._serial += 1
         settings = self.workspace.settings_for(document.path)
-        result = self.result(document.source, settings)
+        result, file = self._read(document.source, settings)
+        self._keep(document, file)
         diagnostics = result.diagnostics
         if not result.broken:
             self._whole[document.uri] = result
@@ -59,14 +65,33 @@ class Checker:
             diagnostics = with_untouched(result, self._whole[document.uri])
         return Checked(document, result, diagnostics, self._serial)
 
+    def understood(self, document: Document) -> SourceFile | None:
+        """What the Functions of a document are; None where there is nothing to understand."""
+        if document not in self._files:
+            settings = self.workspace.settings_for(document.path)
+            self._keep(document, self._read(document.source, settings)[1])
+        return self._files[document]
+
+    def _keep(self, document: Document, file: SourceFile | None) -> None:
+        """Keep what was understood of the documents that are worked on: it is large."""
+        self._files[document] = file
+        while len(self._files) > _FILES_KEPT:
+            self._files.popitem(last=False)
+
     def result(self, source: Source, settings: Settings) -> FileResult:
         """What the pipeline says about a text, without what is known."""
+        return self._read(source, settings)[0]
+
+    def _read(self, source: Source, settings: Settings) -> tuple[FileResult, SourceFile | None]:
         if not holds_candidate(source.text.encode("utf-8", "surrogatepass")) or is_left_out(source.path, settings):
-            return FileResult(source.path, source, settings=settings)
+            return FileResult(source.path, source, settings=settings), None
         with self._parsed.in_use():
-            result = check_source(source, settings)
+            file = read_source(source, settings)
+            if isinstance(file, FileResult):
+                return file, None
+            result = check_file(file, settings)
         baseline = self.workspace.baseline_for(settings)
-        return result if baseline is None else baseline.leave_out(result)
+        return (result if baseline is None else baseline.leave_out(result)), file
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 60
+SECONDS = 30
 """How long an answer may take on a busy machine before a test gives up."""
 
 Message = dict[str, Any]
@@ -81,6 +81,12 @@ class Client:
             self._note(message)
             if fits(message):
                 return message
+
+    def told(self, method: str) -> Message:
+        """What the first notification of a kind says, whether it came already or is to come."""
+        come = next((each for each in self.notifications if each["method"] == method), None)
+        found = come or self.until(lambda message: message.get("method") == method)
+        return dict(found["params"])
 
     def _note(self, message: Message) -> None:
         if "method" not in message:

@@ -1,0 +1,59 @@
+"""What is shown where the mouse rests: the contract of a Function, and the page of a rule on its code in a comment."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from ctxlint.contract.hover import hover
+from ctxlint.rules import all_rules
+
+if TYPE_CHECKING:
+    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.session import Session
+    from ctxlint.files.source import Position
+
+_CODE = re.compile(r"\bCTX\d{3}\b")
+_COMMENT = re.compile(r"#.*(?:noqa|ctxlint)", re.IGNORECASE)
+
+
+def register(session: Session) -> None:
+    """Add the feature."""
+
+    @session.feature(lsp.TEXT_DOCUMENT_HOVER)
+    async def show(params: lsp.HoverParams) -> lsp.Hover | None:
+        checked = await session.checked(params.text_document.uri)
+        if checked is None or not session.settings.client_settings_for(checked.document.path).hover:
+            return None
+        return await session.on_worker(lambda: hover_at(session, checked, params.position))
+
+
+def hover_at(session: Session, checked: Checked, where: lsp.Position) -> lsp.Hover | None:
+    """What is shown at a place of a document. For the worker."""
+    places = session.places(checked)
+    position = checked.source.position(places.offset(where))
+    page = _page_at(checked, position)
+    if page is not None:
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, page))
+    file = session.checker.understood(checked.document)
+    found = hover(file, *position) if file is not None else None
+    if found is None:
+        return None
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), places.range(found.span))
+
+
+def _page_at(checked: Checked, position: Position) -> str | None:
+    """The page of the rule whose code stands at a place in a comment that suppresses it."""
+    line = checked.source.line(position.line)
+    comment = _COMMENT.search(line)
+    if comment is None:
+        return None
+    for found in _CODE.finditer(line, comment.start()):
+        if found.start() < position.column <= found.end() + 1:
+            rule = next((each for each in all_rules() if each.code == found[0]), None)
+            if rule is not None:
+                return f"# {rule.code}: {rule.name}\n\n{inspect.getdoc(rule)}"
+    return None

@@ -1,0 +1,50 @@
+"""Inlay hints: which input a gradient is for, what was saved, which output a gradient comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from ctxlint.contract.hints import inlay_hints
+
+if TYPE_CHECKING:
+    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.session import Session
+
+
+def register(session: Session) -> None:
+    """Add the feature."""
+
+    @session.feature(lsp.TEXT_DOCUMENT_INLAY_HINT, lsp.InlayHintOptions(resolve_provider=False))
+    async def show(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        checked = await session.checked(params.text_document.uri)
+        if checked is None or not session.settings.client_settings_for(checked.document.path).inlay_hints:
+            return []
+        return await session.on_worker(lambda: hints_in(session, checked, params.range))
+
+    def refresh() -> None:
+        workspace = session.client_capabilities.workspace
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            session.workspace_inlay_hint_refresh(None)
+
+    session.on_refresh.append(refresh)
+
+
+def hints_in(session: Session, checked: Checked, where: lsp.Range) -> list[lsp.InlayHint]:
+    """The hints in a stretch of a document. For the worker."""
+    file = session.checker.understood(checked.document)
+    if file is None:
+        return []
+    places, source = session.places(checked), checked.source
+    start, end = places.offset(where.start), places.offset(where.end)
+    return [
+        lsp.InlayHint(
+            position=places.position(hint.position),
+            label=hint.label,
+            tooltip=hint.tooltip,
+            padding_left=True,
+        )
+        for hint in inlay_hints(file)
+        if start <= source.offset(hint.position) <= end
+    ]

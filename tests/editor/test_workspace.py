@@ -1,0 +1,168 @@
+"""Which settings apply: of the project, of the client, in several folders, and when they change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.texts import HEAD, ONE, missing_none
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.editor.client import Client, Message
+    from tests.editor.conftest import Start
+
+PULLS: Message = {"textDocument": {"diagnostic": {}}}
+WATCHES: Message = {"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}}}
+ASKED: Message = {**PULLS, "workspace": {"configuration": True}}
+
+
+def codes(found: list[Message]) -> list[str]:
+    return [each["code"] for each in found]
+
+
+def changed(client: Client, *paths: Path) -> None:
+    changes = [{"uri": path.as_uri(), "type": 2} for path in paths]
+    client.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+
+
+def test_each_folder_has_its_own_settings(start: Start, tmp_path: Path) -> None:
+    loud, silent = tmp_path / "loud", tmp_path / "silent"
+    for folder in (loud, silent):
+        folder.mkdir()
+    (silent / "pyproject.toml").write_text('[tool.ctxlint]\nignore = ["CTX203"]\n')
+    client = start(folders=[loud, silent], capabilities=PULLS)
+    assert codes(client.pulled(client.open((loud / "a.py").as_uri(), ONE))) == ["CTX203"]
+    assert codes(client.pulled(client.open((silent / "a.py").as_uri(), ONE))) == []
+
+
+def test_a_changed_configuration_applies_at_once(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path], capabilities=WATCHES)
+    registered = client.until(lambda message: message.get("method") == "client/registerCapability")
+    patterns = [each["globPattern"] for each in registered["params"]["registrations"][0]["registerOptions"]["watchers"]]
+    assert "**/*.toml" in patterns
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    assert codes(client.pushed(uri)) == ["CTX203"]
+    file = tmp_path / "ctxlint.toml"
+    file.write_text('ignore = ["CTX2"]\n')
+    changed(client, file)
+    assert codes(client.pushed(uri)) == []
+    file.unlink()
+    changed(client, file)
+    assert codes(client.pushed(uri)) == ["CTX203"]
+
+
+def test_a_client_that_pulls_is_asked_to_pull_again(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path], capabilities={**PULLS, "workspace": {"diagnostics": {"refreshSupport": True}}})
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    assert codes(client.pulled(uri)) == ["CTX203"]
+    (tmp_path / "ctxlint.toml").write_text('ignore = ["CTX2"]\n')
+    changed(client, tmp_path / "ctxlint.toml")
+    client.until(lambda message: message.get("method") == "workspace/diagnostic/refresh")
+    assert codes(client.pulled(uri)) == []
+
+
+def test_a_wrong_configuration_is_said_once_and_the_last_one_stays(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "ctxlint.toml"
+    file.write_text('ignore = ["CTX203"]\n')
+    client = start(folders=[tmp_path], capabilities=PULLS)
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    assert codes(client.pulled(uri)) == []
+    file.write_text('ignroe = ["CTX203"]\n')
+    changed(client, file)
+    assert codes(client.pulled(uri)) == []
+    assert "unknown key `ignroe`; did you mean `ignore`?" in client.told("window/showMessage")["message"]
+    client.change(uri, ONE + "\n", 2)
+    assert codes(client.pulled(uri)) == []
+    messages = [each for each in client.notifications if each["method"] == "window/showMessage"]
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ignore": ["CTX203"]},
+        {"settings": {"ignore": ["missing-none"], "path": ["/usr/bin/ctxlint"], "trace": {"server": "off"}}},
+        {"settings": {"ctxlint": {"perFileIgnores": {"*.py": ["CTX2"]}}}},
+        {"configuration": {"ignore": ["CTX2"]}},
+        {"configuration": "settings/other.toml"},
+    ],
+)
+def test_the_client_may_say_more_at_the_beginning(start: Start, tmp_path: Path, options: Any) -> None:
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "other.toml").write_text('ignore = ["CTX203"]\n')
+    client = start(folders=[tmp_path], capabilities=PULLS, options=options)
+    assert codes(client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))) == []
+
+
+def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start, tmp_path: Path) -> None:
+    client = start(capabilities=PULLS, options={"ignore": ["CTX203"], "select": "CTX9999", "colour": "red"})
+    assert "`colour`" in client.told("window/logMessage")["message"]
+    assert codes(client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))) == []
+    assert "`select`: expected a list of strings" in client.told("window/showMessage")["message"]
+
+
+def test_settings_that_the_client_pushes(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path])
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    assert codes(client.pushed(uri)) == ["CTX203"]
+    client.notify("workspace/didChangeConfiguration", {"settings": {"ctxlint": {"ignore": ["CTX203"]}}})
+    assert codes(client.pushed(uri)) == []
+
+
+def test_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> None:
+    loud, silent = tmp_path / "loud", tmp_path / "silent"
+    loud.mkdir()
+    silent.mkdir()
+    answers: dict[str | None, object] = {loud.as_uri(): None, silent.as_uri(): {"ignore": ["CTX203"]}, None: {}}
+    client = start(folders=[loud, silent], capabilities={"workspace": {"configuration": True}})
+    client.configuration = answers.get
+    client.notify("workspace/didChangeConfiguration", {"settings": None})
+    first = client.open((loud / "a.py").as_uri(), ONE)
+    second = client.open((silent / "a.py").as_uri(), ONE)
+    while client.pushed(second):
+        continue
+    answers[loud.as_uri()] = {"ignore": ["CTX2"]}
+    client.notify("workspace/didChangeConfiguration", {"settings": None})
+    while client.pushed(first):
+        continue
+
+
+def test_folders_come_and_go(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path / "first"], capabilities=PULLS)
+    assert client.capabilities["workspace"]["workspaceFolders"]["supported"]
+    folder = tmp_path / "second"
+    folder.mkdir()
+    (folder / "ctxlint.toml").write_text('ignore = ["CTX203"]\n')
+    added = {"uri": folder.as_uri(), "name": "second"}
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [added], "removed": []}})
+    assert codes(client.pulled(client.open((folder / "a.py").as_uri(), ONE))) == []
+
+
+def test_excluded_files_and_known_findings_are_silent(start: Start, tmp_path: Path) -> None:
+    from ctxlint.cli import main
+
+    (tmp_path / "ctxlint.toml").write_text('extend-exclude = ["third_party"]\n')
+    (tmp_path / "old.py").write_text(ONE)
+    assert main([f"--write-baseline={tmp_path / '.ctxlint-baseline.json'}", str(tmp_path / "old.py")]) == 0
+    client = start(folders=[tmp_path], capabilities=PULLS)
+    assert client.pulled(client.open((tmp_path / "third_party" / "a.py").as_uri(), ONE)) == []
+    assert client.pulled(client.open((tmp_path / "old.py").as_uri(), ONE)) == []
+    new = ONE + missing_none("New")
+    client.change((tmp_path / "old.py").as_uri(), new, 2)
+    (found,) = client.pulled((tmp_path / "old.py").as_uri())
+    assert "`New`" in found["message"]
+
+
+def test_another_file_that_is_saved_counts(start: Start, tmp_path: Path) -> None:
+    base = HEAD + "\n\nclass Base(torch.autograd.Function):\n    pass\n"
+    (tmp_path / "base.py").write_text(base.replace("torch.autograd.Function", "object"))
+    text = ONE.replace("torch.autograd.Function", "Base").replace(HEAD, "from base import Base  # autograd Function\n")
+    client = start(folders=[tmp_path])
+    uri = client.open((tmp_path / "sub.py").as_uri(), text)
+    assert codes(client.pushed(uri)) == []
+    (tmp_path / "base.py").write_text(base)
+    client.notify("textDocument/didSave", {"textDocument": {"uri": (tmp_path / "base.py").as_uri()}})
+    assert codes(client.pushed(uri)) == ["CTX203"]
