@@ -1,7 +1,7 @@
 """From text to an ``ast`` module, also where the file does not parse as a whole.
 
 A half-typed file, or one in older or newer syntax, is taken apart at its top-level statements; those that parse are
-kept at their own lines, the others are named as broken.
+kept at their own lines, if need be in the words of an older Python, and the others are named as broken.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.files.source import Position, Source
 from ctxlint.model.functions import BrokenStatement
+from ctxlint.model.older_syntax import in_older_syntax
 from ctxlint.model.pieces import Lines, hard_starts, statements
 
 
@@ -51,17 +52,22 @@ def _parse_piecewise(source: Source, block: Lines) -> tuple[list[ast.stmt], list
     broken: list[BrokenStatement] = []
     for piece in statements(source, block):
         parts = [piece]
-        found = _parse_lines(source, piece)
+        found = _parse_piece(source, piece)
         if isinstance(found, BrokenStatement):
             # A bracket or string that was never closed has taken in what follows it.
             parts = list(hard_starts(source, piece))
         for part in parts:
-            found = found if part == piece else _parse_lines(source, part)
+            found = found if part == piece else _parse_piece(source, part)
             if isinstance(found, BrokenStatement):
                 broken.append(found)
             else:
                 body.extend(found)
     return body, broken
+
+
+def _parse_piece(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStatement:
+    found = _parse_lines(source, lines)
+    return _parse_older(source, lines) or found if isinstance(found, BrokenStatement) else found
 
 
 def _parse_lines(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStatement:
@@ -76,6 +82,22 @@ def _parse_lines(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStateme
         return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
         return BrokenStatement(Position(lines.first, 1), f"not read: {error}")
-    if lines.first > 1:
-        ast.increment_lineno(module, lines.first - 1)
+    return _at_line(module, lines.first)
+
+
+def _parse_older(source: Source, lines: Lines) -> list[ast.stmt] | None:
+    """As ``_parse_lines``, for what is newer than the ``ast`` of this Python; None where that is not what is wrong."""
+    older = in_older_syntax(source, *lines)
+    if older is None or too_deep_for_ast(older) is not None:
+        return None
+    try:
+        return _at_line(_parse(older), lines.first)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _at_line(module: ast.Module, first: int) -> list[ast.stmt]:
+    """The statements of a module, where it begins at another line."""
+    if first > 1:
+        ast.increment_lineno(module, first - 1)
     return module.body

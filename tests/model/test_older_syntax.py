@@ -1,0 +1,119 @@
+"""Newer syntax on an older Python: written over for ``ast``, with every line and column where it was."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.files.source import Source
+from ctxlint.model.older_syntax import in_older_syntax
+from ctxlint.model.parsing import parse
+from tests.linting import lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MATCH = """
+match mode, x.shape:
+    case "a", (n, *rest) if n > 3: y = x * 2
+    case ("b" |  # a comment
+          "c"), _:
+        y = x
+    case (torch.float32, (Point(x=0) as p)):
+        y = F.apply(x,
+            "x")
+    case _ if (n := f(x)):
+        pass
+    case _:
+        match(y):
+            case []: z = 1
+            case ((1)): z = (2)
+        match (y), x:
+            case (([1, 2]), (3 | 4)) if (y): z = 1
+"""
+_NEWER = {
+    "match": _MATCH,
+    "crlf": _MATCH.replace("\n", "\r\n"),
+    "except": "try:\n    y = f(x)\nexcept* (ValueError, KeyError) as e:\n    z = g(e)\nexcept *TypeError:\n    pass\n",
+    "stars": "y = x[*a, 1]\ndef f(x, *args: *Ts):\n    return g(x)\n",
+    "parameters": "class A[T: (int, str), *Ts](B):\n    def f[\n        T\n    ](x: T) -> T:\n        return g(x)\n",
+    "type": "type X[T] = list[T]\ny = X\n",
+    "strings": 'y = f"{x["a"]} {f"{g(1)}"}" + h(x)\nz = f"{\n    x\n}"\n',
+}
+
+
+@pytest.mark.parametrize("name", _NEWER)
+def test_the_oldest_python_can_read_it_at_the_same_place(name: str) -> None:
+    source = Source("a.py", _NEWER[name])
+    older = in_older_syntax(source, 1, source.line_count)
+    if name != "strings":  # which a newer Python reads as they are
+        assert older is not None
+        ast.parse(older, feature_version=(3, 9))
+    lines = source.text.splitlines()
+    module = parse(source)
+    assert not module.broken
+    for tree in (module.module, ast.parse(older or "")):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id != "X":  # the name of a type, which moves to the margin
+                assert lines[node.lineno - 1][node.col_offset :].startswith(node.id)
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 1\n", "match = f(x)\nprint(match)\n", "match x:\n", "if x:\n    y = (\n", "f'{x}'\n"]
+)
+def test_what_holds_nothing_newer_or_is_broken_stays(text: str) -> None:
+    source = Source("a.py", text)
+    assert in_older_syntax(source, 1, source.line_count) is None
+
+
+_FUNCTION = textwrap.dedent(
+    """
+    import torch
+
+
+    class Scale[T](torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor: float, mode):
+            match mode:
+                case "plain":
+                    ctx.x = x
+                case _:
+                    ctx.x = x
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.x
+
+
+    type Pair = tuple[torch.Tensor, torch.Tensor]
+    match torch.__version__:
+        case "2.1":
+            y = Scale.apply(torch.ones(2), factor=1.0, mode="plain")
+        case _:
+            z = Scale.apply(torch.ones(2))
+    """
+)
+
+
+def test_the_findings_are_those_of_a_newer_python() -> None:
+    found = [(each.span.start.line, each.span.start.column, each.code) for each in lint(_FUNCTION)]
+    assert found == [(17, 9, "CTX201"), (23, 13, "CTX702"), (25, 13, "CTX701")]
+
+
+def test_a_file_that_is_wrong_as_well_is_still_said_to_be() -> None:
+    found = [(each.span.start.line, each.code) for each in lint(f"{_FUNCTION}\nx = = 1\n")]
+    assert found == [(17, "CTX201"), (23, "CTX702"), (25, "CTX701"), (27, "CTX901")]
+
+
+def test_bare_carriage_returns_and_an_encoding_of_its_own(tmp_path: Path) -> None:
+    from ctxlint import lint_paths
+
+    text = "# -*- coding: latin-1 -*-\n# caf\u00e9\n" + _FUNCTION.replace("[T]", "").replace("type Pair = ", "pair = ")
+    for ending in ("\r", "\r\n", "\n"):
+        file = tmp_path / "latin.py"
+        file.write_bytes(text.replace("\n", ending).encode("latin-1"))
+        assert [each.code for each in lint_paths([file])] == ["CTX201", "CTX702", "CTX701"]
