@@ -66,8 +66,8 @@ class MissingSetupContext(Rule[FunctionClass]):
     Unsafe: what saves, marks and sets attributes moves to a `setup_context` below `forward`, which takes ctx no more, so
     that nobody can call it as before. There is a fix where these statements need nothing but the inputs, as `forward` got
     them, and what it returns, at its end and nowhere else; where they can be run last as well; and where `forward` has no
-    parameters but positional ones and no decorator of its own. None where `target-torch` is older than 2.0, or, for an
-    input with a default, than 2.2: until then `setup_context` did not get it.
+    parameters but positional ones and no decorator of its own. None where `target-torch` goes below 2.0, or, for an
+    input with a default, below 2.2: until then `setup_context` did not get it.
 
     ## Known limits
     Off by default: a Function that is never transformed loses nothing. Silent where `target-torch` ends before 2.0.
@@ -94,5 +94,5 @@ class MissingSetupContext(Rule[FunctionClass]):
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; the transforms of `torch.func` raise RuntimeError for it. "
             f"Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
-            split_forward(fn) if settings.targets_torch(*oldest) is not False else None,
+            None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )
