@@ -30,7 +30,7 @@ def render(report: Report) -> Iterator[str]:
 def _record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "code": {"url": diagnostic.url, "value": diagnostic.code},
-        "location": {"path": absolute(diagnostic.path), "range": _range(*span_in_file(diagnostic, source))},
+        "location": {"path": absolute(diagnostic.path), "range": _range(source, *span_in_file(diagnostic, source))},
         "message": message_with_cell(diagnostic, source),
         "severity": diagnostic.severity.value.upper(),
     }
@@ -38,14 +38,20 @@ def _record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
         return record
     if diagnostic.fix is not None and applicability_of(diagnostic) is not None:
         record["suggestions"] = [
-            {"range": _range(source.position(edit.start), source.position(edit.end)), "text": edit.content}
+            {"range": _range(source, source.position(edit.start), source.position(edit.end)), "text": edit.content}
             for edit in sorted(diagnostic.fix.edits)
         ]
     return record
 
 
-def _range(start: Position, end: Position) -> dict[str, dict[str, int]]:
-    return {
-        "end": {"column": end.column, "line": end.line},
-        "start": {"column": start.column, "line": start.line},
-    }
+def _range(source: Source | None, start: Position, end: Position) -> dict[str, dict[str, int]]:
+    return {"end": _place(source, end), "start": _place(source, start)}
+
+
+def _place(source: Source | None, position: Position) -> dict[str, int]:
+    """A position as reviewdog counts: columns are bytes of UTF-8."""
+    column = position.column
+    if source is not None and not source.has_cells:
+        before = source.line(position.line)[: column - 1]
+        column += len(before.encode("utf-8", "surrogatepass")) - len(before)
+    return {"column": column, "line": position.line}

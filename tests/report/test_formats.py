@@ -94,7 +94,7 @@ def test_azure() -> None:
 def test_rdjson() -> None:
     document = json.loads(_render("rdjson"))
     assert document["source"] == {"name": "ctxlint", "url": "https://github.com/ctxlint/ctxlint"}
-    place = {"end": {"column": 10, "line": 2}, "start": {"column": 5, "line": 2}}
+    place = {"end": {"column": 11, "line": 2}, "start": {"column": 6, "line": 2}}  # in bytes
     assert document["diagnostics"][0] == {
         "code": {"url": "https://github.com/ctxlint/ctxlint/blob/main/docs/rules/wrong-word.md", "value": "CTX211"},
         "location": {"path": os.path.abspath("a.py"), "range": place},
