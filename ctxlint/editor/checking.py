@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.editor.documents import Document
+    from ctxlint.editor.documents import Opened
     from ctxlint.editor.workspace import Workspace
     from ctxlint.fixes.edit import Edit, Fix
     from ctxlint.model.functions import SourceFile
@@ -30,7 +30,7 @@ _FILES_KEPT = 4
 class Checked:
     """One version of a document with what is to be shown for it. ``serial`` is another for every check."""
 
-    document: Document
+    document: Opened
     result: FileResult
     diagnostics: tuple[Diagnostic, ...]
     serial: int
@@ -49,10 +49,10 @@ class Checker:
         self.workspace = workspace
         self._parsed = ParsedStatements()
         self._whole: dict[str, FileResult] = {}
-        self._files: OrderedDict[Document, SourceFile | None] = OrderedDict()
+        self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
         self._serial = 0
 
-    def check(self, document: Document) -> Checked:
+    def check(self, document: Opened) -> Checked:
         """Check one version of a document."""
         self._serial += 1
         settings = self.workspace.settings_for(document.path)
@@ -65,14 +65,14 @@ class Checker:
             diagnostics = with_untouched(result, self._whole[document.uri])
         return Checked(document, result, diagnostics, self._serial)
 
-    def understood(self, document: Document) -> SourceFile | None:
+    def understood(self, document: Opened) -> SourceFile | None:
         """What the Functions of a document are; None where there is nothing to understand."""
         if document not in self._files:
             settings = self.workspace.settings_for(document.path)
             self._keep(document, self._read(document.source, settings)[1])
         return self._files[document]
 
-    def _keep(self, document: Document, file: SourceFile | None) -> None:
+    def _keep(self, document: Opened, file: SourceFile | None) -> None:
         """Keep what was understood of the documents that are worked on: it is large."""
         self._files[document] = file
         while len(self._files) > _FILES_KEPT:

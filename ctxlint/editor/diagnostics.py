@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from ctxlint.diagnostic import Severity
+from ctxlint.editor.documents import Document, NotebookDocument
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import Category
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.editor.checking import Checked
-    from ctxlint.editor.positions import Places
+    from ctxlint.editor.documents import Opened
     from ctxlint.editor.session import Session
+    from ctxlint.editor.views import View
 
 SOURCE = "ctxlint"
 
@@ -24,15 +26,18 @@ def register(session: Session) -> None:
     shown: dict[str, Checked] = {}
 
     async def publish(uri: str) -> None:
-        """Push the findings of a document to a client that does not ask for them."""
-        if pulls(session):
+        """Push the findings of a document to a client that does not ask for them; those of cells to every client."""
+        document = session.documents.holder(uri)
+        if document is None or (pulls(session) and not isinstance(document, NotebookDocument)):
             return
         checked = await session.checked(uri)
-        if checked is None or checked.document is not session.documents.get(uri) or shown.get(uri) is checked:
+        if checked is None or checked.document is not session.documents.holder(uri) or shown.get(uri) is checked:
             return
         shown[uri] = checked
-        items = list(to_client(session, checked))
-        session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, checked.document.version))
+        found = to_client(session, checked)
+        for part in parts_of(checked.document):
+            items = found.get(part.uri, [])
+            session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(part.uri, items, part.version))
 
     def refresh() -> None:
         """Ask a client that pulls to pull again."""
@@ -41,8 +46,8 @@ def register(session: Session) -> None:
             session.workspace_diagnostic_refresh(None)
 
     def closed(uri: str) -> None:
-        shown.pop(uri, None)
-        if not pulls(session):
+        known = shown.pop(uri, None)
+        if known is not None or not pulls(session) or session.documents.holder(uri) is None:
             session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     session.on_result.append(publish)
@@ -55,34 +60,41 @@ def register(session: Session) -> None:
     )
     async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
         checked = await session.checked(params.text_document.uri)
-        if checked is None:
+        if checked is None or isinstance(checked.document, NotebookDocument):
             return lsp.RelatedFullDocumentDiagnosticReport(items=[])
         name = str(checked.serial)
         if params.previous_result_id == name:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
-        return lsp.RelatedFullDocumentDiagnosticReport(items=list(to_client(session, checked)), result_id=name)
+        items = to_client(session, checked).get(checked.document.uri, [])
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
 
 
 def pulls(session: Session) -> bool:
-    """Whether the client asks for diagnostics by itself."""
+    """Whether the client asks for diagnostics by itself. It never does for the cells of notebooks."""
     documents = session.client_capabilities.text_document
     return documents is not None and documents.diagnostic is not None
 
 
-def to_client(session: Session, checked: Checked) -> list[lsp.Diagnostic]:
-    """The findings of a document."""
-    places = session.places(checked)
-    return [diagnostic_at(each, places, checked.document.uri) for each in checked.diagnostics]
+def parts_of(document: Opened) -> list[Document]:
+    """What has findings of its own: the document, or the code cells of a notebook."""
+    return [document] if isinstance(document, Document) else [cell for cell in document.cells if cell is not None]
 
 
-def diagnostic_at(diagnostic: Diagnostic, places: Places, uri: str) -> lsp.Diagnostic:
+def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnostic]]:
+    """The findings of a document by the address that they belong to."""
+    view = session.view(checked)
+    found: dict[str, list[lsp.Diagnostic]] = {}
+    for each in checked.diagnostics:
+        location = view.location(each.span)
+        found.setdefault(location.uri, []).append(diagnostic_at(each, location.range, view))
+    return found
+
+
+def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: View) -> lsp.Diagnostic:
     """One finding."""
-    related = [
-        lsp.DiagnosticRelatedInformation(lsp.Location(uri, places.range(each.span)), each.message)
-        for each in diagnostic.related
-    ]
+    related = [lsp.DiagnosticRelatedInformation(view.location(each.span), each.message) for each in diagnostic.related]
     return lsp.Diagnostic(
-        range=places.range(diagnostic.span),
+        range=where,
         message=diagnostic.message,
         severity=_SEVERITIES[diagnostic.severity],
         code=diagnostic.code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
@@ -12,6 +12,7 @@ from pygls.uris import to_fs_path
 
 from ctxlint.editor.positions import Places
 from ctxlint.files.find import PYTHON_SUFFIXES
+from ctxlint.files.notebook import notebook_of
 from ctxlint.files.source import Source
 
 if TYPE_CHECKING:
@@ -61,6 +62,35 @@ class Document:
         return replace(self, text=text, version=version)
 
 
+@dataclass(frozen=True, eq=False)
+class NotebookDocument:
+    """One version of an open notebook. ``cells`` are all its cells in order; those that are no code are None."""
+
+    uri: str
+    cells: tuple[Document | None, ...]
+    version: int | None = None
+    is_python: bool = True
+
+    @cached_property
+    def path(self) -> str:
+        """The file; for a notebook that is none yet, its address."""
+        return path_of(self.uri)
+
+    @cached_property
+    def source(self) -> Source:
+        """The code cells as ctxlint reads them."""
+        return notebook_of(self.path, ((at, cell.text) for at, cell in enumerate(self.cells, start=1) if cell))
+
+    def cell(self, uri: str) -> tuple[int, Document] | None:
+        """The cell with this address, and its number."""
+        key = unquote(uri)
+        numbered = enumerate(self.cells, start=1)
+        return next(((at, cell) for at, cell in numbered if cell is not None and unquote(cell.uri) == key), None)
+
+
+Opened = Union[Document, NotebookDocument]
+
+
 class Documents:
     """The open documents by their address."""
 
@@ -68,13 +98,24 @@ class Documents:
         """Begin with none."""
         self.encoding = "utf-16"
         self._by_key: dict[str, Document] = {}
+        self._notebooks: dict[str, _Notebook] = {}
 
-    def __iter__(self) -> Iterator[Document]:
-        return iter(tuple(self._by_key.values()))
+    def __iter__(self) -> Iterator[Opened]:
+        in_notebooks = {key for notebook in self._notebooks.values() for key in notebook.keys}
+        yield from [each for key, each in self._by_key.items() if key not in in_notebooks]
+        yield from [each.current for each in self._notebooks.values()]
 
     def get(self, uri: str) -> Document | None:
-        """The document with this address, if it is open."""
+        """The text with this address, if it is open; it may be a cell."""
         return self._by_key.get(unquote(uri))
+
+    def holder(self, uri: str) -> Opened | None:
+        """What is to be checked for this address: the text, or the notebook that it names or that it is a cell of."""
+        key = unquote(uri)
+        for at, notebook in self._notebooks.items():
+            if key == at or key in notebook.keys:
+                return notebook.current
+        return self._by_key.get(key)
 
     def open(self, item: lsp.TextDocumentItem) -> Document:
         """Take in a document that was opened."""
@@ -98,6 +139,76 @@ class Documents:
     def close(self, uri: str) -> None:
         """Forget a document."""
         self._by_key.pop(unquote(uri), None)
+
+    # Notebooks
+
+    def open_notebook(self, params: lsp.DidOpenNotebookDocumentParams) -> Opened:
+        """Take in a notebook that was opened."""
+        for item in params.cell_text_documents:
+            self.open(item)
+        opened = params.notebook_document
+        notebook = _Notebook(opened.uri, list(opened.cells), opened.version)
+        self._notebooks[unquote(opened.uri)] = notebook
+        return notebook.update(self)
+
+    def change_notebook(self, params: lsp.DidChangeNotebookDocumentParams) -> tuple[Opened | None, list[str]]:
+        """Apply changes to a notebook; gives it, if it is open, and the addresses of the cells that went."""
+        notebook = self._notebooks.get(unquote(params.notebook_document.uri))
+        if notebook is None:
+            return None, []
+        notebook.version = params.notebook_document.version
+        gone = notebook.apply(params.change.cells, self) if params.change.cells is not None else []
+        return notebook.update(self), gone
+
+    def close_notebook(self, uri: str) -> list[str]:
+        """Forget a notebook; gives the addresses of its cells."""
+        notebook = self._notebooks.pop(unquote(uri), None)
+        cells = [cell.document for cell in notebook.cells] if notebook is not None else []
+        for cell in cells:
+            self.close(cell)
+        return cells
+
+
+class _Notebook:
+    """An open notebook as it changes: its cells in order, and its current version."""
+
+    def __init__(self, uri: str, cells: list[lsp.NotebookCell], version: int) -> None:
+        self.uri = uri
+        self.cells = cells
+        self.version = version
+        self.current = NotebookDocument(uri, (), version)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset(unquote(cell.document) for cell in self.cells)
+
+    def update(self, documents: Documents) -> NotebookDocument:
+        self.__dict__.pop("keys", None)
+        found = [documents.get(cell.document) if _is_code(cell) else None for cell in self.cells]
+        cells = tuple(each if each is not None and each.is_python else None for each in found)
+        self.current = NotebookDocument(self.uri, cells, self.version)
+        return self.current
+
+    def apply(self, changes: lsp.NotebookDocumentCellChanges, documents: Documents) -> list[str]:
+        gone: list[str] = []
+        structure = changes.structure
+        if structure is not None:
+            start, end = structure.array.start, structure.array.start + structure.array.delete_count
+            self.cells[start:end] = structure.array.cells or []
+            for item in structure.did_open or ():
+                documents.open(item)
+            for closed in structure.did_close or ():
+                documents.close(closed.uri)
+                gone.append(closed.uri)
+        for cell in changes.data or ():
+            self.cells = [cell if each.document == cell.document else each for each in self.cells]
+        for text in changes.text_content or ():
+            documents.change(text.document, text.changes)
+        return gone
+
+
+def _is_code(cell: lsp.NotebookCell) -> bool:
+    return cell.kind == lsp.NotebookCellKind.Code
 
 
 def path_of(uri: str) -> str:

@@ -28,13 +28,16 @@ def register(session: Session) -> None:
         checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).hover:
             return None
-        return await session.on_worker(lambda: hover_at(session, checked, params.position))
+        return await session.on_worker(lambda: hover_at(session, checked, params))
 
 
-def hover_at(session: Session, checked: Checked, where: lsp.Position) -> lsp.Hover | None:
+def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp.Hover | None:
     """What is shown at a place of a document. For the worker."""
-    places = session.places(checked)
-    position = checked.source.position(places.offset(where))
+    view = session.view(checked)
+    offset = view.offset(params.text_document.uri, params.position)
+    if offset is None:
+        return None
+    position = checked.source.position(offset)
     page = _page_at(checked, position)
     if page is not None:
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, page))
@@ -42,7 +45,7 @@ def hover_at(session: Session, checked: Checked, where: lsp.Position) -> lsp.Hov
     found = hover(file, *position) if file is not None else None
     if found is None:
         return None
-    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), places.range(found.span))
+    return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown), view.location(found.span).range)
 
 
 def _page_at(checked: Checked, position: Position) -> str | None:

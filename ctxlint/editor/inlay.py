@@ -21,7 +21,7 @@ def register(session: Session) -> None:
         checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).inlay_hints:
             return []
-        return await session.on_worker(lambda: hints_in(session, checked, params.range))
+        return await session.on_worker(lambda: hints_in(session, checked, params))
 
     def refresh() -> None:
         workspace = session.client_capabilities.workspace
@@ -31,16 +31,16 @@ def register(session: Session) -> None:
     session.on_refresh.append(refresh)
 
 
-def hints_in(session: Session, checked: Checked, where: lsp.Range) -> list[lsp.InlayHint]:
+def hints_in(session: Session, checked: Checked, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     """The hints in a stretch of a document. For the worker."""
+    view, source, uri = session.view(checked), checked.source, params.text_document.uri
+    start, end = view.offset(uri, params.range.start), view.offset(uri, params.range.end)
     file = session.checker.understood(checked.document)
-    if file is None:
+    if file is None or start is None or end is None:
         return []
-    places, source = session.places(checked), checked.source
-    start, end = places.offset(where.start), places.offset(where.end)
     return [
         lsp.InlayHint(
-            position=places.position(hint.position),
+            position=view.point(hint.position)[1],
             label=hint.label,
             tooltip=hint.tooltip,
             padding_left=True,

@@ -42,15 +42,16 @@ async def _found(session: Session, uri: str, where: lsp.Position, find: Find) ->
     checked = await session.checked(uri)
     if checked is None:
         return []
-    return await session.on_worker(lambda: locations(session, checked, where, find))
+    return await session.on_worker(lambda: locations(session, checked, uri, where, find))
 
 
-def locations(session: Session, checked: Checked, where: lsp.Position, find: Find) -> list[lsp.Location]:
+def locations(session: Session, checked: Checked, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
     """Where ``find`` leads from a place of a document. For the worker."""
     file = session.checker.understood(checked.document)
-    if file is None:
+    offset = session.view(checked).offset(uri, where)
+    if file is None or offset is None:
         return []
-    position = checked.source.position(session.places(checked).offset(where))
+    position = checked.source.position(offset)
     found = (location(session, checked, place) for place in find(file, *position))
     return [each for each in found if each is not None]
 
@@ -58,7 +59,7 @@ def locations(session: Session, checked: Checked, where: lsp.Position, find: Fin
 def location(session: Session, checked: Checked, place: Place) -> lsp.Location | None:
     """A place of this document or of another file, as the client names it."""
     if place.path == checked.source.path:
-        return lsp.Location(checked.document.uri, session.places(checked).range(place.span))
+        return session.view(checked).location(place.span)
     source = _other(session, place.path)
     uri = from_fs_path(place.path)
     if source is None or uri is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ctxlint.editor import actions, diagnostics, hover, inlay, navigation, synchronisation
+from ctxlint.editor import actions, diagnostics, hover, inlay, navigation, notebooks, synchronisation
 from ctxlint.editor.session import Session
 from ctxlint.editor.stdio import serve
 
-FEATURES = (synchronisation, diagnostics, actions, hover, inlay, navigation)
+FEATURES = (synchronisation, notebooks, diagnostics, actions, hover, inlay, navigation)
 
 
 def create() -> Session:

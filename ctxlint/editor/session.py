@@ -12,14 +12,15 @@ from pygls.lsp.server import LanguageServer
 from ctxlint import __version__
 from ctxlint.editor.checking import Checked, Checker
 from ctxlint.editor.documents import Documents
-from ctxlint.editor.positions import Places
+from ctxlint.editor.notebooks import SYNCHRONISATION
+from ctxlint.editor.views import View
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from ctxlint.editor.documents import Document
+    from ctxlint.editor.documents import Opened
 
 Result = TypeVar("Result")
 
@@ -35,6 +36,7 @@ class Session(LanguageServer):
             "ctxlint",
             __version__,
             text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
+            notebook_document_sync=SYNCHRONISATION,
         )
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
@@ -55,8 +57,12 @@ class Session(LanguageServer):
     # Results
 
     async def checked(self, uri: str) -> Checked | None:
-        """The result for the newest text of a document; None where it is not open."""
-        return await self.on_worker(lambda: self.check_now(uri), key=("check", uri))
+        """The result for the newest text of a document, or of the notebook of a cell; None where it is not open."""
+        document = self.documents.holder(uri)
+        if document is None:
+            return None
+        holder = document.uri
+        return await self.on_worker(lambda: self.check_now(holder), key=("check", holder))
 
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
         """Let the worker do something; see ``Worker.submit``."""
@@ -64,10 +70,10 @@ class Session(LanguageServer):
 
     def check_now(self, uri: str) -> Checked | None:
         """As ``checked``, for the thread of the worker."""
-        document = self.documents.get(uri)
+        document = self.documents.holder(uri)
         if document is None or not document.is_python:
             return None
-        generation = self._generation
+        generation, uri = self._generation, document.uri
         known = self._results.get(uri)
         if known is not None and known[0] == generation and known[1].document is document:
             return known[1]
@@ -75,13 +81,13 @@ class Session(LanguageServer):
         self._results[uri] = (generation, checked)
         return checked
 
-    def places(self, checked: Checked) -> Places:
-        """The places of a result as the client counts them."""
-        return Places(checked.source, self.documents.encoding)
+    def view(self, checked: Checked) -> View:
+        """A result as the client sees it."""
+        return View(checked.document, checked.source, self.documents.encoding)
 
     # Changes
 
-    def changed(self, document: Document) -> None:
+    def changed(self, document: Opened) -> None:
         """A document was opened or changed."""
         for react in self.on_result:
             self.start(react(document.uri))
@@ -89,10 +95,14 @@ class Session(LanguageServer):
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self.documents.close(uri)
-        self._results.pop(uri, None)
-        self.checker.forget(uri)
+        self.drop(uri)
         for react in self.on_close:
             react(uri)
+
+    def drop(self, uri: str) -> None:
+        """Drop what is known of a document that was closed."""
+        self._results.pop(uri, None)
+        self.checker.forget(uri)
 
     def refresh(self) -> None:
         """Settings or other files changed: check everything anew."""

@@ -24,7 +24,7 @@ from ctxlint.files.notebook_json import elements, members, with_lines
 from ctxlint.files.source import Located, LocatedEdits, Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _GAP = "\n"
 _READ = ("cell_type", "metadata", "source")
@@ -136,6 +136,10 @@ class Notebook(Source):
         start, end = (Position(place.line - above, place.column) for place in span)
         return Located(self._cell_source(index), Span(start, end), self.cells[index].number)
 
+    def start_of(self, number: int) -> int | None:
+        """The offset at which a cell starts in the module; None for one that is left out."""
+        return next((start for cell, start in zip(self.cells, self._starts) if cell.number == number), None)
+
     def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
         """``edits``, sorted, cell by cell."""
         for index, mine in self._by_cell(edits).items():
@@ -173,6 +177,12 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
         if _NOT_TEXT.search(cell.text):
             raise Undecodable(f"Cell {cell.number} of the notebook holds a character that no Python source can hold")
     return _notebook(path, document, cells, bom=bom)
+
+
+def notebook_of(path: str, cells: Iterable[tuple[int, str]]) -> Notebook:
+    """The notebook with these code cells, each with its number; what an editor has open, without any JSON."""
+    kept = tuple(Cell(number, 0, 0, text, text) for number, text in cells if is_python(text))
+    return _notebook(path, "", kept, bom=False)
 
 
 def _notebook(path: str, document: str, cells: tuple[Cell, ...], *, bom: bool) -> Notebook:

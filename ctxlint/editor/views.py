@@ -1,0 +1,105 @@
+"""A checked document as the client sees it: one text, or the cells of a notebook, each with an address of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+
+from ctxlint.editor.documents import NotebookDocument
+from ctxlint.editor.positions import Places
+from ctxlint.files.notebook import Notebook
+from ctxlint.files.source import Source, Span
+from ctxlint.fixes.edit import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.editor.documents import Opened
+    from ctxlint.files.source import Position
+
+
+@dataclass(frozen=True)
+class View:
+    """Places and edits between ``source``, which is what ctxlint reads of ``document``, and the client."""
+
+    document: Opened
+    source: Source
+    encoding: str
+
+    def location(self, span: Span) -> lsp.Location:
+        """Where a stretch is."""
+        located = self.source.locate(span)
+        places = Places(located.source, self.encoding)
+        return lsp.Location(self._part(located.cell)[0], places.range(located.span))
+
+    def point(self, position: Position) -> tuple[str, lsp.Position]:
+        """Where a place is: the address, and the place there."""
+        found = self.location(Span(position, position))
+        return found.uri, found.range.start
+
+    def offset(self, uri: str, position: lsp.Position) -> int | None:
+        """The offset of a place of the client's; None in a cell that is not read."""
+        if not isinstance(self.document, NotebookDocument) or not isinstance(self.source, Notebook):
+            return Places(self.source, self.encoding).offset(position)
+        found = self.document.cell(uri)
+        start = self.source.start_of(found[0]) if found is not None else None
+        if found is None or start is None:
+            return None
+        return start + Places(found[1].source, self.encoding).offset(position)
+
+    def edits(self, edits: Sequence[Edit]) -> Iterator[lsp.TextDocumentEdit]:
+        """Edits, sorted, as the client applies them."""
+        for located in self.source.locate_edits(edits):
+            mine = located.edits
+            if located.cell is not None:
+                end = len(located.source.text) - 1
+                mine = tuple(_without_last_ending(edit, end) for edit in mine)
+            yield self._text_edits(located.cell, located.source, mine)
+
+    def edits_to(self, after: Source) -> Iterator[lsp.TextDocumentEdit]:
+        """The edits, in whole lines, that make it ``after``: what stays keeps its marks and the cursor."""
+        if isinstance(self.source, Notebook) and isinstance(after, Notebook):
+            for old, new in zip(self.source.cells, after.cells):
+                if old.text != new.text:
+                    source = Source(self.source.path, old.text)
+                    yield self._text_edits(old.number, source, tuple(line_edits(source, Source("", new.text))))
+        elif self.source.text != after.text:
+            yield self._text_edits(None, self.source, tuple(line_edits(self.source, after)))
+
+    def _text_edits(self, cell: int | None, source: Source, edits: Sequence[Edit]) -> lsp.TextDocumentEdit:
+        uri, version = self._part(cell)
+        places = Places(source, self.encoding)
+        identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, version)
+        return lsp.TextDocumentEdit(identifier, [places.text_edit(edit) for edit in edits])
+
+    def _part(self, cell: int | None) -> tuple[str, int | None]:
+        """The address and the version of a cell, or of the document where it has none."""
+        if cell is not None and isinstance(self.document, NotebookDocument):
+            document = self.document.cells[cell - 1]
+            if document is not None:
+                return document.uri, document.version
+        return self.document.uri, self.document.version
+
+
+def _without_last_ending(edit: Edit, length: int) -> Edit:
+    """An edit of a cell's lines for the cell itself, which has ``length`` characters and no ending of its last line."""
+    if edit.end <= length:
+        return edit
+    content = edit.content.removesuffix("\n")
+    return Edit(length, length, f"\n{content}") if edit.start > length else Edit(edit.start, length, content)
+
+
+def line_edits(before: Source, after: Source) -> Iterator[Edit]:
+    """The edits, in whole lines, that make one text the other."""
+    old, new = _lines(before), _lines(after)
+    starts = [*before.line_starts, len(before.text)]
+    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield Edit(starts[old_start], starts[old_end], "".join(new[new_start:new_end]))
+
+
+def _lines(source: Source) -> list[str]:
+    return [source.lines(number, number) for number in range(1, source.line_count + 1)]
