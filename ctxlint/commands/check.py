@@ -307,7 +307,7 @@ def _show_files(options: Namespace, configuration: Configuration) -> int:
     from ctxlint.pipeline import files_under
 
     names = sorted(os.path.abspath(path) for path in files_under(options.paths or ["."], configuration))
-    write((f"{name}\n" for name in names), sys.stdout)
+    write_bytes(b"".join(os.fsencode(name) + b"\n" for name in names), sys.stdout)  # for programs: names as they are
     return CLEAN
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"!?(?:\*(?P<ending>[\w.-]+)|/?(?P<whole>[\w.-]+(?:/[\w.-]+)*))(?P<folder>/?)[ ]*")
 """A pattern that is ``*`` and the end of a name, or a whole name or path."""
+_FOLDERS_INSIDE = re.compile(r"(?:/\*\*)+/(?=[ ]*$)")
+"""The end of ``a/**/``: to git the folders in ``a``, to ``pathspec`` all of ``a``."""
+_EVERY_FOLDER = re.compile(r"(!?)/?(?:\*\*/)+(?:\*/)?[ ]*")
+"""``**/`` and the like: ``pathspec`` looks no further than to the first folder of a path."""
 _LITERAL = re.compile(r"[\w.]")
 
 
@@ -70,7 +74,7 @@ class IgnoreFile:
         """Take the lines that hold patterns, and the folder that they are about."""
         self._start = len(folder.rstrip("/\\")) + 1
         self._includes = [not line.startswith("!") for line in lines]
-        numbered = list(enumerate(lines))
+        numbered = list(enumerate(map(_normal, lines)))
         self._names = _Patterns([each for each in numbered if "/" not in _body(each[1])])
         self._paths = _Patterns([each for each in numbered if "/" in _body(each[1])])
         self._known: dict[str, int] = {}
@@ -142,6 +146,12 @@ class _Patterns:
             if other.first in ("", first_char) and other.last in ("", last_char) and other.fits(path):
                 return other.line
         return last
+
+
+def _normal(line: str) -> str:
+    """A pattern that means to ``pathspec`` what ``line`` means to git."""
+    every = _EVERY_FOLDER.fullmatch(line)
+    return f"{every[1]}*/" if every else _FOLDERS_INSIDE.sub("/**/*/", line)
 
 
 def _body(line: str) -> str:
