@@ -76,7 +76,7 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
     for path in paths:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
         groups.setdefault(configuration.settings_for(folder), []).append(path)
-    seen: set[str] = set()
+    seen: set[tuple[type, str]] = set()
     for settings, members in groups.items():
         for found in find_files(
             members,
@@ -87,10 +87,10 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             respect_gitignore=settings.respect_gitignore,
         ):
             if len(groups) > 1:
-                absolute = os.path.abspath(found.path)
-                if absolute in seen:
+                name = (type(found), os.path.realpath(found.path))  # what is skipped by one name is found by another
+                if name in seen:
                     continue
-                seen.add(absolute)
+                seen.add(name)
             yield found, settings
 
 

@@ -85,8 +85,11 @@ def find_files(
     """What is under ``paths``, each file once, in the order of names, a folder's files first; as the caller wrote them.
 
     ``exclude`` and ``extend_exclude`` are globs, see ``globs``; those with a slash are relative to ``root``. What is
-    named is taken even where it is excluded, unless ``force_exclude``, and even where git ignores it. Links to files
-    are followed, links to folders are not.
+    named is taken even where it is excluded, unless ``force_exclude``, and even where git ignores it.
+
+    Links to folders are not followed. Links to files are, and come last: a file is found under its own name where it
+    is under ``paths``, else under the first link to it. ruff finds it once for each name, which counts its findings
+    several times, and lets several processes mend one file at once.
     """
     globs = globs_for((*exclude, *extend_exclude), os.path.abspath(root))
     walk = _Walk(globs.fit, respect_gitignore)
@@ -98,8 +101,11 @@ def find_files(
             yield Skipped(path, "excluded")
         elif os.path.isdir(path):
             yield from walk.folder(path)
-        elif walk.is_new(absolute):
+        elif os.path.islink(path):
+            walk.links.append(Found(path, explicit=True))
+        elif walk.is_new(os.path.realpath(path)):
             yield Found(path, explicit=True)
+    yield from walk.links_to_new_files()
 
 
 def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
@@ -108,32 +114,50 @@ def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
 
 
 class _Folder(NamedTuple):
-    """A folder to list: where it is, what stands before the names in it when they are shown, what git ignores there."""
+    """A folder to list: where it is, what stands before the names in it when they are shown, what git ignores there.
+
+    ``real`` is where it is when the links on the way are followed.
+    """
 
     absolute: str
+    real: str
     prefix: str
     ignore: tuple[IgnoreFile, ...]
 
 
 class _Walk:
-    """One run: what it leaves out, and which files it has met."""
+    """One run: what it leaves out, which files it has met, and the links to files that are looked at last."""
 
     def __init__(self, is_excluded: Callable[[str, str], bool], respect_gitignore: bool) -> None:
         self.is_excluded = is_excluded
         self.respect_gitignore = respect_gitignore
         self.met: set[str] = set()
+        self.links: list[Found] = []
 
-    def is_new(self, absolute: str) -> bool:
-        """Whether the file was not met before; from now on it was."""
+    def is_new(self, real: str) -> bool:
+        """Whether the file, named without links, was not met before; from now on it was."""
         before = len(self.met)
-        self.met.add(absolute)
+        self.met.add(real)
         return len(self.met) > before
+
+    def links_to_new_files(self) -> Iterator[Result]:
+        """The links whose files were not met by their own names, each file once."""
+        met_links: set[str] = set()
+        for link in self.links:
+            absolute = os.path.abspath(link.path)
+            if absolute in met_links:
+                continue
+            met_links.add(absolute)
+            if self.is_new(os.path.realpath(absolute)):
+                yield link
+            else:
+                yield Skipped(link.path, "a link to a file that is read under another name")
 
     def folder(self, top: str) -> Iterator[Result]:
         """Everything under a folder. An explicit stack: folders may nest deeper than Python recurses."""
         absolute = os.path.abspath(top)
         above = ignore_files_above(absolute) if self.respect_gitignore else ()
-        stack = [_Folder(absolute, "" if top == "." else os.path.join(top, ""), above)]
+        stack = [_Folder(absolute, os.path.realpath(top), "" if top == "." else os.path.join(top, ""), above)]
         while stack:
             folder = stack.pop()
             try:
@@ -150,9 +174,14 @@ class _Walk:
             for entry in entries:
                 if _is_folder(entry):
                     if not self.leaves_out(entry, folder, "/"):
-                        below.append(_Folder(entry.path, f"{folder.prefix}{entry.name}{os.sep}", folder.ignore))
-                elif entry.name.endswith(SUFFIXES) and not self.leaves_out(entry, folder) and self.is_new(entry.path):
-                    yield _file(entry, folder.prefix + entry.name)
+                        real = os.path.join(folder.real, entry.name)
+                        below.append(_Folder(entry.path, real, f"{folder.prefix}{entry.name}{os.sep}", folder.ignore))
+                elif entry.name.endswith(SUFFIXES) and not self.leaves_out(entry, folder):
+                    found = _file(entry, folder.prefix + entry.name)
+                    if entry.is_symlink() and isinstance(found, Found):
+                        self.links.append(found)
+                    elif self.is_new(os.path.join(folder.real, entry.name)):
+                        yield found
             stack.extend(reversed(below))
 
     def leaves_out(self, entry: os.DirEntry[str], folder: _Folder, end: str = "") -> bool:
