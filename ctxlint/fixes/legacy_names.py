@@ -41,7 +41,7 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     if code.layout.line_number(start) != code.layout.line_number(end):
-        edits = None if detaches or len(node.args) > 1 else _without_name(code, node, start)
+        edits = None if detaches else _without_name(code, node, start)
     else:
         text = code.layout.code(tensor)
         bare = bool(tensor.lpar) or isinstance(tensor, _ATOMS)
@@ -92,16 +92,13 @@ def _arguments(node: cst.Call) -> tuple[cst.BaseExpression | None, cst.BaseExpre
 
 def _without_name(code: MethodCode, node: cst.Call, start: int) -> list[Edit] | None:
     """``(x)`` for ``Variable(x)`` over several lines, which keeps its lines and comments."""
-    arg = node.args[0]
-    opening = code.layout.end(node.func)
-    if arg.keyword is not None or code.layout.text[opening : opening + 1] != "(":
+    layout, first, last = code.layout, node.args[0], node.args[-1]
+    opening, end = layout.end(node.func), layout.end(first.value)
+    after = layout.after_comma(last.comma) if isinstance(last.comma, cst.Comma) else layout.end(last.value)
+    rest = layout.text[end:after].rstrip(" \t")
+    if first.keyword is not None or layout.text[opening : opening + 1] != "(" or "#" in rest:
         return None
-    edits = [Edit(start, opening, "")]
-    if isinstance(arg.comma, cst.Comma):
-        after = code.layout.after_comma(arg.comma)
-        comma = code.layout.text.rindex(",", 0, after)
-        edits.append(Edit(comma, comma + 1, ""))
-    return edits
+    return [Edit(start, opening, ""), Edit(end, end + len(rest), "")]
 
 
 def _is_delimited(code: MethodCode, node: cst.Call, tensor: cst.BaseExpression) -> bool:

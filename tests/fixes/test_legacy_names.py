@@ -46,6 +46,10 @@ def _class(forward: str = "        pass", base: str = "torch.autograd.Function",
             "        x = (  # sum\n            x  # first\n            + y  # second\n        ).exp()",
         ),
         (
+            "        x = Variable(\n            f(x,\n              y),\n            requires_grad=False,  # no\n        )",
+            "        x = (\n            f(x,\n              y)  # no\n        )",
+        ),
+        (
             "        with torch.enable_grad():\n            x = Variable(x + y) * 2",
             "        with torch.enable_grad():\n            x = (x + y).detach() * 2",
         ),
@@ -71,6 +75,7 @@ def test_variable(before: str, after: str, ending: str) -> None:
         "Variable(x, volatile=f())",
         "Variable(x, name='x')",
         "Variable(\n            x, requires_grad=True\n        )",
+        "Variable(\n            x,  # why\n            requires_grad=False)",
         "(Variable\n             (x\n))",
     ],
 )
