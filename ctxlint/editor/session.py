@@ -108,7 +108,7 @@ class Session(LanguageServer):
         """Settings or other files changed: check everything anew."""
         from ctxlint.pipeline import forget_other_files
 
-        self.worker.submit(forget_other_files)
+        forget_other_files()  # at once: the worker would do it after the checks that are asked for below
         self._generation += 1
         for react in self.on_refresh:
             react()

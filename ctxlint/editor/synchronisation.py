@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from ctxlint.editor.session import Session
 
-_WATCHED = ("**/*.toml", "**/.ctxlint-baseline.json", "**/*.py", "**/*.pyi")
+_WATCHED = (
+    "**/*.toml",
+    "**/setup.cfg",
+    "**/requirements*.txt",
+    "**/.ctxlint-baseline.json",
+    "**/*.py",
+    "**/*.pyi",
+)
 _SECONDS_FOR_AN_ANSWER = 10.0
 
 

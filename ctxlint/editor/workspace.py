@@ -120,7 +120,7 @@ class Workspace:
         if configuration is None:
             file = client.file and os.path.join(folder, os.path.expanduser(client.file))
             configuration = self._configurations[folder] = Configuration(file=file)
-        settings = configuration.settings_for(place)
+        settings = configuration.settings_for_file(os.path.join(place, ""))
         if settings.config_file is None:
             settings = replace(settings, root=folder)
         for key, value in client.table:
@@ -146,5 +146,5 @@ class Workspace:
 
 
 def matters(paths: Iterable[str]) -> bool:
-    """Whether one of these files may be a configuration or a baseline."""
-    return any(path.endswith((".toml", ".json")) for path in paths)
+    """Whether one of these files may be a configuration or a baseline, or say what the project requires."""
+    return any(path.endswith((".toml", ".json", "setup.cfg", ".txt")) for path in paths)

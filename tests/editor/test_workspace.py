@@ -166,3 +166,30 @@ def test_another_file_that_is_saved_counts(start: Start, tmp_path: Path) -> None
     (tmp_path / "base.py").write_text(base)
     client.notify("textDocument/didSave", {"textDocument": {"uri": (tmp_path / "base.py").as_uri()}})
     assert codes(client.pushed(uri)) == ["CTX203"]
+
+
+_BY_KEYWORD = f"""{HEAD}
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2
+
+
+y = Double.apply(x=torch.ones(2))
+"""
+
+
+def test_the_torch_that_the_project_requires_counts(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[project]\ndependencies = ['torch>=2.13']\n")
+    client = start(folders=[tmp_path], capabilities=WATCHES)
+    uri = client.open((tmp_path / "a.py").as_uri(), _BY_KEYWORD)
+    assert codes(client.pushed(uri)) == []
+    file.write_text("[project]\ndependencies = ['torch>=2.1']\n")
+    changed(client, file)
+    assert codes(client.pushed(uri)) == ["CTX702"]
