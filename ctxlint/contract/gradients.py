@@ -75,7 +75,7 @@ def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: 
         place = place_with_parentheses(fn, node) if node is not None else None
         shown = values.Slot(join_all(each.options), node if place is not None else None, each.starred)
         computed = computed_by(backward, shown)
-        index, name = _input(fn, at) if certain and not behind_star and not each.starred else (None, None)
+        index, name = _input(fn, at, each.starred) if certain and not behind_star else (None, None)
         yield Slot(
             position=None if behind_star else at,
             text=_text(fn, each),
@@ -102,7 +102,11 @@ def _is_as_written(method: Method) -> bool:
     return method.signature_known and not method.lacks_ctx and as_called
 
 
-def _input(fn: FunctionClass, at: int) -> tuple[int | None, str | None]:
+def _input(fn: FunctionClass, at: int, starred: bool) -> tuple[int | None, str | None]:
+    """The input that a slot belongs to; a starred one belongs to the ``*args`` that begin where it does."""
+    if starred:
+        variadic = fn.variadic_inputs
+        return (at, f"*{variadic.name}") if variadic is not None and at == len(fn.inputs) else (None, None)
     if at < len(fn.inputs):
         return at, fn.inputs[at].name
     if fn.variadic_inputs is not None:

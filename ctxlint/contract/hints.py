@@ -81,7 +81,12 @@ def _parameters(contract: Contract) -> Iterator[InlayHint]:
     """``def backward(ctx, grad /* y */)``."""
     for output in contract.outputs:
         place = output.parameter_place
-        if place is None or not _own(contract, place) or (output.parameter or "").endswith("]"):
+        if (
+            place is None
+            or output.parameter is None
+            or not output.parameter.isidentifier()
+            or not _own(contract, place)
+        ):
             continue
         label = f"output {output.position}"
         tooltip = f"The gradient of output {output.position}"

@@ -9,8 +9,8 @@ import libcst as cst
 from ctxlint.contract.places import one_line, place_of
 from ctxlint.contract.rows import AttributeRow, AttributeUse, ReadRow, SaveRow
 from ctxlint.model.events import ContextRead, ContextWrite
-from ctxlint.model.method import PROTOCOL
 from ctxlint.model.read_back import ReadBack, read_backs
+from ctxlint.model.values import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,11 +40,27 @@ def _rows_of(fn: FunctionClass, call: ContextCall, reads: list[ReadBack]) -> Ite
         yield SaveRow(
             call=call.method,
             index=at if at <= first_star else None,
-            expression=("*" if slot.starred else "") + (one_line(node) if node is not None else "?"),
+            expression=_expression(call, at),
             starred=slot.starred,
             place=place_of(fn, node) if node is not None else place_of(fn, call.node),
             reads=tuple(_read_rows(fn, reads, at, count, slot.starred)) if known else None,
         )
+
+
+def _expression(call: ContextCall, at: int) -> str:
+    """The code of a saved tensor; for one that came by ``*inputs``, the name of the input or its place there."""
+    slot = call.arguments[at]
+    if slot.node is None:
+        return "?"
+    code = one_line(slot.node)
+    if slot.starred:
+        return f"*{code}"
+    given = call.node.args if isinstance(call.node, cst.Call) else ()
+    if not any(each.star == "*" and each.value is slot.node for each in given):
+        return code
+    if isinstance(slot.value, Parameter):
+        return slot.value.name
+    return f"{code}[{sum(other.node is slot.node for other in call.arguments[:at])}]"
 
 
 def _read_rows(
@@ -69,7 +85,7 @@ def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
     """One row for each attribute of ctx that a method sets or reads, in the order in which they are met."""
     uses: dict[str, tuple[list[AttributeUse], list[AttributeUse]]] = {}
     seen: set[int] = set()
-    for name in (*_WRITERS_FIRST, *(each for each in PROTOCOL if each not in _WRITERS_FIRST)):
+    for name in _ORDER:
         method = fn.methods.get(name)
         for event in method.facts.events if method is not None else ():
             if not isinstance(event, (ContextWrite, ContextRead)) or id(event.node) in seen:
@@ -84,6 +100,7 @@ def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
             else:
                 read.append(AttributeUse(name, place))
     for attribute, (written, read) in uses.items():
+        read.sort(key=lambda use: (_ORDER[use.method], use.place.span if use.place is not None else ()))
         yield AttributeRow(attribute, tuple(written), tuple(read))
 
 
@@ -94,4 +111,4 @@ def _name_of_attribute(node: cst.CSTNode) -> cst.CSTNode:
     return node.attr if isinstance(node, cst.Attribute) else node
 
 
-_WRITERS_FIRST = ("forward", "setup_context")
+_ORDER = {name: at for at, name in enumerate(("forward", "setup_context", "backward", "vjp", "jvp", "vmap"))}

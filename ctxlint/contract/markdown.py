@@ -12,13 +12,24 @@ from ctxlint.contract.phrases import (
     place_of_gradient,
     save_index,
     slot_text,
+    unknown_source,
     with_place,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.contract.rows import AttributeRow, Contract, Guard, InputRow, OutputRow, ReadRow, SaveRow, Slot
+    from ctxlint.contract.rows import (
+        AttributeRow,
+        Contract,
+        Gradient,
+        Guard,
+        InputRow,
+        OutputRow,
+        ReadRow,
+        SaveRow,
+        Slot,
+    )
 
 _UNNAMED = ("unknown", "missing")
 """Words that are no code."""
@@ -58,9 +69,7 @@ def of_input(contract: Contract, given: InputRow) -> str:
     if given.gradients:
         lines.append("")
     for gradient in dict.fromkeys(given.gradients):
-        lines.append(
-            f"gradient: {with_place(_code_or_word(gradient_text(gradient)), contract, place_of_gradient(gradient))}"
-        )
+        lines.append(f"gradient: {with_place(_gradient(gradient), contract, place_of_gradient(gradient))}")
         lines.append("")
         if gradient.slot is not None:
             lines += _steps(contract, gradient.slot)
@@ -128,7 +137,12 @@ def _code_or_word(text: str) -> str:
 
 
 def _gradients(given: InputRow) -> str:
-    return "<br>".join(dict.fromkeys(_code_or_word(gradient_text(each)) for each in given.gradients)) or "unknown"
+    return "<br>".join(dict.fromkeys(_gradient(each) for each in given.gradients)) or "unknown"
+
+
+def _gradient(gradient: Gradient) -> str:
+    source = unknown_source(gradient)
+    return _code_or_word(gradient_text(gradient)) if source is None else f"unknown, from {code(source)}"
 
 
 def _tests(guards: Iterable[Guard]) -> str:

@@ -26,17 +26,16 @@ def outputs_known(fn: FunctionClass) -> bool:
 def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
     """One row for each output that forward certainly gives or backward has a parameter for."""
     receivers = fn.backward.positional if fn.backward is not None else ()
+    open_ended = fn.backward is None or fn.backward.variadic is not None
     count = max((len(each.slots) for each in fn.outputs if each.known), default=0)
     if not outputs_known(fn):
-        count = max(count, len(receivers))
-        count = count or bool(fn.outputs)
+        count = max(count, len(receivers), bool(fn.outputs))
     for at in range(count):
         steps, starred = _expressions(fn, at, alone=count == 1)
+        starred = starred or (open_ended and count == 1 and not any(each.known for each in fn.outputs))
         answer, because = _differentiable(fn, at) if not starred else ("unknown", None)
-        name, place = _receiver(fn, fn.backward, at) if not starred and fn.backward is not None else (None, None)
+        name, place = _receiver(fn, fn.backward, at, starred) if fn.backward is not None else (None, None)
         yield OutputRow(at, steps, starred, answer, because, name, place)
-        if starred and at >= len(receivers):
-            return
 
 
 def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, ...], bool]:
@@ -44,18 +43,19 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, .
     found: dict[str, Step] = {}
     starred = False
     for returned in fn.outputs:
+        written = returned.node.value if isinstance(returned.node, cst.Return) else None
         node: cst.CSTNode | None = None
         if returned.known:
             stars = [place for place, slot in enumerate(returned.slots) if slot.starred]
             if at >= len(returned.slots) or (stars and stars[0] < at):
                 continue
-            node, starred = returned.slots[at].node, starred or returned.slots[at].starred
-        elif alone and isinstance(returned.node, cst.Return):
-            node = returned.node.value
+            starred = starred or returned.slots[at].starred
+            node = returned.slots[at].node or (written if len(returned.slots) == 1 else None)
+        elif alone:
+            node = written
         place = place_of(fn, node) if node is not None else None
         if node is not None and place is not None:
-            code = ("*" if starred else "") + one_line(node)
-            found.setdefault(code, Step(code, place))
+            found.setdefault(one_line(node), Step(one_line(node), place))
     return tuple(found.values()), starred
 
 
@@ -71,19 +71,23 @@ def _differentiable(fn: FunctionClass, at: int) -> tuple[str, str | None]:
     if all(is_tensor(option) is Tri.NO for option in options):
         return "no", "no tensor"
     if marked and all(option in marked for option in options):
-        return "no", "marked non-differentiable"
+        always = not any(call.guards for call in fn.context_calls("mark_non_differentiable"))
+        return ("no", "marked non-differentiable") if always else ("unknown", None)
     if all(kind_of(option) is Kind.INTEGRAL for option in options):
         return "no", "holds integers or bools"
     return ("yes" if surely_differentiable(fn, at) else "unknown"), None
 
 
-def _receiver(fn: FunctionClass, backward: Method, at: int) -> tuple[str | None, Place | None]:
+def _receiver(fn: FunctionClass, backward: Method, at: int, starred: bool) -> tuple[str | None, Place | None]:
     if not backward.signature_known or backward.lacks_ctx or fn.patched:
         return None, None
     if at < len(backward.positional):
         param = backward.positional[at]
         return param.name, place_of(fn, param.node.name)
     if backward.variadic is not None:
-        name = f"{backward.variadic.name}[{at - len(backward.positional)}]"
+        first = at - len(backward.positional)
+        name = f"{backward.variadic.name}[{first}]"
+        if starred:
+            name = f"*{backward.variadic.name}" + (f"[{first}:]" if first else "")
         return name, place_of(fn, backward.variadic.node.name)
     return None, None

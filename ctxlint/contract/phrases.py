@@ -34,6 +34,12 @@ def gradient_text(gradient: Gradient) -> str:
     return slot_text(gradient.slot) if gradient.slot is not None else gradient.state
 
 
+def unknown_source(gradient: Gradient) -> str | None:
+    """The code that an unknown gradient comes from: all that is returned; None where something is known."""
+    known = gradient.state == "missing" or (gradient.slot is not None and gradient.slot.text is not None)
+    return None if known or not gradient.of.text else gradient.of.text
+
+
 def place_of_gradient(gradient: Gradient) -> Place | None:
     """Where a gradient is written, at the latest at its return."""
     return gradient.slot.place or gradient.of.place if gradient.slot is not None else gradient.of.place
@@ -47,7 +53,8 @@ def slot_text(slot: Slot) -> str:
 
 def output_text(output: OutputRow) -> str:
     """The codes of an output."""
-    return " or ".join(each.text for each in output.expressions) or "unknown"
+    text = " or ".join(each.text for each in output.expressions) or "unknown"
+    return f"any number: {text}" if output.starred else text
 
 
 def differentiability(output: OutputRow) -> str:

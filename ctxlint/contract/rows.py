@@ -65,11 +65,11 @@ class Slot:
     """One element of what backward returns.
 
     ``text`` is its code, None where that is not known. ``none`` says whether it is None: ``yes``, ``no``, ``sometimes``
-    or ``unknown``. ``starred`` ones stand for any number of elements, so that the positions behind them are unknown.
-    ``input`` is the position of the input whose gradient it is, and ``input_name`` its name; both None where that is
-    unknown or there is none. ``place`` is where the code stands, ``written_here`` whether that is in the ``return``
-    itself, alone. ``computed`` are the statements that compute it, where it is a name; ``guards`` the flags without
-    which it is not computed.
+    (there is a way through the code, whether it can be taken or not) or ``unknown``. ``starred`` ones stand for any
+    number of elements, so that the positions behind them are unknown. ``input`` is the position of the input whose
+    gradient it is, and ``input_name`` its name; both None where that is unknown or there is none. ``place`` is where
+    the code stands, ``written_here`` whether that is in the ``return`` itself. ``computed`` are the statements that
+    compute it, where it is a name; ``guards`` the flags without which it is not computed.
     """
 
     position: int | None
@@ -128,7 +128,8 @@ class InputRow:
 class OutputRow:
     """One output of forward.
 
-    ``expressions`` are its codes, one for each different return; none where unknown. ``differentiable`` is ``yes``,
+    ``expressions`` are its codes, one for each different return; none where unknown. A ``starred`` one stands for any
+    number of outputs from ``position`` on. ``differentiable`` is ``yes``,
     ``no`` or ``unknown``, ``because`` says why not. ``parameter`` is backward's parameter that receives its gradient.
     """
 

@@ -10,7 +10,6 @@ from ctxlint.contract.notes import notes_of
 from ctxlint.contract.outputs import output_rows, outputs_known
 from ctxlint.contract.places import one_line, place_of
 from ctxlint.contract.rows import Contract, InputRow, MethodRow, Place, Reason
-from ctxlint.model.method import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +34,7 @@ def contract_of(fn: FunctionClass) -> Contract:
         style=fn.style.value,
         place=Place(fn.source.path, fn.slice.span(fn.node.name)),
         body=fn.slice.span(fn.node),
-        methods=tuple(_method_row(fn, fn.methods[name]) for name in PROTOCOL if name in fn.methods),
+        methods=tuple(_method_row(fn, fn.methods[name]) for name in _SHOWN if name in fn.methods),
         inputs=tuple(_input_rows(fn, returns)),
         outputs=tuple(output_rows(fn)),
         outputs_known=outputs_known(fn),
@@ -45,6 +44,9 @@ def contract_of(fn: FunctionClass) -> Contract:
         attributes=tuple(attribute_rows(fn)),
         notes=tuple(dict.fromkeys(notes_of(fn))),
     )
+
+
+_SHOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
 
 
 def _method_row(fn: FunctionClass, method: Method) -> MethodRow:
@@ -99,6 +101,9 @@ def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
     found: dict[str, Reason] = {}
     for each in reasons:
         found.setdefault(each.text, each)
+    for text in [each for each, reason in found.items() if reason.tensor is None]:
+        if any(other.startswith(text) and other != text for other in found):
+            del found[text]  # the same annotation
     for text in [each for each in found if each.endswith("` is read of it")]:
         if text.replace("` is read of it", "()` is called on it") in found:
             del found[text]

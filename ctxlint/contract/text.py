@@ -13,6 +13,7 @@ from ctxlint.contract.phrases import (
     place_of_gradient,
     save_index,
     slot_text,
+    unknown_source,
     with_place,
 )
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.contract.rows import AttributeRow, Contract, InputRow, OutputRow, ReadRow, ReturnRow, SaveRow, Slot
     from ctxlint.report.style import Style
 
-_LONGEST_NAME = 20
+_LONGEST_NAME = 24
 _LONGEST_CODE = 160
 
 Row = tuple[list[str], list[tuple[str, str]]]
@@ -59,7 +60,10 @@ def render(contract: Contract, width: int, style: Style) -> str:
 def _input(contract: Contract, given: InputRow) -> Row:
     details: list[tuple[str, str]] = []
     for gradient in given.gradients:
-        text = with_place(_cut(gradient_text(gradient)), contract, place_of_gradient(gradient))
+        text, source = gradient_text(gradient), unknown_source(gradient)
+        if source is not None:
+            text = f"unknown, from {source}"
+        text = with_place(_cut(text), contract, place_of_gradient(gradient))
         details.append(("gradient", text))
         steps = gradient.slot.computed if gradient.slot is not None else ()
         details += [("", with_place(_cut(each.text), contract, each.place)) for each in steps]
@@ -111,7 +115,7 @@ def _save(contract: Contract, save: SaveRow) -> Row:
         details.append(("read as", "unknown"))
     else:
         names = [with_place(_read_name(each), contract, each.place) for each in save.reads]
-        details.append(("read as", ", ".join(names) or "nothing in view"))
+        details.append(("read as", ", ".join(names) or "nothing"))
     return [save_index(save), text if short else ""], details
 
 
@@ -124,7 +128,7 @@ def _read_name(read: ReadRow) -> str:
 def _attribute(contract: Contract, attribute: AttributeRow) -> Row:
     details = [("set to", with_place(_cut(each.text or "a value"), contract, each.place)) for each in attribute.set]
     read = ", ".join(with_place(each.method, contract, each.place) for each in attribute.read)
-    details.append(("read in", read or "nothing in view"))
+    details.append(("read in", read or "no method"))
     return [f"ctx.{attribute.name}"], details
 
 

@@ -17,6 +17,7 @@ from ctxlint.model.following import Follower
 from ctxlint.model.functions import (
     PROTOCOL,
     ApplyCall,
+    Evidence,
     FunctionClass,
     Input,
     Method,
@@ -31,6 +32,7 @@ from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
 from ctxlint.model.returns import joined, returned_by
 from ctxlint.model.scopes import LOCAL, Scope, resolve
+from ctxlint.model.setup_uses import evidence_in_setup
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.uses import Uses
 from ctxlint.model.values import (
@@ -100,7 +102,7 @@ class Builder:
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
         calls = tuple(self.calls.get(record.qualname, ()))
-        inputs = self.inputs(forward, style, gradients, calls)
+        inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
         methods.update(self.walk_forward(methods, inputs))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
@@ -257,7 +259,7 @@ class Builder:
     def inputs(
         self,
         forward: Method | None,
-        style: Style,
+        setup: Method | None,
         gradients: tuple[Returned, ...],
         calls: tuple[ApplyCall, ...],
     ) -> tuple[Input, ...]:
@@ -268,14 +270,17 @@ class Builder:
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
         if not _is_stub(forward):
             uses.walk(forward.node.body)
-        required = sum(param.required or style is Style.SETUP_CONTEXT for param in params)
+        set_up: tuple[list[Evidence], ...] = ()
+        if setup is not None and forward.variadic is None:
+            set_up = evidence_in_setup(setup, len(params), lambda node: _canonical(node, scope))
+        required = sum(param.required or setup is not None for param in params)
         return tuple(
             describe(
                 index,
                 param,
                 gradients,
                 required,
-                [*from_calls(index, calls), *uses.evidence[param.name]],
+                [*from_calls(index, calls), *uses.evidence[param.name], *(set_up[index] if set_up else ())],
                 [*none_from_calls(index, calls), *uses.none_tests[param.name]],
             )
             for index, param in enumerate(params)

@@ -261,11 +261,12 @@ def concatenation(left: Value, right: Value, node: cst.CSTNode) -> Value | None:
         return None
     known = left if isinstance(left, Sequence) else right
     kind = known.kind if isinstance(known, Sequence) else "tuple"
-    return Sequence(kind, (*_part(left), *_part(right)), node)
+    written = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (None, None)
+    return Sequence(kind, (*_part(left, written[0]), *_part(right, written[1])), node)
 
 
-def _part(value: Value) -> tuple[Slot, ...]:
-    return value.slots if isinstance(value, Sequence) else (Slot(value, starred=True),)
+def _part(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
+    return value.slots if isinstance(value, Sequence) else (Slot(value, node, starred=True),)
 
 
 _MAX_SLOTS = 1_000

@@ -208,7 +208,7 @@ def test_what_stands_behind_a_star_is_unknown() -> None:
     assert slots is not None
     assert [(slot.position, slot.starred, slot.input_name) for slot in slots] == [
         (0, False, "function"),
-        (1, True, None),
+        (1, True, "*tensors"),
     ]
     assert not contract.outputs_known
     (save,) = contract.saves
@@ -372,3 +372,85 @@ def test_a_long_chain_of_conditional_changes_is_followed_in_no_time() -> None:
     )
     assert contract.returns[0].slots is not None
     assert len(contract.returns[0].slots[0].computed) == 62
+
+
+def test_saving_in_setup_context_shows_that_an_input_is_a_tensor() -> None:
+    contract = contract_of("""
+        class Take(Function):
+            @staticmethod
+            def forward(x, index, dim, mode):
+                return torch.take_along_dim(x, index, dim)
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                _, index, dim, _ = inputs
+                ctx.save_for_backward(index)
+                if dim == "last":
+                    dim = -1
+                ctx.dim = dim
+
+            @staticmethod
+            def backward(ctx, grad):
+                (index,) = ctx.saved_tensors
+                return untake(grad, index, ctx.dim), None, None, None
+        """)
+    assert [each.kind for each in contract.inputs] == ["tensor", "tensor", "non-tensor", "unknown"]
+    assert [method.name for method in contract.methods] == ["forward", "setup_context", "backward"]
+
+
+def test_joined_tuples_keep_their_code() -> None:
+    contract = contract_of("""
+        class Scatter(Function):
+            @staticmethod
+            def forward(ctx, group, *tensors):
+                return tuple(send(tensors))
+
+            @staticmethod
+            def backward(ctx, *grads):
+                return (None,) + gather(grads)
+        """)
+    slots = contract.returns[0].slots
+    assert slots is not None
+    assert [(slot.text, slot.input_name) for slot in slots] == [("None", "group"), ("*gather(grads)", "*tensors")]
+    (output,) = contract.outputs
+    assert ([each.text for each in output.expressions], output.starred, output.parameter) == (
+        ["tuple(send(tensors))"],
+        True,
+        "*grads",
+    )
+
+
+def test_inputs_saved_by_a_star_have_their_names() -> None:
+    contract = contract_of("""
+        class Mul(Function):
+            @staticmethod
+            def forward(x, y):
+                return x * y
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx, grad):
+                a, b = ctx.saved_tensors
+                return grad * b, grad * a
+        """)
+    assert [save.expression for save in contract.saves] == ["x", "y"]
+
+
+def test_what_is_marked_under_a_condition_may_be_differentiable() -> None:
+    contract = contract_of("""
+        class Sort(Function):
+            @staticmethod
+            def forward(ctx, x, mark):
+                index = find(x)
+                if mark:
+                    ctx.mark_non_differentiable(index)
+                return x.exp(), index
+
+            @staticmethod
+            def backward(ctx, grad, _):
+                return grad, None
+        """)
+    assert [each.differentiable for each in contract.outputs] == ["yes", "unknown"]
