@@ -25,15 +25,23 @@ def save_rows(fn: FunctionClass) -> Iterator[SaveRow]:
     """One row for each tensor of each call that saves some."""
     reads = read_backs(fn)
     for name in _SAVING:
-        for call in fn.context_calls(name):
-            taken = [each for each in reads if each.call == name]
+        calls = fn.context_calls(name)
+        counts = {_count(call) for call in calls}
+        for call in calls:
+            others = counts - {_count(call)}
+            taken = [each for each in reads if each.call == name and (each.count is None or each.count not in others)]
             yield from _rows_of(fn, call, taken)
+
+
+def _count(call: ContextCall) -> int | None:
+    """How many tensors a call saves; None where a star leaves that open."""
+    return len(call.arguments) if call.exact else None
 
 
 def _rows_of(fn: FunctionClass, call: ContextCall, reads: list[ReadBack]) -> Iterator[SaveRow]:
     stars = [at for at, slot in enumerate(call.arguments) if slot.starred]
     first_star = stars[0] if stars else len(call.arguments)
-    count = len(call.arguments) if not stars else None
+    count = _count(call)
     for at, slot in enumerate(call.arguments):
         node = slot.node
         known = at < first_star or (at == first_star == len(call.arguments) - 1)

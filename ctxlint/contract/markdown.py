@@ -62,10 +62,7 @@ def of_class(contract: Contract) -> str:
 def of_input(contract: Contract, given: InputRow) -> str:
     """An input of forward: what it is, and why; which gradient it gets."""
     lines = [f"**input {given.position}** of {code(contract.name)}: {code(label_of(given))}, {given.kind}"]
-    lines += [
-        f"- {with_place(each.text, contract, each.place)}" + ("" if each.tensor is not None else ": it may be None")
-        for each in given.evidence
-    ]
+    lines += [f"- {with_place(each.text, contract, each.place)}" for each in given.evidence]
     if given.gradients:
         lines.append("")
     for gradient in dict.fromkeys(given.gradients):

@@ -49,8 +49,10 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, .
             stars = [place for place, slot in enumerate(returned.slots) if slot.starred]
             if at >= len(returned.slots) or (stars and stars[0] < at):
                 continue
-            starred = starred or returned.slots[at].starred
-            node = returned.slots[at].node or (written if len(returned.slots) == 1 else None)
+            slot = returned.slots[at]
+            starred = starred or slot.starred
+            alternatives = sum(each.event is returned.event for each in fn.outputs)
+            node = slot.node or (written if len(returned.slots) == alternatives == 1 else None)
         elif alone:
             node = written
         place = place_of(fn, node) if node is not None else None

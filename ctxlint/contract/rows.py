@@ -30,7 +30,8 @@ class Place:
 class Reason:
     """Why an input is a tensor or not, in words that complete "it is …" or stand alone.
 
-    ``tensor`` is what it speaks for, None for what only shows that None may be passed. ``weight`` is ``proof``,
+    ``tensor`` is what it speaks for; None for what only shows that None may be passed, or that the type is asked for.
+    ``weight`` is ``proof``,
     ``strong``, ``fair`` or ``hint``; hints alone decide nothing.
     """
 

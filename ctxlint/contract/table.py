@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.contract.gradients import gradients_for, positions_certain, return_rows
@@ -100,7 +101,9 @@ def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
     reasons += [_reason(fn, each, None) for each in given.may_be_none]
     found: dict[str, Reason] = {}
     for each in reasons:
-        found.setdefault(each.text, each)
+        same = found.setdefault(each.text, each)
+        if each.tensor is not same.tensor and None not in (each.tensor, same.tensor):
+            found[each.text] = replace(same, tensor=None)  # it asks the question, and answers nothing
     for text in [each for each, reason in found.items() if reason.tensor is None]:
         if any(other.startswith(text) and other != text for other in found):
             del found[text]  # the same annotation

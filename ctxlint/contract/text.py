@@ -39,7 +39,10 @@ def render(contract: Contract, width: int, style: Style) -> str:
         lines += _wrapped("  ", with_place(signature, contract, method.place), width)
     sections = (
         ("inputs", [_input(contract, each) for each in contract.inputs]),
-        ("outputs", [_output(contract, each) for each in contract.outputs]),
+        (
+            "outputs" if contract.outputs_known else "outputs (their number is not known)",
+            [_output(contract, each) for each in contract.outputs],
+        ),
         ("backward returns", [_return(contract, each) for each in contract.returns]),
         ("saved", [_save(contract, each) for each in contract.saves]),
         ("kept on ctx", [_attribute(contract, each) for each in contract.attributes]),

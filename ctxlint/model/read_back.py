@@ -9,14 +9,14 @@ import libcst as cst
 
 from ctxlint.model.events import Assigned, SavedItem, SavedRead
 from ctxlint.model.saved import saving_call
-from ctxlint.model.values import Item, SavedTensor, SavedTensors
+from ctxlint.model.values import SavedTensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.events import Unpacking
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
-    from ctxlint.model.values import Value
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class ReadBack:
     """A place where ``method`` takes saved tensors. ``call`` is the method of ctx that saved them.
 
     ``index`` is the position of the tensor, negative where it is counted from the end, None for several at once. Those
-    are the ones from ``start`` on, less ``behind`` at the end. ``name`` is what it is bound to, where it is.
+    are the ones from ``start`` on, less ``behind`` at the end. ``name`` is what it is bound to, where it is. ``count``
+    is the number of tensors there must be, where all are taken at once.
     """
 
     method: Method
@@ -34,6 +35,7 @@ class ReadBack:
     name: str | None = None
     start: int = 0
     behind: int = 0
+    count: int | None = None
 
 
 def read_backs(fn: FunctionClass) -> list[ReadBack]:
@@ -55,29 +57,29 @@ def _in_method(method: Method) -> Iterator[ReadBack]:
 
 def _bound(method: Method, call: str) -> Iterator[ReadBack]:
     """``x, y = ctx.saved_tensors``, ``x = saved[0]``; another name for what has one already is no such place."""
-    for event in method.facts.of(Assigned):
-        index = _index(event.value)
-        if index is not None and isinstance(event.value_node, (cst.Subscript, type(None))) and not event.augmented:
-            yield ReadBack(method, call, event.node, index, event.name)
     for read in method.facts.of(SavedRead):
         for unpacking in read.unpackings:
-            for at, element in enumerate(_elements(unpacking.node)):
-                if isinstance(element, cst.StarredElement):
-                    name = element.value.value if isinstance(element.value, cst.Name) else None
-                    behind = len(unpacking.names) - at - 1
-                    yield ReadBack(method, call, element.value, None, name, start=at, behind=behind)
+            yield from _unpacked(method, call, unpacking)
+    for event in method.facts.of(Assigned):
+        taken = isinstance(getattr(event.statement, "value", None), cst.Subscript)
+        if taken and isinstance(event.value, SavedTensor) and not event.augmented:
+            yield ReadBack(method, call, event.node, event.value.index, event.name)
 
 
-def _index(value: Value | None) -> int | None:
-    if isinstance(value, SavedTensor):
-        return value.index
-    if isinstance(value, Item) and isinstance(value.of, SavedTensors) and isinstance(value.key, int):
-        return value.key if value.key < 0 else None
-    return None
-
-
-def _elements(node: cst.CSTNode) -> tuple[cst.BaseElement, ...]:
-    return tuple(node.elements) if isinstance(node, (cst.Tuple, cst.List)) else ()
+def _unpacked(method: Method, call: str, unpacking: Unpacking) -> Iterator[ReadBack]:
+    """The targets of one unpacking; those behind a starred one are counted from the end."""
+    elements = unpacking.node.elements if isinstance(unpacking.node, (cst.Tuple, cst.List)) else ()
+    count = None if unpacking.starred else len(elements)
+    behind_star = False
+    for at, element in enumerate(elements):
+        name = element.value.value if isinstance(element.value, cst.Name) else None
+        behind = len(elements) - at - 1
+        if isinstance(element, cst.StarredElement):
+            behind_star = True
+            yield ReadBack(method, call, element.value, None, name, start=at, behind=behind)
+        else:
+            index = at - len(elements) if behind_star else at
+            yield ReadBack(method, call, element.value, index, name, count=count)
 
 
 def _items(method: Method, call: str, bound: list[ReadBack]) -> Iterator[ReadBack]:
@@ -92,8 +94,16 @@ def _items(method: Method, call: str, bound: list[ReadBack]) -> Iterator[ReadBac
 def _whole(method: Method, call: str) -> Iterator[ReadBack]:
     """The tuple taken as a whole: handed to a function, looped over."""
     subscripted = [item.node for item in method.facts.of(SavedItem) if isinstance(item.node, cst.Subscript)]
-    holders = {id(node.value) for node in subscripted}
+    holders = {id(node.value) for node in (*subscripted, *_sliced(method))}
     names = {node.value.value for node in subscripted if isinstance(node.value, cst.Name)}
     for read in method.facts.of(SavedRead):
         if not read.unpackings and id(read.node) not in holders and read.bound_to not in names:
             yield ReadBack(method, call, read.node, None)
+
+
+def _sliced(method: Method) -> Iterator[cst.Subscript]:
+    """The right-hand sides of ``a, b = ctx.saved_tensors[:2]``."""
+    for event in method.facts.of(Assigned):
+        value = getattr(event.statement, "value", None)
+        if isinstance(value, cst.Subscript) and isinstance(event.value, SavedTensor):
+            yield value

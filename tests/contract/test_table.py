@@ -454,3 +454,86 @@ def test_what_is_marked_under_a_condition_may_be_differentiable() -> None:
                 return grad, None
         """)
     assert [each.differentiable for each in contract.outputs] == ["yes", "unknown"]
+
+
+def test_an_unpacking_belongs_to_the_call_that_saves_as_many() -> None:
+    contract = contract_of("""
+        class Norm(Function):
+            @staticmethod
+            def forward(ctx, x, weight):
+                y, rstd = norm(x)
+                if weight is not None:
+                    ctx.save_for_backward(x, weight, rstd)
+                else:
+                    ctx.save_for_backward(x, rstd)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                if ctx.has_weight:
+                    x, weight, rstd = ctx.saved_tensors
+                else:
+                    x, rstd = ctx.saved_tensors
+                return grad * rstd, None
+        """)
+    lines = [
+        (save.expression, [read.place and read.place.line for read in save.reads or ()]) for save in contract.saves
+    ]
+    assert lines == [("x", [18]), ("weight", [18]), ("rstd", [18]), ("x", [20]), ("rstd", [20])]
+
+
+def test_what_a_function_of_the_file_gives_back_is_not_read_again() -> None:
+    contract = contract_of("""
+        def scaled(grad, a, b):
+            return a, b
+
+
+        class Fn(Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                ctx.save_for_backward(x, y)
+                return x * y
+
+            @staticmethod
+            def backward(ctx, grad):
+                x, y = ctx.saved_tensors
+                x, y = scaled(grad, x, y)
+                first, *rest, last = ctx.saved_tensors
+                a, b = ctx.saved_tensors[:2]
+                return x, y
+        """)
+    lines = [[read.place and read.place.line for read in save.reads or ()] for save in contract.saves]
+    assert lines == [[17, 19, 20], [17, 19, 20]]
+
+
+def test_outputs_of_alternatives_keep_their_own_code() -> None:
+    contract = contract_of("""
+        class Fn(Function):
+            @staticmethod
+            def forward(ctx, x, both):
+                out = x * 2
+                return out if not both else (out, x.exp())
+
+            @staticmethod
+            def backward(ctx, grad, *others):
+                return grad, None
+        """)
+    assert not contract.outputs_known
+    assert [[each.text for each in output.expressions] for output in contract.outputs] == [["out"], ["x.exp()"]]
+    assert [output.parameter for output in contract.outputs] == ["grad", "others[0]"]
+
+
+def test_a_type_that_is_asked_for_speaks_for_neither() -> None:
+    contract = contract_of("""
+        class Fn(Function):
+            @staticmethod
+            def forward(ctx, x, other):
+                if isinstance(other, torch.Tensor):
+                    other = other * 2
+                return x * other
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad, None
+        """)
+    assert {each.text: each.tensor for each in contract.inputs[1].evidence}["type is tested"] is None
