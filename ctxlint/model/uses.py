@@ -27,7 +27,8 @@ class Uses:
         self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
         self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
         """The tests for None, by name."""
-        self.canonical = canonical
+        self.locals = frozenset(self.open)
+        self.resolve = canonical
 
     def walk(self, node: cst.CSTNode) -> None:
         """Visit a node and what is inside it, in the order of execution where that matters."""
@@ -47,6 +48,12 @@ class Uses:
         """Code that runs at another time, or never."""
 
     # The names
+
+    def canonical(self, node: cst.BaseExpression) -> str | None:
+        """The dotted name that an expression stands for; None for what begins with a name of the method's own."""
+        path = dotted(node)
+        own = path is not None and path.partition(".")[0] in self.locals  # a parameter may be called `input` or `max`
+        return None if own else self.resolve(node)
 
     def known(self, node: cst.CSTNode | None) -> str | None:
         """Which of the names an expression is, if any."""

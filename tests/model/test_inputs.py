@@ -381,3 +381,9 @@ def test_inputs_of_a_classmethod() -> None:
 def test_positional_only_inputs() -> None:
     fn = function("x, w, /, n=2:\n return x", "grad:\n return grad, grad, None")
     assert [(each.name, each.kind) for each in fn.inputs] == [("x", TENSOR), ("w", TENSOR), ("n", NO_TENSOR)]
+
+
+def test_a_parameter_with_the_name_of_a_builtin_is_a_parameter() -> None:
+    fn = function(forward="input:\n    return input.contiguous()", backward="grad:\n    return helper(grad)")
+    assert "`.contiguous()` is called on it" in [each.reason for each in fn.inputs[0].evidence]
+    assert fn.inputs[0].kind is InputKind.TENSOR
