@@ -11,6 +11,8 @@ import re
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from ctxlint.json_schema import json_schema
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.rules import all_rules
@@ -21,6 +23,7 @@ from tests.fixture_reader import ROOT, fenced_blocks, programs
 from tests.linting import settings_from
 
 README = ROOT / "README.md"
+WITH_SESSIONS = (README, ROOT / "docs" / "explain.md")
 SCHEMA = ROOT / "docs" / "ctxlint.schema.json"
 SETUP = "python3 -m venv .venv && . .venv/bin/activate && "
 _TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
@@ -66,8 +69,9 @@ def test_the_first_command_finds_something_and_succeeds() -> None:
     assert sorted(places) == sorted(wanted)
 
 
-def test_sessions_print_what_they_show(tmp_path: Path) -> None:
-    document = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", WITH_SESSIONS, ids=lambda path: path.name)
+def test_sessions_print_what_they_show(path: Path, tmp_path: Path) -> None:
+    document = path.read_text(encoding="utf-8")
     sessions = _blocks(document, "console")
     assert sessions
     for session in sessions:
@@ -100,12 +104,12 @@ def test_the_schema_is_up_to_date() -> None:
 
 if __name__ == "__main__":
     SCHEMA.write_text(schema_text(), encoding="utf-8")
-    document = README.read_text(encoding="utf-8")
-    document = _TABLE.sub(lambda _: rules_table(), document)
-    for each in _blocks(document, "console"):
-        with tempfile.TemporaryDirectory() as scratch:
-            shown = _replayed(document, each, Path(scratch))
-        if INTERNAL_ERROR in shown:
-            raise SystemExit(shown)
-        document = document.replace(each, shown)
-    README.write_text(document, encoding="utf-8")
+    for path in WITH_SESSIONS:
+        document = _TABLE.sub(lambda _: rules_table(), path.read_text(encoding="utf-8"))
+        for each in _blocks(document, "console"):
+            with tempfile.TemporaryDirectory() as scratch:
+                shown = _replayed(document, each, Path(scratch))
+            if INTERNAL_ERROR in shown:
+                raise SystemExit(shown)
+            document = document.replace(each, shown)
+        path.write_text(document, encoding="utf-8")

@@ -111,31 +111,33 @@ def _read(path: str) -> bytes:
 
 def _nearest_file(path: str) -> str:
     """``; did you mean `X`?`` with the file beside it that has the most similar name, where it is not there."""
+    from ctxlint.files.find import SUFFIXES
     from ctxlint.options import nearest
 
     folder, name = os.path.split(path)
     if os.path.exists(path) or not os.path.isdir(folder or "."):
         return ""
-    beside = [each for each in os.listdir(folder or ".") if each.endswith((".py", ".pyi"))]
+    beside = [each for each in os.listdir(folder or ".") if each.endswith(SUFFIXES)]
     return nearest(name, beside)
 
 
 def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configuration) -> Iterator[Contract]:
     """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them."""
     from ctxlint.contract.table import contracts_of
-    from ctxlint.files.decode import Undecodable, decode
+    from ctxlint.files.decode import NotPython, Undecodable, decode
     from ctxlint.pipeline import understand_source
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:
         file = understand_source(decode(path, data), settings)
         contracts = contracts_of(file)
-    except Undecodable as error:
+    except (NotPython, Undecodable) as error:
         raise NotFound(f"{path}: {error}") from error
     except RecursionError as error:
         raise NotFound(f"{path}: The code is nested too deeply to be read") from error
     for broken in file.broken:
-        say(f"ctxlint: {path}:{broken.position.line}: {broken.message}; this statement was passed over")
+        line = file.source.locate_line(broken.position.line)
+        say(f"ctxlint: {path}:{line}: {broken.message}; this statement was passed over")
     if wanted is None:
         if not contracts:
             say(f"ctxlint: {path}: there is no Function in it")

@@ -56,6 +56,6 @@ _HOW = {"passed": "is passed on", "stored": "is stored", "returned": "is returne
 
 def _on_escape(fn: FunctionClass, method: Method, escape: Escape) -> str:
     place = place_of(fn, escape.node)
-    line = f" (line {place.line})" if place is not None else ""
+    line = f" ({place.where})" if place is not None else ""
     to = f" to `{one_line(escape.node.func)}`" if isinstance(escape.node, cst.Call) else ""
     return f"ctx {_HOW.get(escape.how, 'leaves')}{to} in {method.name}{line}: what happens to it there is unknown"

@@ -14,8 +14,9 @@ def at(contract: Contract, place: Place | None) -> str:
     if place is None:
         return ""
     if place.path == contract.place.path:
-        return f"line {place.line}"
-    return f"{os.path.basename(place.path)}:{place.line}"
+        return place.where
+    name = os.path.basename(place.path)
+    return f"{name}:{place.line}" if place.cell is None else f"{name}, {place.where}"
 
 
 def with_place(text: str, contract: Contract, place: Place | None) -> str:

@@ -14,15 +14,22 @@ from ctxlint.model.code import code_of
 if TYPE_CHECKING:
     import libcst as cst
 
+    from ctxlint.files.source import Source
     from ctxlint.model.functions import FunctionClass
 
 _CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*)*\)")
 
 
+def place_in(source: Source, span: Span) -> Place:
+    """A stretch of a file."""
+    located = source.locate(span)
+    return Place(source.path, span, located.span, located.cell)
+
+
 def place_of(fn: FunctionClass, node: cst.CSTNode) -> Place | None:
     """Where a node stands; None for one that belongs to none of the class's statements."""
     found = fn.whereabouts(node)
-    return Place(found[0].path, found[1]) if found is not None else None
+    return place_in(*found) if found is not None else None
 
 
 def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> Place | None:
@@ -37,7 +44,7 @@ def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> Place
         if closing is None:
             break
         end = closing.end()
-    return Place(source.path, Span(span.start, source.position(end)))
+    return place_in(source, Span(span.start, source.position(end)))
 
 
 def one_line(node: cst.CSTNode) -> str:

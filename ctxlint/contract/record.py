@@ -38,6 +38,7 @@ def record(contract: Contract) -> dict[str, Any]:
     return {
         "class": contract.qualname,
         "file": absolute(contract.place.path),
+        "cell": contract.place.cell,
         "line": contract.place.line,
         "style": contract.style,
         "methods": [
@@ -66,9 +67,10 @@ def record(contract: Contract) -> dict[str, Any]:
 def _location(place: Place | None) -> dict[str, Any] | None:
     if place is None:
         return None
-    start, end = place.span
+    start, end = place.in_cell
     return {
         "file": absolute(place.path),
+        "cell": place.cell,
         "line": start.line,
         "column": start.column,
         "end_line": end.line,

@@ -15,15 +15,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """A stretch of a file. The path is that of the file at hand, or of another one that holds a base class."""
+    """A stretch of a file. The path is that of the file at hand, or of another one that holds a base class.
+
+    In a notebook ``span`` counts in the module that its cells are together; ``in_cell`` counts in its cell, number
+    ``cell``. Elsewhere ``in_cell`` is ``span``.
+    """
 
     path: str
     span: Span
+    in_cell: Span
+    cell: int | None = None
 
     @property
     def line(self) -> int:
-        """The line it starts on."""
-        return self.span.start.line
+        """The line it starts on, in its cell where it is in one."""
+        return self.in_cell.start.line
+
+    @property
+    def where(self) -> str:
+        """``line 12``; ``cell 3, line 12`` in a notebook."""
+        return f"line {self.line}" if self.cell is None else f"cell {self.cell}, line {self.line}"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from ctxlint.contract.gradients import gradients_for, positions_certain, return_
 from ctxlint.contract.kept import attribute_rows, save_rows
 from ctxlint.contract.notes import notes_of
 from ctxlint.contract.outputs import output_rows, outputs_known
-from ctxlint.contract.places import one_line, place_of
-from ctxlint.contract.rows import Contract, InputRow, MethodRow, Place, Reason
+from ctxlint.contract.places import one_line, place_in, place_of
+from ctxlint.contract.rows import Contract, InputRow, MethodRow, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def contract_of(fn: FunctionClass) -> Contract:
         name=fn.name,
         qualname=fn.qualname,
         style=fn.style.value,
-        place=Place(fn.source.path, fn.slice.span(fn.node.name)),
+        place=place_in(fn.source, fn.slice.span(fn.node.name)),
         body=fn.slice.span(fn.node),
         methods=tuple(_method_row(fn, fn.methods[name]) for name in _SHOWN if name in fn.methods),
         inputs=tuple(_input_rows(fn, returns)),
@@ -119,5 +119,6 @@ def _reason(fn: FunctionClass, evidence: Evidence, tensor: bool | None) -> Reaso
         text = text.removeprefix(opening)
     place = place_of(fn, evidence.node) if evidence.node is not None else None
     if evidence.call is not None:
-        place = Place(fn.source.path, evidence.call)
+        text = f"passed{text.partition('passes')[2]}"
+        place = place_in(fn.source, evidence.call)
     return Reason(text, tensor, evidence.trust.name.lower(), place)

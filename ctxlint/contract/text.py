@@ -32,7 +32,8 @@ Row = tuple[list[str], list[tuple[str, str]]]
 
 def render(contract: Contract, width: int, style: Style) -> str:
     """The whole contract, ending with a newline."""
-    place = f"{contract.place.path}:{contract.place.line}"
+    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
+    place = f"{contract.place.path}:{cell}{contract.place.line}"
     lines = [f"{style.bold(contract.qualname)}  {style.frame(place)}"]
     for method in contract.methods:
         signature = f"{'inherited ' if method.inherited else ''}{method.name}({method.parameters.rstrip(', ')})"

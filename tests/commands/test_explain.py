@@ -220,6 +220,7 @@ def test_json_holds_the_same_facts(capfd: pytest.CaptureFixture[str], tmp_path: 
     assert function["saves"][0]["reads"][0]["name"] == "y"
     assert function["attributes"][0]["set"][0]["location"] == {
         "file": str(tmp_path / "scaled.py"),
+        "cell": None,
         "line": 9,
         "column": 13,
         "end_line": 9,
@@ -230,3 +231,19 @@ def test_json_holds_the_same_facts(capfd: pytest.CaptureFixture[str], tmp_path: 
 def test_json_without_functions_is_an_empty_document(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
     assert _document(capfd, "plain.py") == {"version": 1, "functions": []}
+
+
+def test_places_in_a_notebook_are_those_of_its_cells(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    head, body = SCALED.split("\n\n\n", 1)
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "code", "id": str(at), "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for at, source in enumerate((head, body))
+    ]
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    (tmp_path / "kernels.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    found = Explained(capfd, "kernels.ipynb::Scaled")
+    assert found.out.startswith("Scaled  kernels.ipynb:cell 2:1\n")
+    assert "  backward(ctx, grad_output) (cell 2, line 10)\n" in found.out
+    (function,) = _document(capfd, "kernels.ipynb::Scaled")["functions"]
+    assert (function["cell"], function["line"]) == (2, 1)
+    assert (function["saves"][0]["location"]["cell"], function["saves"][0]["location"]["line"]) == (2, 5)
