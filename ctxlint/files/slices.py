@@ -1,7 +1,7 @@
 """Statements cut out of a file and parsed by LibCST, with positions that map back to the file's own lines.
 
-LibCST costs ten times what ``ast`` costs for a line, and its position provider twice that again. So only top-level
-statements that matter are parsed, and positions are worked out only for a slice that has something to report. Who reads
+LibCST costs ten times what ``ast`` costs for a line, and its positions as much again. So only top-level statements that
+matter are parsed, and positions are worked out only for a slice that has something to report. Who reads
 nearly the same text again and again keeps what was parsed in a ``ParsedStatements``.
 """
 
@@ -12,17 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
 
+from ctxlint.files.places import Places
 from ctxlint.files.source import Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from libcst.metadata import CodeRange
+    from collections.abc import Iterator
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError))
 """LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string."""
@@ -38,13 +36,12 @@ class Statement:
     @cached_property
     def faithful(self) -> bool:
         """Whether LibCST gives back the very text it was given."""
-        return self.module.code == self.text
+        return self.places.text == self.text
 
     @cached_property
-    def ranges(self) -> Mapping[cst.CSTNode, CodeRange]:
-        """Where every node stands, with lines counted from the statement's first one."""
-        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        return cast("Mapping[cst.CSTNode, CodeRange]", wrapper.resolve(PositionProvider))
+    def places(self) -> Places:
+        """Where its nodes stand, with lines counted from its first one."""
+        return Places(self.module)
 
 
 @dataclass(frozen=True)
@@ -71,12 +68,9 @@ class Slice:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
-        place = self.statement.ranges[node]
+        start, end = self.statement.places.span(node)
         above = self.first_line - 1
-        return Span(
-            Position(place.start.line + above, place.start.column + 1),
-            Position(place.end.line + above, place.end.column + 1),
-        )
+        return Span(Position(start.line + above, start.column), Position(end.line + above, end.column))
 
 
 def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:

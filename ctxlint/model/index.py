@@ -322,6 +322,16 @@ class _Indexer:
         while pending:
             node = pending.pop()
             kind = type(node)
+            if kind is ast.Name:
+                if type(node.ctx) is ast.Store and node.id not in scope.names:  # type: ignore[attr-defined]
+                    scope.bind(node.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
+                continue
+            if kind is ast.Constant:
+                continue
+            if kind is ast.Attribute:
+                self.attribute(node, scope)  # type: ignore[arg-type]
+                pending.append(node.value)  # type: ignore[attr-defined]
+                continue
             if kind is ast.Call:
                 self.call(node, scope)  # type: ignore[arg-type]
                 if not self.expects_error and _expects_errors(node):
@@ -329,19 +339,11 @@ class _Indexer:
                         for child in ast.iter_child_nodes(node):
                             self.expression(child, scope)
                     continue
-            elif kind is ast.Attribute:
-                self.attribute(node, scope)  # type: ignore[arg-type]
             elif kind is ast.IfExp:
                 scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)  # type: ignore[attr-defined]
             elif kind is ast.NamedExpr:
                 scope.bind(node.target.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
-            elif kind is ast.Name:
-                if type(node.ctx) is ast.Store and node.id not in scope.names:  # type: ignore[attr-defined]
-                    scope.bind(node.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
-                continue
-            elif kind is ast.Constant:
-                continue
-            pending.extend(_inside(node))
+            pending += _inside(node)
 
     def attribute(self, node: ast.Attribute, scope: Scope) -> None:
         if type(node.ctx) is not ast.Load:
@@ -358,18 +360,20 @@ class _Indexer:
                 self.index.attributes.add(attribute.value)
 
 
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
+def _inside(node: ast.AST) -> list[ast.AST]:
     """The nodes right below a node, without those that name operators and contexts."""
+    found: list[ast.AST] = []
     for name in _FIELDS.get(type(node), node._fields):
         value = getattr(node, name)
-        if isinstance(value, list):
-            yield from (each for each in value if isinstance(each, ast.AST))
+        if type(value) is list:
+            found += [each for each in value if isinstance(each, ast.AST)]
         elif isinstance(value, ast.AST):
-            yield value
+            found.append(value)
+    return found
 
 
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    ast.Attribute: ("value",),
+    ast.Call: ("func", "args", "keywords"),
     ast.BinOp: ("left", "right"),
     ast.BoolOp: ("values",),
     ast.Compare: ("left", "comparators"),
@@ -386,8 +390,9 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 
 def _expects_errors(node: ast.AST) -> bool:
     """Whether an expression is a call like ``pytest.raises(...)``."""
-    name = dotted_name(node.func) if isinstance(node, ast.Call) else None
-    return name is not None and name.rpartition(".")[2] in _EXPECT_ERRORS
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
+    return name in _EXPECT_ERRORS
 
 
 def _mentions(test: ast.expr, words: re.Pattern[str]) -> bool:

@@ -6,12 +6,10 @@ class or function of the file, to ``builtins.len``, or to None where nothing cer
 
 from __future__ import annotations
 
+import ast
 import builtins
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import ast
+from typing import NamedTuple
 
 LOCAL = "local:"
 """Prefix of the names of classes and functions that the file itself defines."""
@@ -19,8 +17,7 @@ LOCAL = "local:"
 _BUILTINS = frozenset(dir(builtins))
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
 
     ``target`` is the imported dotted name, or the qualified name of the class or function; ``value`` is the expression
@@ -207,12 +204,14 @@ def dotted_name(node: ast.AST) -> str | None:
     """``a.b.c`` of an attribute chain, None for any other expression."""
     parts: list[str] = []
     while True:
-        kind = type(node).__name__
-        if kind == "Attribute":
+        kind = type(node)
+        if kind is ast.Attribute:
             parts.append(node.attr)  # type: ignore[attr-defined]
             node = node.value  # type: ignore[attr-defined]
-        elif kind == "Name":
+        elif kind is ast.Name:
             parts.append(node.id)  # type: ignore[attr-defined]
+            if len(parts) == 1:
+                return parts[0]
             return ".".join(reversed(parts))
         else:
             return None

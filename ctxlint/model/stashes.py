@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -256,10 +257,7 @@ _EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
 
 def _emptied(method: Method, attribute: str) -> bool:
     """Whether the method takes things out of the container ``ctx.attribute``: its author manages the memory."""
-    return any(
-        isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING
-        for use in _uses(method.node.body, method, attribute)
-    )
+    return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
 
 
 def _without_the_data(method: Method, attribute: str) -> bool:
@@ -267,7 +265,7 @@ def _without_the_data(method: Method, attribute: str) -> bool:
 
     It only asks whether it is None, or wants what the author hung on it, which no saved tensor keeps.
     """
-    uses = list(_uses(method.node.body, method, attribute))
+    uses = _uses(method, attribute)
     return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
 
 
@@ -281,19 +279,26 @@ def _reads_extra_attribute(use: cst.CSTNode) -> bool:
     return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
 
 
-def _uses(node: cst.CSTNode, method: Method, attribute: str) -> Iterator[cst.CSTNode]:
-    """The nodes directly around each ``ctx.attribute`` in a body."""
-    for child in children(node):
-        if (
-            isinstance(child, cst.Attribute)
-            and child.attr.value == attribute
-            and isinstance(child.value, cst.Name)
-            and method.ctx is not None
-            and child.value.value == method.ctx.name
-        ):
-            yield node
-        else:
-            yield from _uses(child, method, attribute)
+def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
+    """The nodes directly around each ``ctx.attribute`` in the body of a method."""
+    if method.ctx is None:
+        return []
+    return _attribute_uses(method.node, method.ctx.name).get(attribute, [])
+
+
+@lru_cache(maxsize=8)
+def _attribute_uses(method: cst.FunctionDef, ctx: str) -> dict[str, list[cst.CSTNode]]:
+    """The nodes directly around ``ctx.a``, for every attribute ``a`` of ctx that the body of a method names."""
+    found: dict[str, list[cst.CSTNode]] = {}
+    below: list[cst.CSTNode] = [method.body]
+    while below:
+        node = below.pop()
+        for child in children(node):
+            if isinstance(child, cst.Attribute) and isinstance(child.value, cst.Name) and child.value.value == ctx:
+                found.setdefault(child.attr.value, []).append(node)
+            else:
+                below.append(child)
+    return found
 
 
 def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:

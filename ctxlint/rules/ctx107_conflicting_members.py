@@ -88,24 +88,23 @@ class ConflictingMembers(Rule[FunctionClass]):
         if not fn.signature_judgeable:
             return
         own = {method.name: method for method in fn.own_protocol_methods}
-        place = fn.span(fn.node.name)
         if "backward" in fn.methods and "vjp" in fn.methods and ("backward" in own or "vjp" in own):
             yield Finding(
-                place,
+                fn.span(fn.node.name),
                 f"`{fn.name}` has both `backward` and `vjp`; torch raises RuntimeError at backward. Keep one of them.",
             )
         generates = fn.class_attributes.get("generate_vmap_rule") == Constant(True, "bool")
         transforms = settings.torch.reach(2, 0)
         if transforms and generates and "vmap" in fn.methods:
             yield Finding(
-                place,
+                fn.span(fn.node.name),
                 f"`{fn.name}` has both `vmap` and `generate_vmap_rule = True`; torch raises RuntimeError under "
                 f"`torch.vmap`. Keep one of them.",
             )
         if transforms and fn.style is Style.CTX_IN_FORWARD and (generates or "vmap" in own) and fn.forward is not None:
             member = "generate_vmap_rule = True" if generates else "vmap"
             yield Finding(
-                place,
+                fn.span(fn.node.name),
                 f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
                 f"of `torch.func`. Split `forward` into `forward(...)` and `setup_context(ctx, inputs, output)`.",
             )
