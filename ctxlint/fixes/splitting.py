@@ -20,6 +20,7 @@ from ctxlint.model.method import ParameterKind
 from ctxlint.model.values import Parameter, usual_storage
 
 if TYPE_CHECKING:
+    from ctxlint.fixes.context_uses import ContextUses
     from ctxlint.fixes.edit import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.functions import FunctionClass
@@ -137,9 +138,10 @@ def _split(code: MethodCode) -> _Split | None:
         return None
     ctx, lines = code.method.ctx, tuple(body.body)
     returned = _returned(code, lines)
-    if ctx is None or returned is None or not context_uses(code).plain:
+    uses = context_uses(code)
+    if ctx is None or returned is None or not uses.plain:
         return None
-    moved = tuple(line for line in lines if _uses_stored(code, line))
+    moved = _with_ctx(code, uses, lines)
     if not all(concerns_ctx_alone(code, line) for line in moved):
         return None
     outputs, single = returned
@@ -156,7 +158,7 @@ def _split(code: MethodCode) -> _Split | None:
                 return None
     if any(_changed_below(code, line) for line in moved) or _clash(code, inputs, needed, single=single):
         return None
-    renamed = _reads_of_moved(code, moved)
+    renamed = _reads_of_moved(code, uses, moved)
     if renamed is None:
         return None
     names = tuple(name if name in needed and name not in outputs[:at] else None for at, name in enumerate(outputs))
@@ -179,17 +181,12 @@ def _returned(code: MethodCode, lines: tuple[Line, ...]) -> tuple[tuple[str | No
     return tuple(each.value.value if isinstance(each.value, cst.Name) else None for each in value.elements), False
 
 
-def _uses_stored(code: MethodCode, line: Line) -> bool:
-    """Whether a line of forward does something with the ctx, other than reading an attribute that forward sets."""
-    stored = context_uses(code).stores
-    ctx = code.method.ctx
-    for use in code.uses(ctx.name if ctx is not None else ""):
-        attribute = code.parents[use]
-        if line in code.above(use) and isinstance(attribute, cst.Attribute):
-            read = attribute.attr.value in stored and attribute not in stored[attribute.attr.value]
-            if not read:
-                return True
-    return False
+def _with_ctx(code: MethodCode, uses: ContextUses, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The lines of forward that do something with the ctx, other than reading an attribute that forward sets."""
+    nodes = [each for found in uses.stores.values() for each in found]
+    nodes += [each for name, found in uses.reads.items() if name not in uses.stores for each in found]
+    around = {above for each in nodes for above in code.above(each)}
+    return tuple(line for line in lines if line in around)
 
 
 def _names_used(code: MethodCode, line: Line) -> set[str]:
@@ -238,9 +235,8 @@ def _clash(code: MethodCode, inputs: set[str], needed: set[str], *, single: bool
     return not single and bool(needed & _OWN)
 
 
-def _reads_of_moved(code: MethodCode, moved: tuple[Line, ...]) -> list[Edit] | None:
+def _reads_of_moved(code: MethodCode, uses: ContextUses, moved: tuple[Line, ...]) -> list[Edit] | None:
     """Edits that let forward read the variable that an attribute was set to; None where that may be another value."""
-    uses = context_uses(code)
     edits: list[Edit] = []
     for attribute, stores in uses.stores.items():
         reads = [each for each in uses.reads.get(attribute, ()) if not any(line in code.above(each) for line in moved)]
