@@ -283,6 +283,38 @@ def test_what_a_cell_leaves_open_ends_with_it(run: Run) -> None:
     assert sorted(found) == ["211cell 2", "211cell 3", "211cell 5", "901cell 2", "901cell 3", "901cell 5"]
 
 
+def test_messages_name_lines_with_their_cells(run: Run) -> None:
+    write(
+        notebook(
+            text("intro"),
+            code("import torch"),
+            code(
+                "class Scale(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, y):\n"
+                "        ctx.save_for_backward(x)\n        ctx.save_for_backward(x)\n        return x * y\n\n"
+                "    @staticmethod\n    def backward(ctx, g):\n        return g * 2, g * 3\n"
+            ),
+            code("\nScale.apply(torch.ones(2), 2.0)"),
+        )
+    )
+    _, out, _ = run("--select", "CTX204,CTX304", "--output-format", "concise", "--quiet", "nb.ipynb")
+    assert "replaces the one in line 4 of cell 3, whose" in out
+    assert "(line 2 of cell 4 passes a number)" in out
+
+
+def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
+    write(notebook(code(CANDIDATE), **R))
+    code_, _, err = run("explain", "nb.ipynb")
+    assert code_ != 0
+    assert "nb.ipynb: This is a notebook in R" in err
+    Path("a.py").write_text(
+        "import torch\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        return 2 * x\n    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
+    )
+    code_, out, _ = run("explain", ".")
+    assert code_ == 0
+    assert "Double" in out
+
+
 # What is no notebook that can be read
 
 

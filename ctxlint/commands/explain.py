@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
@@ -76,22 +77,25 @@ def parser() -> argparse.ArgumentParser:
 
 def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract]:
     """The contracts that one argument asks for. Raises NotFound."""
-    path, wanted = _split(target)
-    if path == STDIN:
-        name = stdin_filename or STDIN
-        yield from _in_text(name, sys.stdin.buffer.read(), wanted, configuration)
-    elif os.path.isdir(path):
-        from ctxlint.files.scan import holds_candidate
-        from ctxlint.pipeline import files_under
+    from ctxlint.files.decode import NotPython
+    from ctxlint.files.scan import holds_candidate
+    from ctxlint.pipeline import files_under
 
+    path, wanted = _split(target)
+    if path != STDIN and os.path.isdir(path):
         if wanted is not None:
             raise NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
         for each in sorted(files_under([path], configuration)):
             data = _read(each)
             if holds_candidate(data):
-                yield from _in_text(each, data, None, configuration)
-    else:
-        yield from _in_text(path, _read(path), wanted, configuration)
+                with suppress(NotPython):
+                    yield from _in_text(each, data, None, configuration)
+        return
+    name, data = (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path))
+    try:
+        yield from _in_text(name, data, wanted, configuration)
+    except NotPython as error:
+        raise NotFound(f"{name}: This is {error}") from error
 
 
 def _split(target: str) -> tuple[str, str | None]:
@@ -122,16 +126,16 @@ def _nearest_file(path: str) -> str:
 
 
 def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configuration) -> Iterator[Contract]:
-    """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them."""
+    """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
     from ctxlint.contract.table import contracts_of
-    from ctxlint.files.decode import NotPython, Undecodable, decode
+    from ctxlint.files.decode import Undecodable, decode
     from ctxlint.pipeline import understand_source
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:
         file = understand_source(decode(path, data), settings)
         contracts = contracts_of(file)
-    except (NotPython, Undecodable) as error:
+    except Undecodable as error:
         raise NotFound(f"{path}: {error}") from error
     except RecursionError as error:
         raise NotFound(f"{path}: The code is nested too deeply to be read") from error

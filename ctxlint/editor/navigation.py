@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 
 from ctxlint.contract.navigation import definition, references
 from ctxlint.editor.positions import Places
-from ctxlint.files.decode import Undecodable, Unreadable, decode, read_bytes
+from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,5 +74,5 @@ def _other(session: Session, path: str) -> Source | None:
             return document.source
     try:
         return decode(path, read_bytes(path))
-    except (Unreadable, Undecodable):
+    except (Unreadable, Undecodable, NotPython):
         return None

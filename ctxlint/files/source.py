@@ -139,6 +139,12 @@ class Source:
         located = self.locate(Span(Position(line, 1), Position(line, 1)))
         return located.place.rpartition(":")[0]
 
+    def line_name(self, line: int) -> str:
+        """A line of the text in a message: ``line 4``, in a notebook ``line 4 of cell 3``."""
+        located = self.locate(Span(Position(line, 1), Position(line, 1)))
+        cell = "" if located.cell is None else f" of cell {located.cell}"
+        return f"line {located.span.start.line}{cell}"
+
     def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
         """``edits``, sorted, as people find them."""
         if edits:

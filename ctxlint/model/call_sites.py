@@ -154,6 +154,7 @@ class CallSites:
             callee_span=self.span(callee),
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record),
+            line=self.source.line_name(self.span(node).start.line),
         )
 
     def gradients_off(self, record: CallRecord) -> bool:

@@ -197,6 +197,8 @@ class ApplyCall:
     """The ``Fn`` or ``Fn(...)`` part of the callee."""
     expects_error: bool = False
     """Whether it stands under something like ``pytest.raises(...)``."""
+    line: str = ""
+    """Where it starts, in a message: ``line 4``."""
     gradients_off: bool = False
     """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
 
@@ -291,6 +293,10 @@ class FunctionClass:
     def start(self, node: cst.CSTNode) -> Position:
         """Where a node starts."""
         return self.span(node).start
+
+    def line(self, node: cst.CSTNode) -> str:
+        """The line that a node starts on, in a message: ``line 4``."""
+        return self.slice.source.line_name(self.start(node).line)
 
     # The methods
 

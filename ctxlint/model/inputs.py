@@ -211,7 +211,7 @@ def none_from_signature(param: Param) -> list[Evidence]:
 def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     """The calls of the class in view that pass None at this position."""
     return [
-        Evidence(False, Trust.STRONG, f"line {call.span.start.line} passes None", call=call.span)
+        Evidence(False, Trust.STRONG, f"{call.line} passes None", call=call.span)
         for call in calls
         if call.how in ("apply", "construct-apply") and not call.expects_error
         if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE
@@ -224,11 +224,11 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     for call in calls:
         if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:
             continue
-        kind, line = call.arguments[index], call.span.start.line
+        kind = call.arguments[index]
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
-            found.append(Evidence(False, Trust.PROOF, f"line {line} passes a {kind.value}", call=call.span))
+            found.append(Evidence(False, Trust.PROOF, f"{call.line} passes a {kind.value}", call=call.span))
         elif kind is ArgumentKind.CONTAINER:
-            found.append(Evidence(False, Trust.STRONG, f"line {line} passes a container", call=call.span))
+            found.append(Evidence(False, Trust.STRONG, f"{call.line} passes a container", call=call.span))
         elif kind is ArgumentKind.TENSOR:
-            found.append(Evidence(True, Trust.STRONG, f"line {line} passes a tensor", call=call.span))
+            found.append(Evidence(True, Trust.STRONG, f"{call.line} passes a tensor", call=call.span))
     return found

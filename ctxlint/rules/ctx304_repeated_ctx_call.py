@@ -92,10 +92,10 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                 twice = dict(repeated(calls))
                 for call in calls:
                     if call in twice:
-                        line = fn.start(twice[call].node).line
+                        line = fn.line(twice[call].node)
                         yield Finding(
                             fn.span(call.node),
-                            f"This `{name}` replaces the one in line {line}, whose tensors are forgotten. Pass all of "
+                            f"This `{name}` replaces the one in {line}, whose tensors are forgotten. Pass all of "
                             f"them to one call.",
                             merge_calls(fn, method, twice[call], call),
                         )

@@ -102,7 +102,7 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
     twice = dict(repeated(reads))
     for read in reads:
         if read in twice:
-            return read, f"after line {fn.start(twice[read].node).line}"
+            return read, f"after {fn.line(twice[read].node)}"
         if loop_around(method, read) is not None:
             return read, "on each turn of the loop"
     return None

@@ -107,10 +107,9 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if read is None or read in reported:
                 continue
             reported.add(read)
-            line = fn.start(use.node).line
             yield Finding(
                 fn.span(read.node),
-                f"`{use.name}` is the tuple of all saved tensors, and using it as one tensor ({use.how}, line {line}) "
+                f"`{use.name}` is the tuple of all saved tensors, and using it as one tensor ({use.how}, {fn.line(use.node)}) "
                 f"raises. Write `{use.name}, = ...`.",
                 unpack_the_one(fn, method, read, use),
             )
