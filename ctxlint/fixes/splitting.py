@@ -205,7 +205,8 @@ def _changed_below(code: MethodCode, line: Line) -> bool:
     """Whether forward changes in place, further down, what a line deals with that does more than mark it."""
     if marks_alone(line):
         return False
-    names, start = _names_used(code, line), code.layout.start(line)
+    ctx, start = code.method.ctx, code.layout.start(line)
+    names = _names_used(code, line) - {ctx.name if ctx is not None else ""}
     for mutation in code.method.facts.of(Mutation):
         origin = None if mutation.target is None else usual_storage(mutation.target)
         changed = {mutation.name, origin.name if isinstance(origin, Parameter) else None}
@@ -216,7 +217,28 @@ def _changed_below(code: MethodCode, line: Line) -> bool:
             parent = code.parents[use]
             if isinstance(parent, cst.Attribute) and parent.attr.value in _CHANGING and code.layout.start(use) > start:
                 return True
+        if _looked_into(code, name, line) and any(
+            _stored_into(code, use) for use in code.uses(name) if code.layout.start(use) > start
+        ):
+            return True
     return False
+
+
+def _looked_into(code: MethodCode, name: str, line: Line) -> bool:
+    """Whether a line reads an attribute or an item of what a name stands for."""
+    return any(
+        isinstance(code.parents[use], (cst.Attribute, cst.Subscript))
+        for use in code.uses(name)
+        if line in code.above(use)
+    )
+
+
+def _stored_into(code: MethodCode, use: cst.CSTNode) -> bool:
+    """Whether an attribute or an item of what a name stands for is bound: ``name.a = …``, ``name.a[0] += …``."""
+    node, parent = use, code.parents[use]
+    while isinstance(parent, (cst.Attribute, cst.Subscript)) and parent.value is node:
+        node, parent = parent, code.parents[parent]
+    return node is not use and isinstance(parent, (cst.AssignTarget, cst.AugAssign)) and parent.target is node
 
 
 _CHANGING = frozenset(

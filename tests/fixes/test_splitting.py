@@ -54,6 +54,10 @@ CASES = {
         fn("ctx.save_for_backward(x)\nx = x * y\nreturn x"),
         split("x = x * y\nreturn x", "x, _ = inputs\nctx.save_for_backward(x)"),
     ),
+    "an object that changes": (
+        fn("ctx.y = y\ny.n = 1\nreturn x * 2"),
+        split("y.n = 1\nreturn x * 2", "_, y = inputs\nctx.y = y"),
+    ),
     "a tuple of one": (
         fn("z = x * y\nctx.save_for_backward(z)\nreturn (z,)"),
         split("z = x * y\nreturn (z,)", "(z,) = output\nctx.save_for_backward(z)"),
@@ -98,6 +102,7 @@ NO_FIX = {
     "a result that is bound anew": fn("z = x.exp()\nctx.save_for_backward(z)\nz = z * y\nreturn z"),
     "an input that was bound anew": fn("x = x.exp()\nctx.save_for_backward(x)\nreturn x * y"),
     "changed in place afterwards": fn("ctx.save_for_backward(x)\nx.mul_(2)\nreturn x * y"),
+    "an attribute that is bound anew": fn("ctx.n = y.n\ny.n = 1\nreturn x * 2"),
     "a list that grows": fn("ctx.n = len(y)\ny.append(1)\nreturn x * 2"),
     "two returns": fn("ctx.y = y\nif y is None:\n    return x\nreturn x * y"),
     "in a loop": fn("for each in y:\n    ctx.last = each\nreturn x * 2"),
