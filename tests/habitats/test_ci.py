@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ import yaml
 from ctxlint.commands.arguments import parser
 from tests.console import run_ctxlint
 from tests.fixture_reader import ROOT, fenced_blocks
+from tests.habitats.installing import copy_sources, offline
 from tests.habitats.test_flake8 import STASH
 
 if TYPE_CHECKING:
@@ -62,29 +62,34 @@ def test_the_document_asks_the_action_for_what_it_takes() -> None:
     assert set(step["with"]) <= set(ACTION["inputs"])
 
 
-def test_the_action_runs_the_command(tmp_path: Path) -> None:
-    """Its last step, with the environment that GitHub gives it; ctxlint stands where its first step installs it."""
-    step = ACTION["runs"]["steps"][-1]
-    command = tmp_path / "ctxlint" / "bin" / "ctxlint"
-    command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ctxlint "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    for name in ("a.py", "b.py", "c.py"):
-        (tmp_path / name).write_text(STASH, encoding="utf-8")
-    inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
-    inputs.update(paths="a.py b.py", arguments="--select CTX109")
+def _step(
+    step: dict[str, Any], inputs: dict[str, str], folder: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
     given = {
         name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], value)
-        for name, value in step["env"].items()
+        for name, value in step.get("env", {}).items()
     }
-    done = subprocess.run(
-        ["bash", "-e", "-c", step["run"]],
-        cwd=tmp_path,
-        env={"RUNNER_TEMP": str(tmp_path), "PATH": "/usr/bin:/bin", **given},
+    return subprocess.run(
+        [step["shell"], "-e", "-c", step["run"]],
+        cwd=folder,
+        env={**environment, **given},
         capture_output=True,
         check=False,
         encoding="utf-8",
     )
+
+
+def test_the_action_installs_ctxlint_and_runs_it(tmp_path: Path) -> None:
+    """All its steps, with the environment that GitHub gives them, on this repository."""
+    action = tmp_path / "action"
+    action.mkdir()
+    copy_sources(action)
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text(STASH, encoding="utf-8")
+    inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
+    inputs.update(paths="a.py b.py", arguments="--select CTX109")
+    environment = {**offline(tmp_path), "RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(action)}
+    *_, done = (_step(step, inputs, tmp_path, environment) for step in ACTION["runs"]["steps"])
     assert (done.returncode, done.stderr) == (1, "")
     assert re.findall(r"^::warning title=ctxlint \((CTX\d+)\),file=.*?/(\w+\.py),", done.stdout, re.MULTILINE) == [
         ("CTX109", "a.py"),

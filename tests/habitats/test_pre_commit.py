@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import site
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fixture_reader import ROOT
+from tests.habitats.installing import copy_sources, offline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +41,6 @@ repos:
     hooks:
       - id: {hook}
 """
-_PUBLISHED = (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "ctxlint")
 
 
 @dataclass(frozen=True)
@@ -86,30 +82,14 @@ class Git:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Nothing of the user's own, and no network: what ctxlint needs is taken from where the tests run."""
     home = tmp_path_factory.mktemp("home")
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PRE_COMMIT", "PIP_"))
-    }
-    return {
-        **inherited,
-        "HOME": str(home),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "PRE_COMMIT_HOME": str(home / "pre-commit"),
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the negative of its name: do not isolate
-        "PYTHONPATH": os.pathsep.join(site.getsitepackages()),
-    }
+    return {**offline(home), "GIT_CONFIG_NOSYSTEM": "1", "PRE_COMMIT_HOME": str(home / "pre-commit")}
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]) -> Git:
     """ctxlint's own repository as it would be published."""
     repository = Git(tmp_path_factory.mktemp("ctxlint"), environment)
-    for name in _PUBLISHED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, repository.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, repository.folder)
+    copy_sources(repository.folder)
     repository.git("init", "--quiet")
     repository.git("add", ".")
     repository.git("commit", "--quiet", "-m", "As published")
