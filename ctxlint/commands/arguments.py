@@ -20,7 +20,7 @@ The code is read, never imported.
 _EPILOG = """\
 exit codes:
   0    nothing found (or nothing left, after --fix)
-  1    something found, or a file could not be read
+  1    something found, a file could not be read, or the baseline lists what is gone
   2    a wrong option, a wrong configuration, or a bug in ctxlint
   130  interrupted
 
@@ -182,6 +182,11 @@ def _add_baseline(group: Any) -> None:
     )
     action.add_argument(
         "--prune-baseline", action="store_true", help="remove findings from the baseline that are not there any more"
+    )
+    group.add_argument(
+        "--pass-on-unpruned-baseline",
+        action="store_true",
+        help="do not exit with 1 because findings of the baseline are not there any more",
     )
 
 

@@ -73,21 +73,23 @@ def prune(baseline: Baseline, results: Sequence[FileResult]) -> None:
     say(f"Removed {counted(removed, 'finding')} from {_shown(baseline.path)}.")
 
 
-def say_what_is_gone(baseline: Baseline, results: Iterable[FileResult]) -> None:
-    """Name the findings that are known and not there any more, so that the baseline can shrink."""
+def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, silent: bool) -> bool:
+    """Whether findings are known and not there any more; they are named, so that the baseline can shrink."""
     from ctxlint.report import counted
 
     gone = {result.path: result.gone for result in results if result.gone}
     folder = os.path.dirname(baseline.path)
     for name, known in baseline.missing_files().items():
         gone[_shown(os.path.join(folder, name))] = known
+    count = sum(len(known) for known in gone.values())
+    if silent or not count:
+        return bool(count)
     for path, known in sorted(gone.items()):
         for each in known:
             say(f"{path}: {each.code}{_place(each)} is gone")
-    count = sum(len(known) for known in gone.values())
-    if count:
-        them = "it" if count == 1 else "them"
-        say(f"{_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
+    them = "it" if count == 1 else "them"
+    say(f"{_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
+    return True
 
 
 def _place(known: Known) -> str:

@@ -59,13 +59,18 @@ def _check(options: Namespace, configuration: Configuration) -> int:
     if options.write_baseline is not None:
         baseline.write(results, options, settings)
         return _say_failures(results)
-    _warn(results, options, known)
+    _warn(results, options)
+    gone = False
     if known is not None and options.prune_baseline:
         baseline.prune(known, results)
+    elif known is not None and not reads_stdin(options):
+        gone = baseline.says_what_is_gone(known, results, silent=options.silent)
     report = _report(results, options, settings)
     if not options.silent:
         _show(report, options, settings)
-    return _exit_code(report, options)
+    code = _exit_code(report, options)
+    passes = options.exit_zero or options.pass_on_unpruned_baseline or options.diff or options.fix_only
+    return FOUND if code == CLEAN and gone and not passes else code
 
 
 # The work
@@ -175,12 +180,10 @@ def _say_failures(results: list[FileResult]) -> int:
     return FAILED if any(result.failed for result in results) else FOUND if found else CLEAN
 
 
-def _warn(results: list[FileResult], options: Namespace, known: Baseline | None) -> None:
+def _warn(results: list[FileResult], options: Namespace) -> None:
     """Say on standard error what does not belong into the report."""
     if options.quiet or options.silent:
         return
-    if known is not None and not options.prune_baseline:
-        baseline.say_what_is_gone(known, results)
     for result in results:
         if result.skipped and options.verbose:
             say(f"{result.path}: skipped: {result.skipped}")

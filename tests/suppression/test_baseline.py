@@ -197,11 +197,14 @@ def test_what_is_gone_is_said_and_can_be_removed(run: Run) -> None:
     run("--write-baseline")
     _write(CODE.replace("wrong", "right"))
     code, out, err = run()
-    assert (code, out) == (0, "")
+    assert (code, out) == (1, ""), "else a finding that comes back would be let in"
     assert err == (
         f"a.py: CTX211 in `Exp.forward` is gone\n{NAME} lists 1 finding too many; --prune-baseline removes it.\n"
     )
-    assert run("-q") == (0, "", "")
+    assert run("-q") == (1, "", err)
+    assert run("-s") == (1, "", "")
+    assert run("--pass-on-unpruned-baseline") == run("--exit-zero") == (0, "", err)
+    assert run("b.py") == run("--no-baseline", "--ignore=CTX211,CTX301") == (0, "", "")
     assert run("--prune-baseline") == (0, "", f"Removed 1 finding from {NAME}.\n")
     assert run() == (0, "", "")
     _write(CODE)
