@@ -89,7 +89,7 @@ def _write_fixtures() -> None:
             compile(text, name, "exec", dont_inherit=True, flags=0x400)
         except SyntaxError:
             continue
-        Path(name).write_text(text, encoding="utf-8", newline="")
+        Path(name).write_bytes(text.encode("utf-8"))  # with the line ends that it has
 
 
 # ---------------------------------------------------------------------------------------------------------------------
