@@ -93,7 +93,14 @@ class MethodCode:
 
     def uses(self, name: str) -> list[cst.Name]:
         """Every place at which a variable is named, in the order of the text."""
-        return sorted((each for each in self.names if each.value == name), key=self.layout.start)
+        return sorted(self._named.get(name, ()), key=self.layout.start)
+
+    @cached_property
+    def _named(self) -> Mapping[str, list[cst.Name]]:
+        found: dict[str, list[cst.Name]] = {}
+        for node in self.names:
+            found.setdefault(node.value, []).append(node)
+        return found
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names, numbered where all are taken, that means nothing in this method."""
@@ -108,7 +115,16 @@ class MethodCode:
 
     def bindings(self, name: str) -> list[int]:
         """The offsets at which a variable is bound or deleted anywhere in the method, parameters left out."""
-        return sorted(self.layout.start(node) for node in self.nodes() if name in _bound_by(node))
+        return sorted(self.layout.start(node) for node in self._binders.get(name, ()))
+
+    @cached_property
+    def _binders(self) -> Mapping[str, list[cst.CSTNode]]:
+        """The nodes that bind or delete each name."""
+        found: dict[str, list[cst.CSTNode]] = {}
+        for node in self.nodes():
+            for name in set(_bound_by(node)):
+                found.setdefault(name, []).append(node)
+        return found
 
     def rebound_between(self, names: Iterable[str], start: int, end: int) -> bool:
         """Whether one of some variables is bound in a stretch of the text."""
