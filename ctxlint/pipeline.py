@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
-from ctxlint.result import WHOLE_FILE, FileResult, describe, internal_error, io_error
+from ctxlint.result import WHOLE_FILE, Candidate, FileResult, describe, internal_error, io_error
 from ctxlint.settings import ALL, Settings
 
 if TYPE_CHECKING:
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     from ctxlint.configuration import Configuration
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
+    from ctxlint.files.source import Source, Span
+    from ctxlint.model.callers import OutsideFacts
     from ctxlint.model.functions import SourceFile
     from ctxlint.model.project import Project
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.suppression.noqa import Suppression
+
+Read = TypeVar("Read")
 
 # Many files
 
@@ -44,7 +47,8 @@ def lint_paths(
     use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
     ``watch`` passes on the results that take time; it is told how many there will be. Raises ConfigurationError.
     """
-    candidates = []
+    candidates: list[Candidate] = []
+    others: list[tuple[Found, Settings]] = []
     for found, settings in _find(paths, configuration):
         if isinstance(found, Skipped):
             yield FileResult(found.path, skipped=found.reason, settings=settings)
@@ -53,14 +57,22 @@ def lint_paths(
         else:
             scanned = _scan(found, configuration, settings)
             if scanned.candidate:
-                candidates.append((scanned.path, scanned.settings))
-            else:
+                candidates.append(Candidate(scanned.path, scanned.settings))
+            elif scanned.skipped or scanned.diagnostics:
                 yield scanned
-    if candidates:
-        from ctxlint.workers import map_files
+            else:
+                others.append((found, settings))
+    if not candidates:
+        yield from (FileResult(found.path, settings=settings) for found, settings in others)
+        return
+    from ctxlint.together import lint_together
+    from ctxlint.workers import map_files
 
-        results = map_files(partial(_lint_file, finish=finish), candidates, jobs)
-        yield from results if watch is None else watch(results, len(candidates))
+    def lint(todo: Sequence[Candidate]) -> Iterable[FileResult]:
+        results = map_files(partial(_lint_candidate, finish=finish), todo, jobs)
+        return results if watch is None else watch(results, len(todo))
+
+    yield from lint_together(candidates, others, partial(_admit, configuration), lint)
 
 
 def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:
@@ -101,6 +113,11 @@ def _scan(found: Found, configuration: Configuration, settings: Settings) -> Fil
             return FileResult(found.path, settings=settings)
     except Unreadable as error:
         return _unreadable(found.path, str(error), settings)
+    return _admit(configuration, found, settings)
+
+
+def _admit(configuration: Configuration, found: Found, settings: Settings) -> FileResult:
+    """The mark of a file that is to be linted, with the settings that apply to it, unless these exclude it."""
     if _left_out_by_nearer(found, configuration, settings):
         return FileResult(found.path, skipped="excluded", settings=settings)
     return FileResult(found.path, candidate=True, settings=configuration.settings_for_file(found.path))
@@ -117,16 +134,28 @@ def is_left_out(path: str, settings: Settings) -> bool:
     return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
 
 
-def _lint_file(candidate: tuple[str, Settings], finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
-    path, settings = candidate
-    try:
-        result = lint_bytes(path, read_bytes(path), settings)
-    except Unreadable as error:
-        return _unreadable(path, str(error), settings)
-    return result if finish is None else finish(result)
+def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
+    """The result for a file, after ``finish``; what it says about others is what the file says as it was."""
+    result = lint_file(*candidate)
+    if finish is None:
+        return result
+    return replace(finish(result), outside=result.outside, facts=result.facts, consulted=result.consulted)
 
 
 # One file
+
+
+def lint_file(path: str, settings: Settings, outside: OutsideFacts | None = None) -> FileResult:
+    """The result for a file, whether or not its bytes look like a Function's.
+
+    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, and what the result has as ``consulted``.
+    """
+    try:
+        return check_source(decode(path, read_bytes(path)), settings, outside)
+    except (Unreadable, Undecodable) as error:
+        return _unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
 
 
 def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
@@ -164,16 +193,30 @@ def understand_source(source: Source, settings: Settings) -> SourceFile:
     return understand(source, _project(settings.extra_bases))
 
 
-def check_source(source: Source, settings: Settings) -> FileResult:
-    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900."""
-    file = read_source(source, settings)
-    return file if isinstance(file, FileResult) else check_file(file, settings)
+def check_source(source: Source, settings: Settings, outside: OutsideFacts | None = None) -> FileResult:
+    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
+
+    ``outside`` is what other files of a run say about this one; see ``ctxlint.together``.
+    """
+    from ctxlint.model.reader import readings
+
+    project = _project(settings.extra_bases)
+    trace = project.start_trace()
+    files = _guarded(source, settings, lambda: readings(source, project, outside))
+    if isinstance(files, FileResult):
+        return files
+    result = _check(files, settings)
+    return replace(result, outside=outside, facts=files[-1].facts, consulted=trace.sorted())
 
 
 def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
     """As ``understand_source``; where that fails, what is to be said about it."""
+    return _guarded(source, settings, lambda: understand_source(source, settings))
+
+
+def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
     try:
-        return understand_source(source, settings)
+        return read()
     except RecursionError:
         found = _selected([_too_deep(source.path)], settings)
         return FileResult(source.path, source, found, broken=1, settings=settings)
@@ -184,9 +227,14 @@ def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
 
 def check_file(file: SourceFile, settings: Settings) -> FileResult:
     """Judge a file that was understood, and suppress."""
-    source = file.source
-    diagnostics = _in_order(judge(file, settings))
-    result = FileResult(source.path, source, diagnostics, broken=len(file.broken), settings=settings)
+    return _check((file,), settings)
+
+
+def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
+    """The result for the readings of one file: the one by itself, and what others add."""
+    file, source = files[0], files[0].source
+    diagnostics = _in_order(judge_all(files, settings))
+    result = FileResult(source.path, source, diagnostics, broken=len(files[-1].broken), settings=settings)
     # What hides nothing may still have something to hide where the code cannot be read.
     unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
     if settings.ignore_noqa or not (diagnostics or unused_matter):
@@ -196,7 +244,7 @@ def check_file(file: SourceFile, settings: Settings) -> FileResult:
 
     judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     if unused_matter and judged.directives:
-        judged = _with_unused(file, judged, settings)
+        judged = _with_unused(files, judged, settings)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
 
 
@@ -207,7 +255,7 @@ def _is_on(code: str, name: str, settings: Settings) -> bool:
     return settings.is_selected(code, name, default=False)
 
 
-def _with_unused(file: SourceFile, judged: Suppression, settings: Settings) -> Suppression:
+def _with_unused(files: Sequence[SourceFile], judged: Suppression, settings: Settings) -> Suppression:
     """``judged`` with the findings about directives that hide nothing, as far as no directive hides those.
 
     A directive may be there for a rule that is off in this run, so all rules are asked.
@@ -221,10 +269,11 @@ def _with_unused(file: SourceFile, judged: Suppression, settings: Settings) -> S
         project_torch=settings.project_torch,
         extra_bases=settings.extra_bases,
     )
-    every = tuple(judge(file, everything))
-    unused = tuple(unused_directives(file.source, judged.directives, every, rule_names()))
-    found = _in_order(_judge({UnusedDirective: unused}, file.source, settings))
-    return hide_unused(file.source, judged, found, own_only=settings.leave_noqa)
+    source = files[0].source
+    every = tuple(judge_all(files, everything))
+    unused = tuple(unused_directives(source, judged.directives, every, rule_names()))
+    found = _in_order(_judge({UnusedDirective: unused}, source, settings))
+    return hide_unused(source, judged, found, own_only=settings.leave_noqa)
 
 
 @lru_cache(maxsize=1)
@@ -248,6 +297,18 @@ def _load(path: str) -> Source | None:
         return decode(path, read_bytes(path))
     except (Unreadable, Undecodable, NotPython):
         return None
+
+
+def judge_all(files: Sequence[SourceFile], settings: Settings) -> Iterator[Diagnostic]:
+    """What the rules say about a file as it is by itself; and about what else is known of it, at other places.
+
+    So knowing more may add findings, and takes none away.
+    """
+    taken: set[Span] = set()
+    for file in files:
+        found = [each for each in judge(file, settings) if each.span not in taken]
+        taken.update(each.span for each in found)
+        yield from found
 
 
 def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.files.source import Located, Position, Source, Span
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
+    from ctxlint.model.callers import FileFacts, OutsideFacts
+    from ctxlint.model.project import Consulted
     from ctxlint.suppression.baseline import Known
 
 INTERNAL_ERROR = "CTX900"
@@ -32,6 +34,14 @@ class Fixed:
     count: int
 
 
+class Candidate(NamedTuple):
+    """A file to lint, with the settings that apply to it and what other files of the run say."""
+
+    path: str
+    settings: Settings
+    outside: OutsideFacts | None = None
+
+
 @dataclass(frozen=True)
 class FileResult:
     """One file after it went through the pipeline.
@@ -42,6 +52,9 @@ class FileResult:
     counts the statements that cannot be parsed. ``baselined`` are findings that a baseline lists, and ``gone`` is what
     it lists and what is not there any more. After ``--fix``, ``source`` and ``diagnostics`` are what is left, ``fixed``
     is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
+
+    ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
+    this one says about others, and ``consulted`` what it looked up on disk by following imports.
     """
 
     path: str
@@ -57,6 +70,9 @@ class FileResult:
     fixed: tuple[Fixed, ...] = ()
     before: Source | None = None
     settings: Settings = _DEFAULT
+    outside: OutsideFacts | None = None
+    facts: FileFacts | None = None
+    consulted: Consulted | None = None
 
     @property
     def failed(self) -> bool:

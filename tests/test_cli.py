@@ -210,7 +210,7 @@ def test_an_error_in_the_model_is_a_finding(run: Run, monkeypatch: pytest.Monkey
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(reader, "understand", fail)
+    monkeypatch.setattr(reader, "readings", fail)
     _write("a.py", "wrong = 1\n")
     code, out, _ = run("--output-format", "concise")
     assert code == 2

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ctxlint.configuration import Configuration
     from ctxlint.files.source import Source
+    from ctxlint.model.callers import OutsideFacts
     from ctxlint.report import Report
     from ctxlint.result import FileResult
     from ctxlint.settings import Settings
@@ -102,11 +103,13 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
     return sorted(results, key=lambda each: each.path)
 
 
-def _checked(source: Source, settings: Settings, known: Baseline | None) -> FileResult:
+def _checked(
+    source: Source, settings: Settings, known: Baseline | None, outside: OutsideFacts | None = None
+) -> FileResult:
     """The result for a text, without what is known."""
     from ctxlint.pipeline import check_source
 
-    result = check_source(source, settings)
+    result = check_source(source, settings, outside)
     return result if known is None else known.leave_out(result)
 
 
@@ -123,7 +126,7 @@ def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
     from ctxlint.fixes.apply import mend
 
     try:
-        return mend(result, settings, lambda source: _checked(source, settings, known))
+        return mend(result, settings, lambda source: _checked(source, settings, known, result.outside))
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         from ctxlint.result import describe, internal_error, with_finding
 
@@ -141,7 +144,9 @@ def _written(result: FileResult, known: Baseline | None) -> FileResult:
     try:
         write_atomically(result.path, encode(result.source, result.source.written))
     except Unwritable as error:
-        return with_finding(_checked(result.before, result.settings, known), io_error(result.path, str(error)))
+        return with_finding(
+            _checked(result.before, result.settings, known, result.outside), io_error(result.path, str(error))
+        )
     return result
 
 

@@ -42,15 +42,28 @@ def locate(importer: str, target: str) -> Place | None:
 def _roots(folder: str) -> tuple[str, ...]:
     """The folders that absolute imports may start from, nearest first."""
     found: list[str] = []
-    for _ in range(_MAX_ASCENT):
-        found.append(folder)
-        source = os.path.join(folder, "src")
+    for each in _upward(folder):
+        found.append(each)
+        source = os.path.join(each, "src")
         if os.path.isdir(source):
             found.append(source)
-        if os.path.exists(os.path.join(folder, ".git")) or os.path.dirname(folder) == folder:
-            break
-        folder = os.path.dirname(folder)
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def root_of(folder: str) -> str:
+    """The topmost folder that absolute imports in this folder may start from: the root of the repository."""
+    return _upward(folder)[-1]
+
+
+def _upward(folder: str) -> list[str]:
+    found = [folder]
+    while len(found) < _MAX_ASCENT and not os.path.exists(os.path.join(found[-1], ".git")):
+        above = os.path.dirname(found[-1])
+        if above == found[-1]:
+            break
+        found.append(above)
+    return found
 
 
 def _holds(root: str, name: str) -> bool:
@@ -88,5 +101,5 @@ def _is_folder(path: str) -> bool:
 
 def forget() -> None:
     """Forget what was seen on disk; the language server calls this when files come and go."""
-    for cached in (_roots, _is_file, _is_folder):
+    for cached in (_roots, root_of, _is_file, _is_folder):
         cached.cache_clear()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 
 def holds_candidate(data: bytes) -> bool:
     """Whether a file may hold a class that the model would accept, or a custom operator with a gradient.
@@ -12,8 +17,59 @@ def holds_candidate(data: bytes) -> bool:
     encoding that ``decode`` accepts writes ASCII as it is, so the bytes show the words; UTF-16 is not accepted.
 
     A file that takes its base from another file of the project by a name of its own is such a candidate only if it
-    says these words too.
+    says these words too; ``Mentions`` finds the others once such names are known.
     """
     if b"autograd" not in data:
         return False
     return b"Function" in data or b"register_autograd" in data
+
+
+class Mentions:
+    """Finds files that use something of other modules: by its name, where that or its module is imported."""
+
+    def __init__(self, names: Iterable[str], modules: Iterable[str]) -> None:
+        """``names`` are what is looked for, ``modules`` the last parts of the names of modules that may hold it."""
+        self.names = frozenset(name.encode() for name in names)
+        self.modules = frozenset(module.encode() for module in modules)
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes may use one of the names. Imports are looked at first: they are short."""
+        imports = _words(b"\n".join(_imports(data)))
+        if not self.names.isdisjoint(imports):
+            return True
+        return not self.modules.isdisjoint(imports) and not self.names.isdisjoint(_words(data))
+
+
+_BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
+
+
+def _words(data: bytes) -> list[bytes]:
+    return data.translate(_BLANKS).split()
+
+
+def _imports(data: bytes) -> Iterator[bytes]:
+    """What looks like an import statement; a part of a string or comment may look so, too."""
+    at = data.find(b"import")
+    while at >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        while start > 1 and data[start - 2 : start] == _CONTINUED:
+            start = data.rfind(b"\n", 0, start - 1) + 1
+        end = _line_end(data, at)
+        bracket = data.find(b"(", at, end)
+        if bracket >= 0:
+            end = max(data.find(b")", bracket), end)
+        before = data[start:at].rpartition(b";")[2].strip()
+        if not before or before.startswith(b"from") or before.endswith(b":") or b" from " in before:
+            yield data[start:end]
+        at = data.find(b"import", end)
+
+
+_CONTINUED = b"\\\n"
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """The end of the line, and of those that a backslash joins to it."""
+    end = data.find(b"\n", at)
+    while end > 0 and data[end - 1 : end + 1] == _CONTINUED:
+        end = data.find(b"\n", end + 1)
+    return end if end >= 0 else len(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 import libcst as cst
 
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from ctxlint.model.project import Project
     from ctxlint.model.unit import Unit
 
+    Walk = Callable[[Method, dict[str, Value]], Method]
+    """Gives a method the facts of its body, with the values that its parameters have."""
+
 
 class Builder:
     """Builds the Functions of one file; bases and decorators are looked up in the project."""
@@ -66,6 +69,7 @@ class Builder:
         by_hand: Mapping[str, set[str]],
         patched: set[str],
         applied: frozenset[str],
+        subclassed_elsewhere: Iterable[str] = (),
     ) -> None:
         self.unit = unit
         self.project = project
@@ -82,13 +86,20 @@ class Builder:
             for alternatives in record.bases
             for base in alternatives
             if base is not None and base.startswith(LOCAL)
-        )
+        ).union(subclassed_elsewhere)
         self.follow = Follower(unit)
 
     # Classes
 
     def build(self, record: ClassRecord) -> FunctionClass | None:
         """The Function of one class record; None where its statement cannot be parsed by LibCST."""
+        return self._build(record, self.walk)
+
+    def outline(self, record: ClassRecord) -> FunctionClass | None:
+        """As ``build``, with methods that say nothing about what their bodies do."""
+        return self._build(record, lambda method, _bindings: _changed(method, facts=MethodFacts(complete=False)))
+
+    def _build(self, record: ClassRecord, walk: Walk) -> FunctionClass | None:
         found = self.unit.slices.find_class(record.qualname)
         if found is None:
             return None
@@ -98,12 +109,12 @@ class Builder:
         drafts, class_attributes = self.collect(ancestry)
         bases_known = self.project.bases_known(definition)
         style = _style(drafts, bases_known)
-        methods = self.walk_methods(drafts, style)
+        methods = self.walk_methods(drafts, style, walk)
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
         calls = tuple(self.calls.get(record.qualname, ()))
         inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
-        methods.update(self.walk_forward(methods, inputs))
+        methods.update(self.walk_forward(methods, inputs, walk))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
@@ -195,20 +206,20 @@ class Builder:
 
     # Walks
 
-    def walk_methods(self, drafts: dict[str, Method], style: Style) -> dict[str, Method]:
+    def walk_methods(self, drafts: dict[str, Method], style: Style, walk: Walk) -> dict[str, Method]:
         """Settle receiver and ctx of every method, and walk all but forward and setup_context."""
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
             method = _with_ctx_judged(_changed(draft, receiver=receiver, ctx=ctx), style)
             if name in ("backward", "vjp"):
-                method = self.walk(method, bound_parameters(method, "gradient", Tri.YES))
+                method = walk(method, bound_parameters(method, "gradient", Tri.YES))
             elif name == "jvp":
-                method = self.walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN))
+                method = walk(method, bound_parameters(method, "tangent", Tri.UNKNOWN))
             methods[name] = method
         return methods
 
-    def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...]) -> dict[str, Method]:
+    def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...], walk: Walk) -> dict[str, Method]:
         """Walk forward and vmap with what is known of the inputs, and setup_context with what forward returns."""
         walked: dict[str, Method] = {}
         forward = methods.get("forward")
@@ -220,7 +231,7 @@ class Builder:
                 kind = Kind.FLOAT if each.surely_differentiable else Kind.UNKNOWN
                 values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
             bindings.update(values)
-            walked["forward"] = self.walk(forward, bindings)
+            walked["forward"] = walk(forward, bindings)
             returned = joined(walked["forward"].facts)
         setup = methods.get("setup_context")
         if setup is not None:
@@ -232,13 +243,13 @@ class Builder:
                 bindings[positional[0].name] = InputsTuple(tuple(values.values()), exact)
             if len(positional) > 1:
                 bindings[positional[1].name] = returned
-            walked["setup_context"] = self.walk(setup, bindings)
+            walked["setup_context"] = walk(setup, bindings)
         vmap = methods.get("vmap")
         if vmap is not None:
             bindings = bound_parameters(vmap, "plain", Tri.UNKNOWN)
             for param, each in zip(vmap.positional[2:], inputs):  # info and in_dims come first
                 bindings[param.name] = Parameter("plain", each.index, param.name, each.is_tensor)
-            walked["vmap"] = self.walk(vmap, bindings)
+            walked["vmap"] = walk(vmap, bindings)
         return walked
 
     def walk(self, method: Method, bindings: dict[str, Value]) -> Method:

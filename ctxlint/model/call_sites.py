@@ -1,4 +1,4 @@
-"""The calls of the Functions of a file, in that file."""
+"""The calls of Functions in a file: of its own, and of those that its imports lead to."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ctxlint.model.elsewhere import Elsewhere
     from ctxlint.model.index import CallRecord, FileIndex
 
 
@@ -20,13 +21,19 @@ class CallSites:
     """Finds the calls on Functions; columns are worked out from the source, since ``ast`` counts bytes."""
 
     def __init__(
-        self, source: Source, index: FileIndex, functions: frozenset[str], bases: Callable[[str], Iterable[str]]
+        self,
+        source: Source,
+        index: FileIndex,
+        functions: frozenset[str],
+        bases: Callable[[str], Iterable[str]],
+        elsewhere: Elsewhere,
     ) -> None:
-        """``functions`` are the Functions of the file; ``bases`` gives the classes of it that one descends from."""
+        """``functions`` are the Functions of the file; ``bases`` gives the classes that one of them descends from."""
         self.source = source
         self.index = index
         self.functions = functions
         self.bases = bases
+        self.elsewhere = elsewhere
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called by hand; and the classes patched."""
@@ -41,7 +48,8 @@ class CallSites:
                 calls.append(call)
         for owner, attribute, scope in self.index.patches:
             if attribute in PROTOCOL or attribute == "apply":
-                patched.update(self.classes_of(owner, scope))
+                imported = self.elsewhere.function(owner, scope)
+                patched.update(self.classes_of(owner, scope) if imported is None else {imported})
         return sorted(calls, key=lambda call: call.span), by_hand, patched
 
     def patches(self, record: CallRecord, patched: set[str]) -> None:
@@ -55,7 +63,8 @@ class CallSites:
         func = record.node.func
         if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
             return
-        owners = self.classes_of(func.value, record.scope)
+        imported = self.elsewhere.function(func.value, record.scope)
+        owners = self.classes_of(func.value, record.scope) | ({imported} if imported is not None else set())
         if owners:
             for owner in owners:
                 found.setdefault(owner, set()).add(func.attr)
@@ -83,31 +92,36 @@ class CallSites:
 
     def applied(self) -> frozenset[str]:
         """The Functions of which the file reads ``apply``, to call it or to give it another name."""
-        found = (self.class_of(node, scope) for node, scope in self.index.applied)
+        found = (self.function_of(node, scope) for node, scope in self.index.applied)
         return frozenset(name for name in found if name is not None)
+
+    def function_of(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function that an expression certainly is, of this file or (its key) of another one."""
+        return self.class_of(node, scope) or self.elsewhere.function(node, scope)
 
     def call(self, record: CallRecord) -> ApplyCall | None:
         """The call as one on a Function; None where it is none."""
         node, func = record.node, record.node.func
         if isinstance(func, ast.Attribute):
-            owner = self.class_of(func.value, record.scope)
+            called = func.attr == "apply" or func.attr in PROTOCOL
+            owner = self.function_of(func.value, record.scope) if called else None
             if owner is not None and func.attr == "apply":
                 return self.build(record, owner, "apply", func.value)
-            if owner is not None and func.attr in PROTOCOL:
+            if owner is not None:
                 return self.build(record, owner, "direct", func.value, method=func.attr)
             if isinstance(func.value, ast.Call) and func.attr == "apply":
-                made = self.class_of(func.value.func, record.scope)
+                made = self.function_of(func.value.func, record.scope)
                 return self.build(record, made, "construct-apply", func.value) if made is not None else None
         elif isinstance(func, ast.Call):
-            made = self.class_of(func.func, record.scope)
+            made = self.class_of(func.func, record.scope) or self.elsewhere.constructed(func.func, record.scope)
             return self.build(record, made, "construct-call", func) if made is not None else None
-        owner = self.class_of(func, record.scope)
+        owner = self.class_of(func, record.scope) or self.elsewhere.constructed(func, record.scope)
         if owner is not None:
             return self.build(record, owner, "construct", func)
         path = dotted_name(func)
         if path is None:
             return None
-        owner = self.aliased(path, record.scope, node.lineno)
+        owner = self.aliased(path, record.scope, node.lineno) or self.elsewhere.aliased(func, record.scope)
         return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
 
     def aliased(self, name: str, scope: Scope, line: int, hops: int = 0) -> str | None:
@@ -118,7 +132,7 @@ class CallSites:
             return None
         value = found[0].value
         if isinstance(value, ast.Attribute) and value.attr == "apply":
-            return self.class_of(value.value, owner)
+            return self.function_of(value.value, owner)
         return self.aliased(value.id, owner, found[0].line, hops + 1) if isinstance(value, ast.Name) else None
 
     def build(

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from ctxlint.files.slices import Slice
     from ctxlint.files.source import Position, Source, Span
+    from ctxlint.model.callers import FileFacts
     from ctxlint.model.operators import Operator
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -171,14 +172,14 @@ class Style(Enum):
 
 @dataclass(frozen=True)
 class ApplyCall:
-    """A call of, or on, a Function class found in the same file. Read from ``ast``; positions are the file's.
+    """A call of, or on, a Function class. Read from ``ast``; positions are those of the file that it stands in.
 
     ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
     (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it).
     """
 
     function: str
-    """Qualified name of the class in this file."""
+    """Qualified name of the class in this file; for one of another file, its key in ``SourceFile.by_name``."""
     how: str
     span: Span
     positional: int
@@ -201,6 +202,13 @@ class ApplyCall:
     """Where it starts, in a message: ``line 4``."""
     gradients_off: bool = False
     """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
+    path: str = ""
+    """The file that it stands in, seen from the folder of the class; empty where that is the class's own file."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message: ``line 3``, or ``line 3 of `train.py```."""
+        return f"{self.line} of `{self.path}`" if self.path else self.line
 
 
 class ArgumentKind(Enum):
@@ -213,6 +221,11 @@ class ArgumentKind(Enum):
     TENSOR = "tensor"
     CONTAINER = "container"
     OTHER = "other"
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says what the input is."""
+        return self not in (ArgumentKind.OTHER, ArgumentKind.NONE)
 
 
 @dataclass(frozen=True)
@@ -237,7 +250,7 @@ class FunctionClass:
     tangents: tuple[Returned, ...]
     """What jvp returns."""
     calls: tuple[ApplyCall, ...]
-    """The calls of this class in the same file."""
+    """The calls of this class in the same file, and those in other files as far as the run has seen them."""
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]
@@ -257,7 +270,7 @@ class FunctionClass:
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None where it does not."""
     applied: bool = False
-    """Whether this file reads its ``apply``, to call it or to give it another name."""
+    """Whether this file, or another one of the run, reads its ``apply``, to call it or to give it another name."""
     is_alternative: bool = False
     """Whether the class stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
     enclosing_names: frozenset[str] = frozenset()
@@ -426,12 +439,14 @@ class SourceFile:
     source: Source
     functions: tuple[FunctionClass, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
-    """Every call on one of ``functions``, in source order."""
+    """Every call on one of ``by_name``, in source order."""
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
-    """The Functions by qualified name, for looking up what a call calls."""
+    """The Functions that calls call: by qualified name, and by a key of their own those of other files."""
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered here."""
     broken: tuple[BrokenStatement, ...] = ()
+    facts: FileFacts | None = None
+    """What the file says about Functions of other files, and what others may call its own."""
 
 
 __all__ = [

@@ -82,6 +82,8 @@ class FileIndex:
     """What ``.apply`` is read of, called or not, and where."""
     patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)
     """Owner, attribute and scope of each ``owner.attribute = …`` and ``del owner.attribute``."""
+    attribute_aliases: list[tuple[ast.expr, str, ast.Attribute, Scope]] = field(default_factory=list)
+    """Owner, attribute, value and scope of each ``owner.attribute = Fn.apply``."""
 
     # Questions
 
@@ -315,6 +317,8 @@ class _Indexer:
             self.target(target.value, None, scope, conditional)
         elif isinstance(target, ast.Attribute):
             self.index.patches.append((target.value, target.attr, scope))
+            if isinstance(value, ast.Attribute) and value.attr == "apply":
+                self.index.attribute_aliases.append((target.value, target.attr, value, scope))
 
     def expression(self, root: ast.AST, scope: Scope) -> None:
         """Everything inside an expression (or a ``with`` item, a pattern, …) that the index keeps."""

@@ -224,11 +224,11 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     for call in calls:
         if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:
             continue
-        kind = call.arguments[index]
+        kind, here = call.arguments[index], None if call.path else call.span
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
-            found.append(Evidence(False, Trust.PROOF, f"{call.line} passes a {kind.value}", call=call.span))
+            found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
         elif kind is ArgumentKind.CONTAINER:
-            found.append(Evidence(False, Trust.STRONG, f"{call.line} passes a container", call=call.span))
+            found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here))
         elif kind is ArgumentKind.TENSOR:
-            found.append(Evidence(True, Trust.STRONG, f"{call.line} passes a tensor", call=call.span))
+            found.append(Evidence(True, Trust.STRONG, f"{call.place} passes a tensor", call=here))
     return found

@@ -6,20 +6,29 @@ imports. What cannot be followed is unknown.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar, Union, cast
 
-from ctxlint.files.modules import locate
-from ctxlint.model.scopes import LOCAL, resolutions
+from ctxlint.files.modules import Place, locate
+from ctxlint.model.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
 from ctxlint.model.tables import HARMLESS_BASES, TORCH_FUNCTION_BASES
 from ctxlint.model.unit import Unit, read_unit
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from ctxlint.files.source import Source
     from ctxlint.model.index import ClassRecord
+    from ctxlint.model.scopes import Bound
+
+    Attached = Mapping[tuple[str, str], tuple[str, str]]
+    """By module (its file) and attribute: the Function (its file and qualified name) whose ``apply`` it was given."""
 
 Load = Callable[[str], "Source | None"]
 """Gives the text of a file of the project; None where it cannot be read."""
+
+Result = TypeVar("Result")
 
 _MAX_HOPS = 16
 
@@ -41,20 +50,81 @@ Meaning = Union[Definition, str, None]
 """What a name means: a definition of the project, a dotted name from outside it, or unknown."""
 
 
+class LookUp(NamedTuple):
+    """A module that a file imports, and the file that was found for it; None where there is none in the project."""
+
+    importer: str
+    name: str
+    found: str | None
+
+
+class Consulted(NamedTuple):
+    """What a file looked up on disk by following imports: the files that were, or were to be, read; and the look-ups.
+
+    As long as these files hold the same, and each look-up finds the same, so does the file that consulted them.
+    """
+
+    files: tuple[str, ...]
+    look_ups: tuple[LookUp, ...]
+
+
+class Trace:
+    """What was asked of the disk: the other files that were read, or were to be read, and what was looked for."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.look_ups: set[LookUp] = set()
+
+    def add(self, other: Trace) -> None:
+        """Take in what another trace has."""
+        self.files |= other.files
+        self.look_ups |= other.look_ups
+
+    def sorted(self) -> Consulted:
+        """All of it in order, to be kept."""
+        return Consulted(tuple(sorted(self.files)), tuple(sorted(self.look_ups, key=str)))
+
+
 class Project:
-    """Reads other files when a name leads there, once each."""
+    """Reads other files when a name leads there, once each. ``trace`` notes what is asked for, also what is known."""
 
     def __init__(self, load: Load | None = None, extra_bases: frozenset[str] = frozenset()) -> None:
         self.load = load
         self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
+        self.trace = Trace()
         self._units: dict[str, Unit | None] = {}
+        self._worked_out: dict[Hashable, tuple[object, Trace]] = {}
+
+    def start_trace(self) -> Trace:
+        """Note what is asked for from now on in a new trace."""
+        self.trace = Trace()
+        return self.trace
 
     def unit(self, path: str) -> Unit | None:
         """Another file, parsed and indexed."""
+        self.trace.files.add(path)
         if path not in self._units:
             source = self.load(path) if self.load is not None else None
             self._units[path] = read_unit(source) if source is not None else None
         return self._units[path]
+
+    def once(self, target: Hashable, work_out: Callable[[], Result]) -> Result:
+        """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time."""
+        if target not in self._worked_out:
+            before, self.trace = self.trace, Trace()
+            try:
+                self._worked_out[target] = (work_out(), self.trace)
+            finally:
+                self.trace = before
+        found, trace = self._worked_out[target]
+        self.trace.add(trace)
+        return cast("Result", found)
+
+    def locate(self, unit: Unit, name: str) -> Place | None:
+        """The file that an imported name leads to, and what is left of the name there."""
+        place = locate(unit.path, name)
+        self.trace.look_ups.add(LookUp(unit.path, name, place.path if place is not None else None))
+        return place
 
     # Names
 
@@ -66,7 +136,7 @@ class Project:
             return Definition(unit, name[len(LOCAL) :])
         if name in self.torch_bases or name in HARMLESS_BASES or self.load is None:
             return name
-        place = locate(unit.path, name)
+        place = self.locate(unit, name)
         if place is None:
             return name if not name.startswith(".") else None
         other = self.unit(place.path)
@@ -86,6 +156,77 @@ class Project:
                 if isinstance(through, Definition) or through in self.torch_bases:
                     return through
         return None
+
+    def denoted(
+        self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int = 0
+    ) -> Definition | None:
+        """The one definition that ``dotted`` means to code at ``line``; None where a condition decides or nothing can.
+
+        The ``qualname`` of what is found goes on where an attribute of a class is meant: ``Softmax.apply``. Aliases of
+        that are followed, also those that another file has ``attached`` to a module.
+        """
+        head, _, rest = dotted.partition(".")
+        owner = scope.owner(head)
+        if hops > _MAX_HOPS or self.load is None:
+            return None
+        if owner is None:
+            (name,) = meanings(dotted, scope, line)
+            return self._certainly(unit, name, attached, hops + 1)
+        found: set[Definition | None] = set()
+        for bound in bindings(head, owner, scope, line):
+            if bound.kind == "assign":
+                value = dotted_name(bound.value) if bound.value is not None else None
+                whole = f"{value}.{rest}" if rest else value
+                there = whole is not None and self.denoted(unit, whole, owner, bound.line, attached, hops + 1)
+                found.add(there or None)
+            else:
+                found.add(self._certainly(unit, _bound_to(bound, rest), attached, hops + 1))
+        return found.pop() if len(found) == 1 else None
+
+    def _certainly(self, unit: Unit, name: str | None, attached: Attached, hops: int) -> Definition | None:
+        """The one definition that a resolved name of ``unit`` means."""
+        if name is None or name.startswith("builtins.") or name in self.torch_bases:
+            return None
+        if name.startswith(LOCAL):
+            return self._member(unit, name[len(LOCAL) :], attached, hops)
+        place = self.locate(unit, name)
+        other = self.unit(place.path) if place is not None else None
+        if place is None or other is None or not place.rest:
+            return None
+        module = other.index.module
+        if place.rest.partition(".")[0] in module.names:
+            return self.denoted(other, place.rest, module, sys.maxsize, attached, hops)
+        where = attached.get((other.path, place.rest))
+        if where is not None:
+            home = self.unit(where[0])
+            return Definition(home, f"{where[1]}.apply") if home is not None else None
+        return self.denoted(other, place.rest, module, sys.maxsize, attached, hops) if module.stars else None
+
+    def _member(self, unit: Unit, qualname: str, attached: Attached, hops: int) -> Definition:
+        """What a qualified name of a file means, where the body of a class leads on: ``ops.softmax``."""
+        owner, _, name = qualname.rpartition(".")
+        record = unit.index.classes.get(owner)
+        if record is None or name not in record.body.names or qualname in unit.index.classes:
+            return Definition(unit, qualname)
+        return self.denoted(unit, name, record.body, sys.maxsize, attached, hops) or Definition(unit, qualname)
+
+    def module_denoted(self, unit: Unit, dotted: str, scope: Scope, line: int) -> str | None:
+        """The path of the module of the project that ``dotted`` certainly is."""
+        found = set(meanings(dotted, scope, line))
+        name = found.pop() if len(found) == 1 else None
+        if name is None or name.startswith((LOCAL, "builtins.")) or self.load is None:
+            return None
+        place = self.locate(unit, name)
+        return place.path if place is not None and not place.rest else None
+
+    def function_denoted(self, definition: Definition | None) -> tuple[Definition, bool] | None:
+        """The Function that something means, and whether it means its ``apply``; None for anything else."""
+        if definition is None:
+            return None
+        owner, _, name = definition.qualname.rpartition(".")
+        through_apply = definition.record is None and name == "apply"
+        found = Definition(definition.unit, owner) if through_apply else definition
+        return (found, through_apply) if self.is_function(found) else None
 
     # Classes
 
@@ -140,3 +281,11 @@ class Project:
             for base in alternatives:
                 if isinstance(base, Definition):
                     self._ascend(base, found)
+
+
+def _bound_to(bound: Bound, rest: str) -> str | None:
+    """The resolved name that an import or a definition gives to ``rest``, an attribute of what it binds."""
+    if bound.kind == "other":
+        return None
+    local = LOCAL if bound.kind in ("class", "def") else ""
+    return f"{local}{bound.target}.{rest}" if rest else f"{local}{bound.target}"

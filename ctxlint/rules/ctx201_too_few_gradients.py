@@ -86,7 +86,7 @@ class TooFewGradients(Rule[FunctionClass]):
                 continue
             expected, given = shortfall.expected, shortfall.returned.count or 0
             call = expected.call
-            wanted = "`forward` takes" if call is None else f"the call in {call.line} passes"
+            wanted = "`forward` takes" if call is None else f"the call in {call.place} passes"
             yield Finding(
                 place_of_gradients(fn, shortfall.returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but {wanted} "

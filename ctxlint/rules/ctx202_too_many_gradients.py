@@ -105,7 +105,7 @@ def _surplus(fn: FunctionClass, returned: Returned) -> tuple[int, str] | None:
         return None
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
-            return passed, f"the call in {call.line} passes"
+            return passed, f"the call in {call.place} passes"
     return None
 
 

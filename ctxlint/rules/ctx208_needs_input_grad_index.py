@@ -127,11 +127,11 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
     for call, passed in exact_calls(fn):
         if read.unpacked is not None and read.unpacked != passed:
             return (
-                f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in {call.line} "
+                f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in {call.place} "
                 f"passes {counted(passed, 'input')}: only what is passed has a flag{until}. Python raises ValueError."
             )
         if read.index is not None and read.index >= passed:
-            return _index_left_out(fn, read.index, f"for the call in {call.line}, which leaves out", until)
+            return _index_left_out(fn, read.index, f"for the call in {call.place}, which leaves out", until)
     open_ended = fn.applied and all(call.starred for call in fn.calls)
     if read.index is not None and read.index >= fn.required_inputs and open_ended:
         return _index_left_out(fn, read.index, "for calls that leave out", until)

@@ -1,0 +1,100 @@
+"""What one file says about the Functions of others, and what a run over many files makes of it for each.
+
+Both are plain frozen records that can be pickled, compared and hashed: worker processes hand the first ones out and
+take the second ones in, and what is found in a file depends on nothing else but its text, its settings and the files
+that its imports lead to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import ApplyCall
+
+
+class Target(NamedTuple):
+    """A Function of the project: the absolute path of its file, and its qualified name there."""
+
+    path: str
+    qualname: str
+
+    @property
+    def key(self) -> str:
+        """Its name in ``SourceFile.by_name`` of another file."""
+        return f"{self.path}:{self.qualname}"
+
+
+class Own(NamedTuple):
+    """A Function that a file defines, and what decides whether a call elsewhere can tell anything new about it.
+
+    ``required`` is how many inputs it must be given, and ``applied`` says whether its own file reads its ``apply``.
+    """
+
+    qualname: str
+    required: int
+    applied: bool
+
+    def learns_from(self, call: ApplyCall) -> bool:
+        """Whether a call passes something whose kind shows, or inputs that it could leave out."""
+        passed = call.positional + len(call.keywords)
+        return passed > self.required or any(kind.tells for kind in call.arguments)
+
+
+class Alias(NamedTuple):
+    """A module (its file) that another file gives a new attribute: ``ops.softmax = Softmax.apply``."""
+
+    path: str
+    name: str
+    target: Target
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What a file says that matters to others. ``path`` is absolute.
+
+    ``functions`` are its own Functions, and ``names`` are pairs: what the file calls in a new way
+    (the last part of the name), and how it calls it (``softmax = Softmax.apply``, ``from .ops import Softmax as S``).
+    ``called`` are the dotted names, as imported, of what it calls and does not define itself. All else is about
+    Functions of other files: how they are called, whose ``apply`` is read, whose methods are called by hand, which have
+    subclasses here, and which are changed from here.
+    """
+
+    path: str
+    functions: tuple[Own, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    called: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    calls: tuple[tuple[Target, ApplyCall], ...] = ()
+    applied: tuple[Target, ...] = ()
+    by_hand: tuple[tuple[Target, str], ...] = ()
+    subclassed: tuple[Target, ...] = ()
+    patched: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True)
+class OutsideFacts:
+    """What the other files of a run say that matters to one file.
+
+    ``names`` are names that it calls and that mean Functions, or the ``apply`` of one, somewhere in the project: they
+    are worth following. ``aliases`` are attributes of modules that no module defines itself. The others are about the
+    Functions of the file, by their qualified names, as in ``FileFacts``.
+    """
+
+    names: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    calls: tuple[ApplyCall, ...] = ()
+    applied: tuple[str, ...] = ()
+    by_hand: tuple[tuple[str, str], ...] = ()
+    subclassed: tuple[str, ...] = ()
+    patched: tuple[str, ...] = ()
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The Functions of the file that are called elsewhere, or whose ``apply`` is read there."""
+        return frozenset((*self.applied, *(call.function for call in self.calls)))
+
+
+NOTHING = OutsideFacts()
+"""What a file that is linted alone knows of others but by its own imports."""

@@ -1,0 +1,245 @@
+"""What the files of a run tell about each other's Functions: who calls them, with what, and who descends from them.
+
+Each file is linted by itself first, and says what matters to others (``FileFacts``). Names then lead to more files that
+only call a Function, or only have a base in the project; and what callers say leads back to the files of the Functions.
+What a file is told hangs on the set of files alone, not on their order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Callable
+
+from ctxlint.files.decode import Unreadable, read_bytes
+from ctxlint.files.modules import locate, root_of
+from ctxlint.files.scan import Mentions
+from ctxlint.model.callers import NOTHING, OutsideFacts, Target
+from ctxlint.result import Candidate, FileResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ctxlint.files.find import Found
+    from ctxlint.model.callers import Alias, FileFacts
+    from ctxlint.model.functions import ApplyCall
+    from ctxlint.settings import Settings
+
+Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
+"""Lints files, and gives their results in the same order."""
+
+Admit = Callable[["Found", "Settings"], FileResult]
+"""Marks a file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
+
+
+def lint_together(
+    candidates: Sequence[Candidate], others: Sequence[tuple[Found, Settings]], admit: Admit, lint: Lint
+) -> Iterator[FileResult]:
+    """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's."""
+    run = _Run(others, admit, lint)
+    try:
+        run.do(candidates)
+        run.spread_names()
+        run.spread_facts()
+    except KeyboardInterrupt:
+        yield from run.results()  # what is known so far
+        raise
+    yield from run.results()
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What one project calls its Functions and their ``apply``, and the modules that know of them, by their last parts.
+
+    ``aliases`` are the attributes that modules get from other files, where all agree on what that is.
+    """
+
+    names: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
+    aliases: tuple[Alias, ...] = ()
+
+
+class _Run:
+    """The files of a run: those that were linted, by path, and all others."""
+
+    def __init__(self, others: Sequence[tuple[Found, Settings]], admit: Admit, lint: Lint) -> None:
+        self.admit = admit
+        self.lint = lint
+        self.candidates: dict[str, Candidate] = {}
+        self.linted: dict[str, FileResult] = {}
+        self.others = {found.path: (found, settings) for found, settings in others}
+        self.others_by_root: dict[str, list[str]] = defaultdict(list)
+        for path in self.others:
+            self.others_by_root[root_of(os.path.dirname(os.path.abspath(path)))].append(path)
+
+    def do(self, todo: Sequence[Candidate]) -> None:
+        """Lint files, or lint them again."""
+        for candidate, result in zip(todo, self.lint(todo)):
+            self.candidates[candidate.path] = candidate
+            self.linted[candidate.path] = result
+
+    def facts(self) -> Iterator[tuple[str, FileFacts]]:
+        """What each file that could be read says, after its path."""
+        for path, result in self.linted.items():
+            if result.facts is not None:
+                yield path, result.facts
+
+    def results(self) -> Iterator[FileResult]:
+        """What there is to say about each file."""
+        for path, result in self.linted.items():
+            if path not in self.others or _is_about_functions(result):
+                yield replace(result, facts=None, consulted=None)
+        for path, (_found, settings) in self.others.items():
+            if path not in self.linted or not _is_about_functions(self.linted[path]):
+                yield FileResult(path, settings=settings)
+
+    # Names
+
+    def spread_names(self) -> None:
+        """Lint what uses Functions of other files, as far as names show it, until there are no new names."""
+        before: dict[str, _Names] = {}
+        while True:
+            names = self.names()
+            todo = [*self.told(names), *self.mentioning(names, before)]
+            if not todo:
+                return
+            self.do(todo)
+            before = names
+
+    def names(self) -> dict[str, _Names]:
+        """By the root of a project, the names of what was found in it so far."""
+        projects: dict[str, list[FileFacts]] = defaultdict(list)
+        for _path, facts in self.facts():
+            projects[root_of(os.path.dirname(facts.path))].append(facts)
+        return {root: _names_in(members) for root, members in projects.items()}
+
+    def told(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
+        """The files that call something by a name that is worth following, and were not told so."""
+        for path, facts in self.facts():
+            candidate = self.candidates[path]
+            known = names[root_of(os.path.dirname(facts.path))]
+            called = {_last(name) for name in facts.called if _last(name) in known.names and locate(facts.path, name)}
+            aliases = tuple(alias for alias in known.aliases if alias.name in called)
+            outside = OutsideFacts(names=tuple(sorted(called)), aliases=aliases)
+            if outside != (candidate.outside or NOTHING):
+                yield candidate._replace(outside=outside)
+
+    def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
+        """The other files that mention a new name; those that settings exclude are looked at once."""
+        for root, known in names.items():
+            if not known.names or known == before.get(root):
+                continue
+            mentions = Mentions(known.names, known.modules)
+            for path in self.others_by_root[root]:
+                if path not in self.linted and _holds(path, mentions):
+                    admitted = self.admit(*self.others[path])
+                    if admitted.candidate:
+                        yield Candidate(path, admitted.settings)
+
+    # Facts
+
+    def spread_facts(self) -> None:
+        """Judge the Functions again that other files say something about."""
+        todo = []
+        for path, outside in self.outside().items():
+            candidate = self.candidates[path]
+            before = candidate.outside or NOTHING
+            todo.append(candidate._replace(outside=replace(outside, names=before.names, aliases=before.aliases)))
+        self.do(todo)
+
+    def outside(self) -> dict[str, OutsideFacts]:
+        """For each file whose Functions are called elsewhere, what the others say."""
+        own = {Target(facts.path, each.qualname): each for _path, facts in self.facts() for each in facts.functions}
+        said: dict[str, _Said] = defaultdict(_Said)
+        for _path, facts in self.facts():
+            for target, call in facts.calls:
+                said[target.path].news |= target in own and own[target].learns_from(call)
+                said[target.path].calls.append(_seen_from(target, call, facts.path))
+            for target in facts.applied:
+                said[target.path].news |= target in own and not own[target].applied
+                said[target.path].applied.add(target.qualname)
+            for target, method in facts.by_hand:
+                said[target.path].by_hand.add((target.qualname, method))
+            for target in facts.subclassed:
+                said[target.path].subclassed.add(target.qualname)
+            for target in facts.patched:
+                said[target.path].patched.add(target.qualname)
+        return {path: said[facts.path].frozen() for path, facts in self.facts() if said[facts.path].news}
+
+
+class _Said:
+    """What is said about the Functions of one file, while it is collected."""
+
+    def __init__(self) -> None:
+        self.calls: list[ApplyCall] = []
+        self.applied: set[str] = set()
+        self.by_hand: set[tuple[str, str]] = set()
+        self.subclassed: set[str] = set()
+        self.patched: set[str] = set()
+        self.news = False  # whether it may lead to findings: not what only speaks against some
+
+    def frozen(self) -> OutsideFacts:
+        """All of it, in an order that does not hang on that of the files."""
+        return OutsideFacts(
+            calls=tuple(sorted(self.calls, key=lambda call: (call.path, call.span))),
+            applied=tuple(sorted(self.applied)),
+            by_hand=tuple(sorted(self.by_hand)),
+            subclassed=tuple(sorted(self.subclassed)),
+            patched=tuple(sorted(self.patched)),
+        )
+
+
+def _names_in(members: Sequence[FileFacts]) -> _Names:
+    """What the files of one project call its Functions, whatever they import them as."""
+    names = {_last(qualname) for facts in members for qualname, _, _ in facts.functions}
+    pairs = {pair for facts in members for pair in facts.names}
+    grown = True
+    while grown:
+        new = {name for origin, name in pairs if origin in names} - names
+        names |= new
+        grown = bool(new)
+    modules = {
+        _module_name(facts.path)
+        for facts in members
+        if facts.functions or facts.aliases or any(origin in names for origin, _name in facts.names)
+    }
+    aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
+    for facts in members:
+        for alias in facts.aliases:
+            aliases[alias.path, alias.name].add(alias)
+            modules.add(_module_name(alias.path))
+    agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
+    return _Names(frozenset(names), frozenset(modules), tuple(agreed))
+
+
+def _module_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def _holds(path: str, mentions: Mentions) -> bool:
+    try:
+        return mentions.in_data(read_bytes(path))
+    except Unreadable:
+        return False
+
+
+def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:
+    """A call in the file ``path`` as the file of the Function sees it."""
+    try:
+        relative = os.path.relpath(path, os.path.dirname(target.path))
+    except ValueError:  # another drive
+        relative = os.path.basename(path)
+    return replace(call, function=target.qualname, path=relative.replace(os.sep, "/"))
+
+
+def _is_about_functions(result: FileResult) -> bool:
+    """Whether a file that does not look like it has to do with Functions after all."""
+    facts = result.facts
+    return result.failed or (facts is not None and bool(facts.functions or facts.calls))

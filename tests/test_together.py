@@ -1,0 +1,414 @@
+"""What a run over several files knows more than a run over one: callers, aliases and bases in other files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from itertools import permutations
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from ctxlint import workers
+from ctxlint.configuration import Configuration
+from ctxlint.pipeline import lint_file, lint_paths
+from ctxlint.settings import ALL, Settings
+from tests.fixture_reader import programs
+from tests.subset import one_by_one, together
+
+OPS = """
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x + factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output * 1
+"""
+
+PASSES_A_NUMBER = "CTX204 `backward` of `Scale` returns a gradient for `factor`, which is no tensor"
+TOO_MANY = "passes 3 arguments, but at most 2 are taken; `forward` of `Scale` raises TypeError."
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+def write(files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text), encoding="utf-8")
+
+
+def found(settings: Settings | None = None) -> list[str]:
+    """What a run over the folder finds, one line for each finding; no more than what files have by themselves is lost."""
+    whole = together(["."], settings)
+    assert one_by_one(["."], settings) <= whole
+    return [f"{path}:{line}: {code} {message}" for path, line, _column, code, message in sorted(whole)]
+
+
+def matches(lines: list[str], *patterns: str) -> bool:
+    """Whether each line begins with its path and has its text."""
+    starts_and_texts = [pattern.split(": ", 1) for pattern in patterns]
+    return len(lines) == len(patterns) and all(
+        line.startswith(start) and text in line for line, (start, text) in zip(lines, starts_and_texts)
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who calls
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        ("from pkg.ops import Scale", "Scale.apply"),
+        ("from pkg.ops import Scale as S", "S.apply"),
+        ("from pkg import Scale", "Scale.apply"),
+        ("from pkg import *", "Scale.apply"),
+        ("from pkg import scale", "scale"),
+        ("from pkg.ops import scale as s", "s"),
+        ("import pkg", "pkg.Scale.apply"),
+        ("import pkg", "pkg.scale"),
+        ("import pkg.ops", "pkg.ops.Scale.apply"),
+        ("import pkg.ops as m", "m.Scale.apply"),
+        ("import pkg.ops as m", "m.scale"),
+        ("from pkg import ops", "ops.Scale.apply"),
+        ("from pkg import ops", "ops.Kernels.scale"),
+        ("from pkg.ops import Kernels as K", "K.scale"),
+        ("from pkg.ops import Scale\n\nfast = Scale.apply", "fast"),
+        ("from pkg.ops import (  # the kernels\n    Scale,\n    scale as slow,\n)", "slow"),
+        ("from pkg.\\\n    ops import Scale", "Scale.apply"),
+        ("try:\n    from pkg.ops import Scale\nexcept ImportError:\n    Scale = None", "Scale.apply"),
+    ],
+)
+def test_a_call_in_a_file_that_does_not_look_like_it(imports: str, call: str) -> None:
+    """The calls say that `factor` is a number, and a call with three arguments is wrong where it stands."""
+    write(
+        {
+            "pkg/__init__.py": "from .ops import *\nfrom .ops import Scale, scale\n",
+            "pkg/ops.py": OPS + "\n\nscale = Scale.apply\n\n\nclass Kernels:\n    scale = Scale.apply\n",
+            "train.py": f"{imports}\n\n\ndef train(x):\n    {call}(x, 2)\n    return {call}(x, 2, 3)\n",
+        }
+    )
+    line = 1 + Path("train.py").read_text(encoding="utf-8").splitlines().index(f"    {call}(x, 2)")
+    assert matches(
+        found(),
+        f"pkg/ops.py:12: {PASSES_A_NUMBER} (line {line} of `../train.py` passes a number)",
+        f"train.py:{line + 1}: CTX701",
+    )
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        ("from .ops import Scale", "Scale.apply"),
+        ("from . import ops", "ops.Scale.apply"),
+        ("from . import scale", "scale"),
+        ("from ..pkg.ops import Scale", "Scale.apply"),
+    ],
+)
+def test_relative_imports(imports: str, call: str) -> None:
+    write(
+        {
+            "top/__init__.py": "",
+            "top/pkg/__init__.py": "from .ops import Scale\n\nscale = Scale.apply\n",
+            "top/pkg/ops.py": OPS,
+            "top/pkg/layers.py": f"{imports}\n\n\ndef layer(x):\n    return {call}(x, 1, 2)\n",
+        }
+    )
+    assert matches(found(), f"top/pkg/layers.py:5: {TOO_MANY}", f"top/pkg/ops.py:12: {PASSES_A_NUMBER}")
+
+
+def test_an_attribute_that_another_file_sets() -> None:
+    write(
+        {
+            "ops.py": '"""Filled when it is loaded."""\n',
+            "scale.py": OPS,
+            "setup.py": "import ops\nfrom scale import Scale\n\nops.scale = Scale.apply\n",
+            "train.py": "import ops\n\n\ndef train(x):\n    return ops.scale(x, 2, 3)\n",
+            "test.py": "from ops import scale\n\n\ndef test(x):\n    return scale(x, 2)\n",
+        }
+    )
+    assert matches(
+        found(),
+        f"scale.py:12: {PASSES_A_NUMBER} (line 5 of `test.py` passes a number)",
+        f"train.py:5: `ops.scale` {TOO_MANY}",
+    )
+
+
+def test_an_attribute_that_two_files_set_differently_is_unknown() -> None:
+    write(
+        {
+            "ops.py": "",
+            "scale.py": OPS,
+            "fast.py": OPS.replace("Scale", "Fast"),
+            "setup.py": "import ops\nfrom scale import Scale\n\nops.scale = Scale.apply\n",
+            "quick.py": "import ops\nfrom fast import Fast\n\nops.scale = Fast.apply\n",
+            "train.py": "import ops\n\n\ndef train(x):\n    return ops.scale(x, 2, 3)\n",
+        }
+    )
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "if fast:\n    from ops import Scale\nelse:\n    from slow import Scale",
+        "from ops import Scale\n\nScale = wrapped(Scale)",
+        "from elsewhere import Scale",
+        "from ops import Scale\n\n\ndef other(Scale):\n    return Scale.apply(1, 2, 3)\n\n\nScale = object()",
+    ],
+)
+def test_a_name_that_may_mean_something_else_is_unknown(binding: str) -> None:
+    write(
+        {
+            "ops.py": OPS,
+            "slow.py": OPS.replace("x, factor", "x, factor, bias"),
+            "train.py": f"{binding}\n\n\ndef train(x):\n    return Scale.apply(x, 2, 3)\n",
+        }
+    )
+    assert [line for line in found() if "slow.py" not in line] == []
+
+
+def test_callers_that_contradict_each_other_say_nothing() -> None:
+    call = "import torch\nfrom ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, {})\n"
+    files = {"ops.py": OPS, "a.py": call.format("2"), "b.py": call.format("torch.ones(3)")}
+    write(files)
+    assert found() == []
+    write({"b.py": call.format("x")})
+    assert matches(found(), f"ops.py:12: {PASSES_A_NUMBER} (line 6 of `a.py` passes a number)")
+
+
+def test_under_raises_a_call_says_nothing() -> None:
+    write(
+        {
+            "ops.py": OPS,
+            "test_ops.py": """
+                import pytest
+                from ops import Scale
+
+
+                def test_numbers(x):
+                    with pytest.raises(TypeError):
+                        Scale.apply(x, 2, 3)
+                    with pytest.raises(RuntimeError):
+                        Scale.apply(x, 2)
+            """,
+        }
+    )
+    assert found() == []
+
+
+def test_inputs_that_only_a_caller_passes() -> None:
+    """An input with a default counts once a call passes it: here or elsewhere."""
+    text = OPS.replace("factor):", "factor, bias=0):")
+    write({"ops.py": text, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale.apply(x, y, 3)\n"})
+    (line,) = found()
+    assert "ops.py:12: CTX203" in line
+    assert "for 3 inputs: no `None` for `bias`" in line
+
+
+def test_an_instance_is_made_elsewhere() -> None:
+    write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale()(x, y)\n"})
+    assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is called")
+
+
+def test_keywords_in_a_call_elsewhere() -> None:
+    write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x):\n    Scale.apply(x, factor=x)\n"})
+    assert matches(found(), "train.py:5: CTX702 `Scale.apply` gets `factor` by keyword")
+
+
+def test_comments_hide_what_callers_say() -> None:
+    write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x):\n    return Scale.apply(x, 2)\n"})
+    assert len(found()) == 1
+    hidden = OPS.replace("grad_output * 1\n", "grad_output * 1  # noqa: CTX204\n")
+    write({"ops.py": hidden})
+    assert found() == []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who descends
+
+
+def test_a_subclass_of_a_subclass_over_three_files() -> None:
+    """None of the later files has the words by which a Function is found."""
+    write(
+        {
+            "pkg/__init__.py": "",
+            "pkg/base.py": """
+                from torch.autograd import Function
+
+
+                class Base(Function):
+                    @staticmethod
+                    def setup_context(ctx, inputs, output):
+                        pass
+            """,
+            "pkg/middle.py": "from .base import Base\n\n\nclass Middle(Base):\n    pass\n",
+            "pkg/last.py": """
+                from .middle import Middle as M
+
+
+                class Last(M):
+                    @staticmethod
+                    def forward(ctx, x):
+                        return x * 2
+
+                    @staticmethod
+                    def backward(ctx, grad_output):
+                        return grad_output * 2
+            """,
+            "train.py": "from pkg.last import Last\n\n\ndef f(x):\n    return Last.apply(x, 1, 2)\n",
+        }
+    )
+    lines = found()
+    assert [line.split(" ")[1] for line in lines if line.startswith("pkg/last.py")] == ["CTX103"]
+
+
+def test_a_base_that_is_applied_elsewhere() -> None:
+    """A class with a subclass may be a base whose results are taken apart; unless it is applied itself."""
+    text = OPS.replace("grad_output * 1", "grad_output * 1, grad_output * 2")
+    more = "\n\nclass More(Scale):\n" + OPS.partition("Function):\n")[2]
+    write({"ops.py": text + more, "train.py": "x = 1\n"})
+    assert found() == []
+    write({"train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale.apply(x, y)\n"})
+    assert matches(found(), "ops.py:12: CTX202 ")
+
+
+def test_files_that_import_each_other() -> None:
+    write(
+        {
+            "a.py": "from b import Scale\n\nscale = Scale.apply\n",
+            "b.py": OPS + "\n\ndef use(x):\n    from c import scale\n\n    return scale(x, 2)\n",
+            "c.py": "from a import scale\nfrom c import twice\n\n\ndef twice(x):\n    return scale(x, 2, 3)\n",
+            "d.py": "from e import lost\n\nlost(1)\n",
+            "e.py": "from d import lost\n",
+        }
+    )
+    assert matches(found(), f"b.py:12: {PASSES_A_NUMBER}", f"c.py:6: `scale` {TOO_MANY}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What stays as it is
+
+
+@pytest.mark.parametrize("text", ["from ops import Scale\nprint 'python 2'\n", "from ops import Scale\n\xff = (\n"])
+def test_a_file_that_only_mentions_a_name_is_not_spoken_of(text: str) -> None:
+    """It was never going to be read: that it cannot be is no business of ours."""
+    write({"ops.py": OPS})
+    Path("train.py").write_bytes(text.encode("latin-1"))
+    assert found() == []
+
+
+def test_excluded_files_are_not_looked_at() -> None:
+    write(
+        {
+            "ops.py": OPS,
+            "sub/ctxlint.toml": 'extend-exclude = ["generated.py"]\n',
+            "sub/generated.py": "from ops import Scale\n\n\ndef f(x):\n    return Scale.apply(x, 2, 3)\n",
+        }
+    )
+    assert list(lint_paths(["."], Configuration())) != []
+    assert [each for result in lint_paths(["."], Configuration()) for each in result.diagnostics] == []
+
+
+def test_another_repository_is_another_world() -> None:
+    write({"one/ops.py": OPS, "two/train.py": "from ops import Scale\n\n\ndef f(x):\n    Scale.apply(x, 2, 3)\n"})
+    Path("one/.git").mkdir()
+    Path("two/.git").mkdir()
+    assert found() == []
+
+
+PROJECT = {
+    "pkg/__init__.py": "from .ops import Scale, scale\nfrom .more import Last\n",
+    "pkg/ops.py": OPS + "\n\nscale = Scale.apply\n",
+    "pkg/more.py": "from .ops import Scale\n\n\nclass Last(Scale):\n    pass\n",
+    "train.py": "from pkg import scale\n\n\ndef train(x):\n    return scale(x, 2, 3)\n",
+    "test.py": "import pkg\n\n\ndef test(x):\n    pkg.Last.apply(x)\n    return pkg.Scale.apply(x, 'a')\n",
+    "setup.py": "import train\nfrom pkg.ops import Scale\n\ntrain.fast = Scale.apply\n",
+    "late.py": "from train import fast\n\n\ndef late(x):\n    return fast(x, True)\n",
+}
+
+
+def test_the_order_of_files_changes_nothing() -> None:
+    write(PROJECT)
+    expected = together(["."])
+    assert len(expected) == 3
+    for order in permutations(["pkg", "setup.py", "late.py"]):
+        assert together(["train.py", *order, "test.py"]) == expected
+    assert together(list(reversed(PROJECT))) == expected
+
+
+def test_processes_and_hash_seeds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two", "three"):
+        write({f"{name}/{path}": text for path, text in PROJECT.items()})
+    expected = together(["."])
+    monkeypatch.setattr(workers, "WORTH_SHARING", 3)
+    monkeypatch.setattr(workers, "_CHUNK", 1)
+    assert together(["."], jobs=2) == expected
+    outputs = set()
+    for seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-m", "ctxlint", "one", "--output-format", "json"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("folder", ["clean", "broken"])
+def test_one_by_one_is_a_part_of_all_together(folder: str) -> None:
+    """All programs as one package, whose Functions other files call with literals of every kind."""
+    write({"pkg/__init__.py": ""})
+    for program in programs(folder):
+        name = program.path.stem
+        Path(f"pkg/{name}.py").write_text(program.marked.text, encoding="utf-8")
+        classes = re.findall(r"^class (\w+)", program.marked.text, re.MULTILINE)
+        lines = [f"from pkg.{name} import {each}" for each in classes]
+        for number, each in enumerate(classes):
+            literals = ", ".join(("x", "1", "'a'", "None", "[x]", "True")[number % 6 :])
+            lines += [f"{each}.apply({literals})", f"{each.lower()} = {each}.apply", f"{each}.forward(x)"]
+        write({f"use_{name}.py": "\n".join(lines) + "\n"})
+        subclasses = "".join(f"class Sub{each}({each}):\n    pass\n" for each in classes)
+        write({f"sub_{name}.py": f"from pkg.{name} import {', '.join(classes) or 'torch'}\n{subclasses}"})
+    found(Settings(select=(ALL,), ignore=("CTX910",)))
+
+
+def test_a_file_that_is_told_the_same_is_the_same() -> None:
+    """What is found in a file hangs on nothing but its bytes, the settings, what it is told, and what it looked up."""
+    write(PROJECT)
+    result = lint_file("train.py", Settings())
+    assert result.diagnostics == ()
+    assert result.consulted is not None
+    assert [os.path.relpath(path) for path in result.consulted.files] == []
+    (told,) = [each for each in lint_paths(["."], Configuration()) if each.path.endswith("train.py")]
+    assert told.outside is not None
+    assert told.outside.names == ("scale",)
+    again = lint_file("train.py", Settings(), told.outside)
+    assert [each.message for each in again.diagnostics] == [each.message for each in told.diagnostics] != []
+    assert again.consulted is not None
+    looked_at = [os.path.relpath(path) for path in again.consulted.files]
+    assert looked_at == [str(Path("pkg/__init__.py")), str(Path("pkg/ops.py"))]
+    assert hash(told.outside) == hash(again.outside)
+
+
+def test_what_is_looked_up_and_missing_is_told() -> None:
+    write({"train.py": "from pkg.ops import Scale\n\nScale.apply(1)\n"})
+    result = lint_file("train.py", Settings())
+    assert result.consulted is not None
+    (look_up,) = result.consulted.look_ups
+    assert (look_up.name, look_up.found) == ("pkg.ops.Scale", None)
