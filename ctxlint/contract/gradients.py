@@ -45,23 +45,29 @@ def return_rows(fn: FunctionClass) -> tuple[ReturnRow, ...]:
         if not alternatives or not all(each.known for each in alternatives):
             rows.append(ReturnRow(text, place, guards, None))
             continue
-        tuples = [tuple(_slots(fn, backward, event.node, merged)) for merged in _merged(alternatives)]
+        tuples = [tuple(_slots(fn, backward, event.node, merged)) for merged in _merged(alternatives, value)]
         rows.extend(ReturnRow(text, place, guards, slots) for slots in tuples)
     return tuple(rows)
 
 
-def _merged(alternatives: Sequence[Returned]) -> Iterator[list[_Merged]]:
-    """Alternatives of equal length and equal stars as one."""
+def gives_one(alternatives: Sequence[Returned]) -> bool:
+    """Whether a return gives one thing, whatever path is taken, so that its whole expression stands for that."""
+    return all(each.known and len(each.slots) == 1 for each in alternatives)
+
+
+def _merged(alternatives: Sequence[Returned], written: cst.BaseExpression | None) -> Iterator[list[_Merged]]:
+    """Alternatives of equal length and equal stars as one. ``written`` is the expression that is returned."""
+    whole = written if gives_one(alternatives) else None
     groups: dict[tuple[bool, ...], list[Returned]] = {}
     for each in alternatives:
         groups.setdefault(tuple(slot.starred for slot in each.slots), []).append(each)
     for same in groups.values():
-        yield [_merged_slot([each.slots[at] for each in same]) for at in range(len(same[0].slots))]
+        yield [_merged_slot([each.slots[at] for each in same], whole) for at in range(len(same[0].slots))]
 
 
-def _merged_slot(slots: list[values.Slot]) -> _Merged:
+def _merged_slot(slots: list[values.Slot], whole: cst.BaseExpression | None) -> _Merged:
     telling = [slot for slot in slots if is_none(slot.value) is not Tri.YES] or slots
-    nodes = {id(slot.node): slot.node for slot in telling}
+    nodes = {id(node): node for node in (slot.node or whole for slot in telling)}
     options = dict.fromkeys(option for slot in slots for option in slot.value.options())
     return _Merged(tuple(options), tuple(nodes.values()), slots[0].starred)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.contract.gradients import gives_one
 from ctxlint.contract.places import one_line, place_of
 from ctxlint.contract.rows import OutputRow, Place, Step
 from ctxlint.model.outputs import marked_non_differentiable, output_values, surely_differentiable
@@ -51,8 +52,8 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, .
                 continue
             slot = returned.slots[at]
             starred = starred or slot.starred
-            alternatives = sum(each.event is returned.event for each in fn.outputs)
-            node = slot.node or (written if len(returned.slots) == alternatives == 1 else None)
+            alternatives = [each for each in fn.outputs if each.event is returned.event]
+            node = slot.node or (written if gives_one(alternatives) else None)
         elif alone:
             node = written
         place = place_of(fn, node) if node is not None else None

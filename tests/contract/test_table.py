@@ -537,3 +537,29 @@ def test_a_type_that_is_asked_for_speaks_for_neither() -> None:
                 return grad, None
         """)
     assert {each.text: each.tensor for each in contract.inputs[1].evidence}["type is tested"] is None
+
+
+def test_one_expression_with_several_values_keeps_its_code() -> None:
+    contract = contract_of("""
+        def reduce(x, group):
+            if group is None:
+                return x
+            return x * 2
+
+
+        class Reduce(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return reduce(x, ctx.group)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return reduce(grad, ctx.group) if ctx.needs_input_grad[0] else None
+        """)
+    assert [each.text for each in contract.outputs[0].expressions] == ["reduce(x, ctx.group)"]
+    slots = contract.returns[0].slots
+    assert slots is not None
+    assert [(slot.text, slot.none, slot.input_name, slot.written_here) for slot in slots] == [
+        ("reduce(grad, ctx.group) if ctx.needs_input_grad[0] else None", "sometimes", "x", True)
+    ]
+    assert [guard.text for guard in contract.inputs[0].guards] == ["ctx.needs_input_grad[0]"]
