@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ctxlint.contract.rows import AttributeRow, Contract, InputRow, OutputRow, ReadRow, ReturnRow, SaveRow, Slot
     from ctxlint.report.style import Style
 
-_LONGEST_NAME = 24
+_LONGEST_NAME = 28
 _LONGEST_CODE = 160
 
 Row = tuple[list[str], list[tuple[str, str]]]
