@@ -25,22 +25,22 @@ def register(session: Session) -> None:
     """Add the features."""
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
-    async def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
+    def did_open(params: lsp.DidOpenNotebookDocumentParams) -> None:
         session.changed(session.documents.open_notebook(params))
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    async def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
+    def did_change(params: lsp.DidChangeNotebookDocumentParams) -> None:
         notebook, gone = session.documents.change_notebook(params)
         _closed(session, gone)
         if notebook is not None:
             session.changed(notebook)
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
-    async def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
+    def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
         """Nothing imports a notebook."""
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    async def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
+    def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:
         uri = params.notebook_document.uri
         _closed(session, session.documents.close_notebook(uri))
         session.drop(uri)

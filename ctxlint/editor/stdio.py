@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LENGTH = re.compile(rb"Content-Length:[ \t]*(\d{1,10})[ \t]*\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 16
+_FUTURES_KEPT = 32
 _SECONDS_TO_END = 2.0
 _SECONDS_BETWEEN_LOOKS = 2.0
 
@@ -45,6 +46,7 @@ async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
 
     def handle(body: bytes) -> None:
         _handle(server, body)
+        _forget_answered(server)
 
     def read() -> None:
         try:
@@ -128,6 +130,14 @@ def _handle(server: LanguageServer, body: bytes) -> None:
             known = error if isinstance(error, JsonRpcException) else JsonRpcInternalError(str(error))
             answer = {"code": known.code, "message": known.message}
             _send(server, {"jsonrpc": "2.0", "id": asked, "error": answer})
+
+
+def _forget_answered(server: LanguageServer) -> None:
+    """Drop what pygls 2.1 keeps for every notification, for good: a future."""
+    futures = getattr(server.protocol, "_request_futures", {})
+    if len(futures) > _FUTURES_KEPT:
+        for key in [key for key, future in futures.items() if future.done()]:
+            del futures[key]
 
 
 def _send(server: LanguageServer, message: dict[str, Any]) -> None:

@@ -46,7 +46,7 @@ def _register_start(session: Session) -> None:
         end_with(params.process_id)
 
     @session.feature(lsp.INITIALIZED)
-    async def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
+    def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_ask_for_settings(session))
         session.worker.submit(_import_rules)
@@ -54,31 +54,31 @@ def _register_start(session: Session) -> None:
 
 def _register_documents(session: Session) -> None:
     @session.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
+    def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
         session.changed(session.documents.open(params.text_document))
 
     @session.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
+    def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         document = session.documents.change(params.text_document, params.content_changes)
         if document is not None:
             session.changed(document)
 
     @session.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
+    def did_close(params: lsp.DidCloseTextDocumentParams) -> None:
         session.forget(params.text_document.uri)
 
     @session.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))
-    async def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
+    def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
         _files_changed(session, [params.text_document.uri])
 
 
 def _register_surroundings(session: Session) -> None:
     @session.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def watched(params: lsp.DidChangeWatchedFilesParams) -> None:
+    def watched(params: lsp.DidChangeWatchedFilesParams) -> None:
         _files_changed(session, [change.uri for change in params.changes])
 
     @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def configuration(params: lsp.DidChangeConfigurationParams) -> None:
+    def configuration(params: lsp.DidChangeConfigurationParams) -> None:
         if _answers_configuration(session):
             session.start(_ask_for_settings(session))
         elif params.settings is not None:
@@ -86,7 +86,7 @@ def _register_surroundings(session: Session) -> None:
             session.reload()
 
     @session.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
-    async def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
+    def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
         _set_folders(session, [folder.uri for folder in session.protocol.workspace.folders.values()])
         session.start(_ask_for_settings(session))
         session.reload()

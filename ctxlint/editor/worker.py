@@ -15,6 +15,7 @@ from typing import Any, Callable, TypeVar
 Result = TypeVar("Result")
 
 _IDLE_SECONDS = 0.5
+_JOBS_BETWEEN_COLLECTIONS = 50
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Worker:
 
     def _run(self) -> None:
         # Syntax trees are large and hold no cycles: the collector would go through them again and again for nothing.
+        # What answering messages leaves behind does hold some; it is collected when there is nothing else to do.
         gc.disable()
         done = 0
         while True:
@@ -63,3 +65,5 @@ class Worker:
                 _, job = self._jobs.popitem()
             job.run()
             done += 1
+            if done % _JOBS_BETWEEN_COLLECTIONS == 0:
+                gc.collect(0)

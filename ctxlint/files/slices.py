@@ -95,45 +95,53 @@ def parse_statement(text: str) -> Statement:
 
 
 class ParsedStatements:
-    """What was parsed last, by its text, up to ``limit`` characters in all.
+    """What was parsed in the last ``readings`` readings of a file, by its text, up to ``limit`` characters in all.
 
     The editor reads a file at every keystroke, and most of its statements are as they were.
     """
 
-    def __init__(self, limit: int = 300_000) -> None:
+    def __init__(self, readings: int = 16, limit: int = 300_000) -> None:
         """Begin with nothing kept."""
+        self.readings = readings
         self.limit = limit
+        self._reading = 0
         self._size = 0
-        self._statements: OrderedDict[str, Statement] = OrderedDict()
-        self._taken: set[str] = set()
+        self._statements: OrderedDict[str, tuple[int, Statement]] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While this lasts, ``parse_slice`` takes from here and puts in here. For the reading of one file."""
-        self._taken.clear()
+        """While this lasts, ``parse_slice`` takes from here and puts in here. For one reading of one file."""
+        self._reading += 1
         token = _KEPT.set(self)
         try:
             yield
         finally:
             _KEPT.reset(token)
+            self._let_go()
 
     def statement(self, text: str) -> Statement:
         """The statement with this text, parsed if need be; raises as ``parse_slice`` does.
 
         A text that comes twice in one reading is parsed twice: the model tells nodes apart by their identity.
         """
-        if text in self._taken:
-            return parse_statement(text)
-        statement = self._statements.pop(text, None)
-        if statement is None:
+        reading, statement = self._statements.get(text, (0, None))
+        if reading == self._reading or statement is None:
             statement = parse_statement(text)
+        if text not in self._statements:
             self._size += len(text)
-        self._statements[text] = statement
-        self._taken.add(text)
-        while self._size > self.limit:
-            oldest, _ = self._statements.popitem(last=False)
-            self._size -= len(oldest)
+        if reading != self._reading:
+            self._statements[text] = (self._reading, statement)
+            self._statements.move_to_end(text)
         return statement
+
+    def _let_go(self) -> None:
+        """Drop what was not read for long, and what is too much."""
+        while self._statements:
+            text, (reading, _) = next(iter(self._statements.items()))
+            if self._size <= self.limit and reading > self._reading - self.readings:
+                return
+            del self._statements[text]
+            self._size -= len(text)
 
 
 _KEPT: ContextVar[ParsedStatements | None] = ContextVar("_KEPT", default=None)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint import pipeline
+from ctxlint.editor.workspace import Workspace, read_client_settings
+from ctxlint.files.source import Source
 from tests.editor.texts import HEAD, ONE, missing_none
 
 if TYPE_CHECKING:
@@ -90,11 +93,15 @@ def test_a_wrong_configuration_is_said_once_and_the_last_one_stays(start: Start,
         {"configuration": "settings/other.toml"},
     ],
 )
-def test_the_client_may_say_more_at_the_beginning(start: Start, tmp_path: Path, options: Any) -> None:
+def test_the_client_may_say_more(tmp_path: Path, options: Any) -> None:
     (tmp_path / "settings").mkdir()
     (tmp_path / "settings" / "other.toml").write_text('ignore = ["CTX203"]\n')
-    client = start(folders=[tmp_path], capabilities=PULLS, options=options)
-    assert codes(client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))) == []
+    mistakes: list[str] = []
+    workspace = Workspace(mistakes.append, (str(tmp_path),), read_client_settings(options))
+    settings = workspace.settings_for(str(tmp_path / "a.py"))
+    assert pipeline.lint_source(Source(str(tmp_path / "a.py"), ONE), settings) == []
+    assert not mistakes
+    assert not workspace.client.mistakes
 
 
 def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start, tmp_path: Path) -> None:
