@@ -1,0 +1,56 @@
+"""What docs/editors.md tells people to write."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from ctxlint.editor.workspace import read_client_settings
+from tests.editor.texts import MENDED, ONE
+
+PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
+
+
+def blocks(language: str) -> list[str]:
+    tokens = MarkdownIt().parse(PAGE.read_text())
+    return [token.content for token in tokens if token.type == "fence" and token.info == language]
+
+
+def test_settings_are_understood() -> None:
+    settings, *others = (json.loads(block) for block in blocks("json"))
+    assert read_client_settings(settings).mistakes == ()
+    assert read_client_settings(settings).inlay_hints is False
+    for each in others:
+        (formatter,) = each["languages"]["Python"]["formatter"]
+        external = formatter["external"]
+        arguments = ["f.py" if part == "{buffer_path}" else part for part in external["arguments"]]
+        assert piped(arguments, ONE) == (0, MENDED)
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    (helix,) = (toml.loads(block) for block in blocks("toml"))
+    assert [helix["language-server"]["ctxlint"]["command"], *helix["language-server"]["ctxlint"]["args"]] == [
+        "ctxlint",
+        "server",
+    ]
+
+
+def test_commands_for_any_editor_work() -> None:
+    install, fix, check = blocks("sh")
+    assert install == 'pip install "ctxlint[lsp]"\n'
+    assert piped(shlex.split(fix)[1:], ONE) == (0, MENDED)
+    assert piped(shlex.split(fix)[1:], "x = 1\r\n") == (0, "x = 1\r\n")
+    code, found = piped(shlex.split(check)[1:], ONE)
+    assert code == 1
+    assert found.startswith("f.py:12:9: CTX203 ")
+
+
+def piped(arguments: list[str], text: str) -> tuple[int, str]:
+    run = subprocess.run(
+        [sys.executable, "-m", "ctxlint", *arguments], check=False, input=text.encode(), capture_output=True
+    )
+    return run.returncode, run.stdout.decode()
