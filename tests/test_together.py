@@ -181,6 +181,29 @@ def test_a_name_that_may_mean_something_else_is_unknown(binding: str) -> None:
     assert [line for line in found() if "slow.py" not in line] == []
 
 
+@pytest.mark.parametrize(
+    ("init", "known"),
+    [
+        ("from .ops import *\nfrom .more import *\n", True),
+        ("from .more import *\nfrom .ops import *\n", True),
+        ("from .ops import *\nfrom torch import *\n", False),
+        ("from .ops import *\nfrom .fast import *\n", False),
+    ],
+)
+def test_several_star_imports(init: str, known: bool) -> None:
+    """One module of the project has the name, and no other can."""
+    write(
+        {
+            "pkg/__init__.py": init,
+            "pkg/ops.py": OPS,
+            "pkg/more.py": "from math import pi\n",
+            "pkg/fast.py": "def Scale(x):\n    return x\n",
+            "train.py": "from pkg import Scale\n\n\ndef train(x):\n    return Scale.apply(x, 2, 3)\n",
+        }
+    )
+    assert any("CTX701" in line for line in found()) is known
+
+
 def test_callers_that_contradict_each_other_say_nothing() -> None:
     call = "import torch\nfrom ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, {})\n"
     files = {"ops.py": OPS, "a.py": call.format("2"), "b.py": call.format("torch.ones(3)")}

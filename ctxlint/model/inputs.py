@@ -211,7 +211,7 @@ def none_from_signature(param: Param) -> list[Evidence]:
 def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     """The calls of the class in view that pass None at this position."""
     return [
-        Evidence(False, Trust.STRONG, f"{call.line} passes None", call=call.span)
+        Evidence(False, Trust.STRONG, f"{call.place} passes None", call=None if call.path else call.span)
         for call in calls
         if call.how in ("apply", "construct-apply") and not call.expects_error
         if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE

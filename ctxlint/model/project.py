@@ -171,6 +171,8 @@ class Project:
             return None
         if owner is None:
             (name,) = meanings(dotted, scope, line)
+            if name is None:
+                return self._through_stars(unit, dotted, attached, hops + 1)
             return self._certainly(unit, name, attached, hops + 1)
         found: set[Definition | None] = set()
         for bound in bindings(head, owner, scope, line):
@@ -181,6 +183,20 @@ class Project:
                 found.add(there or None)
             else:
                 found.add(self._certainly(unit, _bound_to(bound, rest), attached, hops + 1))
+        return found.pop() if len(found) == 1 else None
+
+    def _through_stars(self, unit: Unit, dotted: str, attached: Attached, hops: int) -> Definition | None:
+        """What a name that nothing binds means where several modules are star-imported and one of them has it."""
+        found: set[Definition | None] = set()
+        for star in unit.index.module.stars:
+            name = f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}"
+            place = self.locate(unit, name)
+            other = self.unit(place.path) if place is not None else None
+            if place is None or other is None:
+                return None  # from outside the project: it may hold the name as well
+            module = other.index.module
+            if place.rest.partition(".")[0] in module.names or module.stars or (other.path, place.rest) in attached:
+                found.add(self._certainly(unit, name, attached, hops + 1))
         return found.pop() if len(found) == 1 else None
 
     def _certainly(self, unit: Unit, name: str | None, attached: Attached, hops: int) -> Definition | None:
