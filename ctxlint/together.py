@@ -157,7 +157,7 @@ class _Run:
                 said[target.path].news |= target in own and own[target].learns_from(call)
                 said[target.path].calls.append(_seen_from(target, call, facts.path))
             for target in facts.applied:
-                said[target.path].news |= target in own and not own[target].applied
+                said[target.path].news |= target in own and own[target].waits
                 said[target.path].applied.add(target.qualname)
             for target, method in facts.by_hand:
                 said[target.path].by_hand.add((target.qualname, method))

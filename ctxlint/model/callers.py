@@ -29,12 +29,12 @@ class Target(NamedTuple):
 class Own(NamedTuple):
     """A Function that a file defines, and what decides whether a call elsewhere can tell anything new about it.
 
-    ``required`` is how many inputs it must be given, and ``applied`` says whether its own file reads its ``apply``.
+    ``required`` is how many inputs it must be given; ``waits`` says that there may be more to say where it is applied.
     """
 
     qualname: str
     required: int
-    applied: bool
+    waits: bool
 
     def learns_from(self, call: ApplyCall) -> bool:
         """Whether a call passes something whose kind shows, or inputs that it could leave out."""

@@ -373,6 +373,17 @@ class FunctionClass:
         )
 
     @property
+    def waits_for_apply(self) -> bool:
+        """Whether there may be more to say once its ``apply`` is known to be read: see the uses of ``applied``."""
+        return not self.applied and (
+            self.has_subclass
+            or bool(self.called_directly)
+            or self.backward is None
+            or self.required_inputs < len(self.inputs)
+            or any(method.lacks_ctx or method.receiver is not None for method in self.own_protocol_methods)
+        )
+
+    @property
     def required_inputs(self) -> int:
         """How many inputs have no default."""
         return sum(each.required for each in self.inputs)
