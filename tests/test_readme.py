@@ -64,7 +64,7 @@ def test_the_two_commands_are_as_promised() -> None:
 def test_the_first_command_finds_something_and_succeeds() -> None:
     code, output = run_ctxlint(["--exit-zero", "fixtures/programs"], ROOT)
     assert code == 0
-    places = re.findall(r"^ *--> fixtures/programs/(.*?):(\d+):\d+$", output, re.MULTILINE)
+    places = re.findall(r"^CTX.*\n *--> fixtures/programs/(.*?):(\d+):\d+$", output, re.MULTILINE)
     wanted = [(str(program), str(mark.line)) for program in programs("broken") for mark in program.marked.marks]
     assert sorted(places) == sorted(wanted)
 

@@ -8,6 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, Stash, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import reads_of
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for stash in stashes(fn):
             if stash.held is not Held.COMPUTED:
-                yield Finding(fn.span(stash.write.node), _message(stash), save_instead(fn, stash))
+                related = reads_of(fn, stash.write.attribute)
+                yield Finding(fn.span(stash.write.node), _message(stash), save_instead(fn, stash), related)
 
 
 def _message(stash: Stash) -> str:

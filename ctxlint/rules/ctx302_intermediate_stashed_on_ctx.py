@@ -8,6 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,4 +100,5 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 f"`ctx.{attribute}` keeps a tensor that forward computed: it outlives `backward()`, and saved-tensor "
                 f"hooks do not see it. Use `save_for_backward`.",
                 save_instead(fn, stash),
+                reads_of(fn, attribute),
             )

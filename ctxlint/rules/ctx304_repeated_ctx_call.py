@@ -8,6 +8,7 @@ from ctxlint.fixes.merging import merge_calls
 from ctxlint.model.functions import ContextCall, FunctionClass
 from ctxlint.model.repeats import loop_around, names_in, repeated, turned_names
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +99,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                             f"This `{name}` replaces the one in {line}, whose tensors are forgotten. Pass all of "
                             f"them to one call.",
                             merge_calls(fn, method, twice[call], call),
+                            at(fn, [twice[call].node], "this one is replaced"),
                         )
                     elif _for_each(method, call):
                         yield Finding(

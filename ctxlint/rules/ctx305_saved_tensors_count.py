@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass, Unpacking
 from ctxlint.model.saved import mismatched, saved_counts, saving_call
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import saves
 from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
@@ -82,9 +83,8 @@ class SavedTensorsCount(Rule[FunctionClass]):
             if saved is None or (method.inherited and (fn.forward is None or fn.forward.inherited)):
                 continue
             for taken in mismatched(method, saved):
-                yield Finding(
-                    fn.span(taken.node), f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}."
-                )
+                message = f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}."
+                yield Finding(fn.span(taken.node), message, related=saves(fn, call))
 
 
 def _taken(taken: Unpacking | SavedItem) -> str:

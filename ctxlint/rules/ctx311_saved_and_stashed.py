@@ -8,6 +8,7 @@ from ctxlint.fixes.saving import drop_attribute
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import saved_and_stashed
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,4 +84,5 @@ class SavedAndStashed(Rule[FunctionClass]):
                 f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive after backward and saved-tensor "
                 f"hooks do not see it. Drop the attribute and read `ctx.saved_tensors`.",
                 drop_attribute(fn, write, save),
+                at(fn, [save.node], "saved here"),
             )

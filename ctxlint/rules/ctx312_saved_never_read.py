@@ -9,6 +9,7 @@ from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import never_read
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import reads_of_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,4 +91,5 @@ class SavedNeverRead(Rule[FunctionClass]):
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in backward; it is kept in memory for "
                     f"nothing. Leave it out of `save_for_backward` and of the unpacking.",
                     leave_out(fn, position, slot),
+                    reads_of_saved(fn),
                 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import changed_after_saving
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,10 +78,11 @@ class SavedBeforeMutation(Rule[FunctionClass]):
     default = False
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for mutation, _save in changed_after_saving(fn):
+        for mutation, save in changed_after_saving(fn):
             name = mutation.name or "a tensor"
             yield Finding(
                 fn.span(mutation.node),
                 f"`{name}` is changed in place after `save_for_backward` took it; backward gets the changed value. Save it "
                 f"after the change, or change a copy.",
+                related=at(fn, [save.node], "saved here"),
             )

@@ -65,6 +65,31 @@ def test_what_is_old_or_useless_is_tagged(start: Start, tmp_path: Path) -> None:
     assert found["CTX601"]["tags"] == [2]
     assert found["CTX312"]["tags"] == [1]
     assert marked(text, found["CTX312"]["range"]) == "y"
+    (related,) = found["CTX312"]["relatedInformation"]
+    assert related["location"]["uri"] == uri
+    assert related["message"] == "read here"
+    assert marked(text, related["location"]["range"]) == "ctx.saved_variables"
+
+
+def test_related_places_are_shown(pulling: Client, tmp_path: Path) -> None:
+    text = HEAD + (
+        "\n\nclass Square(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        y = x * x\n"
+        "        ctx.y = y\n        return y\n\n"
+        "    @staticmethod\n    def backward(ctx, grad_output):\n        x, z = ctx.saved_tensors\n"
+        "        return 2 * x * ctx.y * grad_output\n"
+    )
+    uri = pulling.open((tmp_path / "related.py").as_uri(), text)
+    shown = {
+        each["code"]: [
+            (other["message"], marked(text, other["location"]["range"])) for other in each["relatedInformation"]
+        ]
+        for each in pulling.pulled(uri)
+    }
+    assert shown == {
+        "CTX301": [("`ctx.y` is read here", "ctx.y")],
+        "CTX305": [("saved here", "ctx.save_for_backward(x)")],
+    }
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])

@@ -1,0 +1,40 @@
+"""The second places that explain a finding: where what was kept is read, where what is read was saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.diagnostic import Related
+from ctxlint.model.events import ContextCall, ContextRead, SavedRead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import libcst as cst
+
+    from ctxlint.model.functions import FunctionClass
+
+
+def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
+    """The places of ``nodes``, as far as they are in the file of ``fn``, in order."""
+    found = (fn.whereabouts(node) for node in nodes)
+    spans = {span for source, span in (each for each in found if each is not None) if source is fn.source}
+    return tuple(Related(span, message) for span in sorted(spans))
+
+
+def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:
+    """Where an attribute of ctx is read."""
+    reads = (read for method in fn.reading_methods for read in method.facts.of(ContextRead))
+    return at(fn, (read.node for read in reads if read.attribute == attribute), f"`ctx.{attribute}` is read here")
+
+
+def saves(fn: FunctionClass, name: str = "save_for_backward") -> tuple[Related, ...]:
+    """Where tensors are saved."""
+    calls = (call for method in fn.context_methods for call in method.facts.of(ContextCall))
+    return at(fn, (call.node for call in calls if call.method == name), "saved here")
+
+
+def reads_of_saved(fn: FunctionClass) -> tuple[Related, ...]:
+    """Where the saved tensors are read."""
+    reads = (read for method in fn.reading_methods for read in method.facts.of(SavedRead))
+    return at(fn, (read.node for read in reads), "read here")
