@@ -15,6 +15,8 @@ from typing import Any, Callable, TypeVar
 Result = TypeVar("Result")
 
 _IDLE_SECONDS = 0.5
+_STACK = 1 << 24
+"""Nested code takes stack, and the threads of some systems have little."""
 _JOBS_BETWEEN_COLLECTIONS = 50
 
 
@@ -39,7 +41,9 @@ class Worker:
         """Start the thread. It ends with the process."""
         self._jobs: OrderedDict[object, _Job] = OrderedDict()
         self._changed = threading.Condition()
+        before = threading.stack_size(_STACK)
         threading.Thread(target=self._run, name="ctxlint", daemon=True).start()
+        threading.stack_size(before)
 
     def submit(self, work: Callable[[], Result], key: object = None) -> Future[Result]:
         """Do ``work`` soon. A job with the same ``key`` that has not begun does for both."""

@@ -176,3 +176,14 @@ def test_names_with_strange_characters_are_understood(pulling: Client, tmp_path:
     path = tmp_path / "a b#ü%.py"
     uri = pulling.open(path.as_uri(), ONE)
     assert len(pulling.pulled(uri)) == 1
+
+
+@pytest.mark.parametrize(
+    "nested", ["(" * 5000 + ")" * 5000, "[" * 900 + "]" * 900, " + ".join("1" * 5000), "-" * 5000 + "1"]
+)
+def test_deeply_nested_code_does_not_end_the_server(pulling: Client, tmp_path: Path, nested: str) -> None:
+    inside = ONE.replace("return x * scale", f"y = {nested}\n        return x * scale")
+    for number, text in enumerate((f"{ONE}\nz = {nested}\n", inside)):
+        uri = pulling.open((tmp_path / f"deep_{number}.py").as_uri(), text)
+        pulling.pulled(uri)
+    assert len(pulling.pulled(pulling.open((tmp_path / "flat.py").as_uri(), ONE))) == 1
