@@ -22,6 +22,10 @@ def blocks(language: str) -> list[str]:
     return [token.content for token in tokens if token.type == "fence" and token.info == language]
 
 
+def test_the_snippet_for_neovim_is_the_one_that_is_tested() -> None:
+    assert blocks("lua")[0] == (PAGE.parents[1] / "editors" / "neovim" / "ctxlint.lua").read_text()
+
+
 def test_settings_are_understood() -> None:
     settings, *others = (json.loads(block) for block in blocks("json"))
     assert read_client_settings(settings).mistakes == ()
