@@ -29,17 +29,17 @@ def start() -> Iterator[Start]:
         client.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
-    """A server that the tests of a module share: without folders, in utf-16, with findings pushed."""
+    """A server that tests share: without folders, in utf-16, with findings pushed."""
     shared = Client()
     yield shared.initialize()
     shared.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pulling() -> Iterator[Client]:
-    """A server that the tests of a module share, whose client asks for findings."""
+    """A server that tests share, whose client asks for findings."""
     shared = Client()
     yield shared.initialize(capabilities={"textDocument": {"diagnostic": {}}})
     shared.close()
