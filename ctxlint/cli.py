@@ -63,7 +63,7 @@ def _run(given: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
         from ctxlint.result import describe
 
-        print(f"{describe('ctxlint', error)}\nThis is a bug in ctxlint, please report it", file=sys.stderr)
+        print(f"{describe('ctxlint', error)}\nThis is a bug in ctxlint; report it.", file=sys.stderr)
         return FAILED
     return code
 

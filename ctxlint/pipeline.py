@@ -379,7 +379,7 @@ def _unreadable(path: str, reason: str, settings: Settings) -> FileResult:
 def _too_deep(path: str) -> Diagnostic:
     from ctxlint.diagnostic import Diagnostic
 
-    message = "The code is nested too deeply to be read; this file was not checked in full"
+    message = "The code is nested too deeply to be read; this file was not checked in full."
     return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)
 
 

@@ -91,7 +91,7 @@ def internal_error(path: str, message: str) -> Diagnostic:
     """The finding that says that ctxlint itself failed on a file."""
     from ctxlint.diagnostic import Diagnostic  # a clean run has no use for it
 
-    message = f"{message}. This is a bug in ctxlint, please report it"
+    message = f"{message}. This is a bug in ctxlint; report it."
     return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
 
 
@@ -99,7 +99,7 @@ def io_error(path: str, reason: str) -> Diagnostic:
     """The finding that says that a file could not be read or written."""
     from ctxlint.diagnostic import Diagnostic
 
-    return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", reason)
+    return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", f"{reason}.")
 
 
 def with_finding(result: FileResult, diagnostic: Diagnostic) -> FileResult:

@@ -172,7 +172,7 @@ def test_one_crash_ends_nothing_else(run: Run) -> None:
     lines = out.split("\n")
     assert (code, err) == (2, "")
     assert lines[0].startswith("a.py:1:1: CTX900 CTX501 (crashing-rule) failed with KeyError in stand_ins.py:")
-    assert lines[0].endswith(": 'lost'. This is a bug in ctxlint, please report it")
+    assert lines[0].endswith(": 'lost'. This is a bug in ctxlint; report it.")
     assert [line.partition(" ")[0] for line in lines[1:5]] == ["a.py:2:1:", "a.py:2:9:", "a.py:3:1:", "b.py:2:1:"]
 
 
@@ -710,7 +710,7 @@ def test_a_read_only_file_is_an_error_and_the_rest_goes_on(run: Run) -> None:
     assert run("--fix", "--output-format", "concise") == (
         1,
         (
-            "a.py:1:1: CTX902 The file is read-only; it was not fixed\n"
+            "a.py:1:1: CTX902 The file is read-only; it was not fixed.\n"
             "a.py:2:1: CTX211 [*] `wrong` is found\n"
             "Found 3 errors (1 fixed, 2 remaining).\n"
             "[*] 1 fixable with `--fix`.\n"
@@ -718,7 +718,7 @@ def test_a_read_only_file_is_an_error_and_the_rest_goes_on(run: Run) -> None:
         "",
     )
     assert (_read("a.py"), _read("b.py")) == ("wrong = 1\n", "right = 1\n")
-    assert run("--fix-only", "a.py") == (1, "", "a.py: CTX902 The file is read-only; it was not fixed\n")
+    assert run("--fix-only", "a.py") == (1, "", "a.py: CTX902 The file is read-only; it was not fixed.\n")
 
 
 def test_a_bad_fix_is_undone_reported_and_the_rest_goes_on(run: Run) -> None:

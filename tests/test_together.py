@@ -34,7 +34,7 @@ class Scale(torch.autograd.Function):
 """
 
 PASSES_A_NUMBER = "CTX204 `backward` of `Scale` returns a gradient for `factor`, which is no tensor"
-TOO_MANY = "passes 3 arguments, but at most 2 are taken; `forward` of `Scale` raises TypeError."
+TOO_MANY = "passes 3 arguments but `forward` takes 2; torch raises TypeError at `apply`. Leave out what is too many."
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +143,7 @@ def test_an_attribute_that_another_file_sets() -> None:
     assert matches(
         found(),
         f"scale.py:12: {PASSES_A_NUMBER} (line 5 of `test.py` passes a number)",
-        f"train.py:5: `ops.scale` {TOO_MANY}",
+        f"train.py:5: `ops.scale` (`Scale.apply`) {TOO_MANY}",
     )
 
 
@@ -239,7 +239,7 @@ def test_inputs_that_only_a_caller_passes() -> None:
     write({"ops.py": text, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale.apply(x, y, 3)\n"})
     (line,) = found()
     assert "ops.py:12: CTX203" in line
-    assert "for 3 inputs: no `None` for `bias`" in line
+    assert "passes 3 inputs; torch raises RuntimeError at backward. Return `None` for `bias`" in line
 
 
 def test_an_instance_is_made_elsewhere() -> None:
@@ -319,7 +319,7 @@ def test_files_that_import_each_other() -> None:
             "e.py": "from d import lost\n",
         }
     )
-    assert matches(found(), f"b.py:12: {PASSES_A_NUMBER}", f"c.py:6: `scale` {TOO_MANY}")
+    assert matches(found(), f"b.py:12: {PASSES_A_NUMBER}", f"c.py:6: `scale` (`Scale.apply`) {TOO_MANY}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
     if code is None or len(misplaced.flags) != 1 or not _flag_is_wrong(fn, misplaced):
         return None
     edits = _in_block(code, misplaced) if misplaced.name else _in_tuple(fn, code, misplaced)
-    message = f"Test `needs_input_grad[{misplaced.slot}]`"
+    message = f"Test `ctx.needs_input_grad[{misplaced.slot}]`"
     return None if edits is None else code.fix(message, edits, Applicability.UNSAFE)
 
 

@@ -61,7 +61,7 @@ def _star(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.A
         whole = all(read.unpackings for read in fn.saved_reads) and bool(unpackings)
         if whole and not fn.escapes and fn.signature_judgeable and all(not each.starred for each in unpackings):
             applicability = Applicability.SAFE
-    return code.fix("Star it", [code.layout.insert(code.layout.start(written.value), "*")], applicability)
+    return code.fix("Put a star before it", [code.layout.insert(code.layout.start(written.value), "*")], applicability)
 
 
 def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.Arg) -> Fix | None:

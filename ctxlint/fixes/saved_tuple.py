@@ -120,7 +120,7 @@ def unpack_the_one(fn: FunctionClass, method: Method, read: SavedRead, use: Tupl
     used = {each.node for each in method.facts.of(TupleUsedAsTensor) if each.name == use.name}
     if not all(_as_tensor(code, each, used) for each in code.uses(use.name) if each is not target):
         return None
-    return code.fix(f"Unpack it: `{use.name}, = ...`", [code.layout.insert(code.layout.end(target), ",")])
+    return code.fix(f"Write `{use.name}, = ...`", [code.layout.insert(code.layout.end(target), ",")])
 
 
 def _as_tensor(code: MethodCode, name: cst.Name, used: set[cst.CSTNode]) -> bool:
@@ -151,4 +151,4 @@ def index_the_one(fn: FunctionClass, method: Method, use: TupleUsedAsTensor) -> 
     reads = [read for read in reads if read in operands]
     if len(reads) != 1:
         return None
-    return code.fix("Take the one tensor of it: `[0]`", [code.layout.insert(code.layout.end(reads[0]), "[0]")])
+    return code.fix("Take `[0]` of it", [code.layout.insert(code.layout.end(reads[0]), "[0]")])

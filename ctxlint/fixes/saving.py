@@ -57,7 +57,7 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
     if reading is None:
         return None
     return keeping.writer.fix(
-        "Drop the attribute, read the saved tensor", [keeping.writer.without(keeping.statement), *edits, *reading]
+        "Drop the attribute and read the saved tensor", [keeping.writer.without(keeping.statement), *edits, *reading]
     )
 
 

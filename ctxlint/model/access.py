@@ -136,7 +136,7 @@ class Access(NestedScopes):
                 self.record(ClassAttribute, node, owner=base.name[len(LOCAL) :], attribute=name)
             return Imported(f"{base.name}.{name}")
         if isinstance(base, SavedTensors):
-            self.saved_tuple_used(node, node.value, f".{name}")
+            self.saved_tuple_used(node, node.value, f"`.{name}`")
             return Opaque(node)
         if name in tables.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
             return Scalar(tables.SCALAR_ATTRIBUTES[name], node)

@@ -145,7 +145,7 @@ class Calls(TensorCalls):
         name = func.attr.value
         if isinstance(receiver, SavedTensors):
             if name not in ("count", "index"):
-                self.saved_tuple_used(node, func.value, f".{name}()")
+                self.saved_tuple_used(node, func.value, f"`.{name}()`")
             self.arguments(node, None)
             return Opaque(node)
         keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)

@@ -65,7 +65,7 @@ def describe(
         collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", node, own_gradient=True))
     elif gradient is Tri.NO and index < max((len(each.slots) for each in gradients), default=0):
         # Tensors that need no gradient get None as well.
-        collected.append(Evidence(False, Trust.HINT, "`backward` returns None for it", slot_node(index, gradients)))
+        collected.append(Evidence(False, Trust.HINT, "`backward` returns `None` for it", slot_node(index, gradients)))
     ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
     absent = (*none_from_signature(param), *may_be_none)
     return Input(index, param.name, param, decide(ordered, bool(absent)), ordered, gradient, absent)
@@ -137,7 +137,7 @@ def from_signature(param: Param) -> list[Evidence]:
     if isinstance(default, Constant) and default.value is not None and stretched:
         kind = default.type_name
         trust = Trust.STRONG if kind in ("bool", "str") else Trust.FAIR
-        found.append(Evidence(False, trust, f"its default is {default.value!r}", param.node))
+        found.append(Evidence(False, trust, f"its default is `{default.value!r}`", param.node))
     return found
 
 
@@ -200,7 +200,7 @@ def none_from_signature(param: Param) -> list[Evidence]:
     if "None" in annotation or "Optional" in annotation:
         found.append(Evidence(False, Trust.STRONG, f"it is annotated `{_short(annotation)}`", param.node))
     if isinstance(param.default, Constant) and param.default.value is None:
-        found.append(Evidence(False, Trust.STRONG, "its default is None", param.node))
+        found.append(Evidence(False, Trust.STRONG, "its default is `None`", param.node))
     return found
 
 
@@ -211,7 +211,7 @@ def none_from_signature(param: Param) -> list[Evidence]:
 def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
     """The calls of the class in view that pass None at this position."""
     return [
-        Evidence(False, Trust.STRONG, f"{call.place} passes None", call=None if call.path else call.span)
+        Evidence(False, Trust.STRONG, f"{call.place} passes `None`", call=None if call.path else call.span)
         for call in calls
         if call.how in ("apply", "construct-apply") and not call.expects_error
         if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE

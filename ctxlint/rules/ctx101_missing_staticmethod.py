@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.decorators import make_static
 from ctxlint.model.functions import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +89,7 @@ def _message(fn: FunctionClass, method: Method) -> str:
     what = f"`{method.name}` of `{fn.name}` is not a static method"
     if method.receiver is not None and method.ctx is not None:
         return (
-            f"{what}; torch calls it without an instance, so `{method.receiver.name}` gets the ctx and the call raises "
-            f"TypeError. Add `@staticmethod` and drop `{method.receiver.name}`."
+            f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(method)}. Add `@staticmethod` and drop "
+            f"`{method.receiver.name}`."
         )
-    return f"{what}; it works through `.apply`, but calling an instance raises RuntimeError. Add `@staticmethod`."
+    return f"{what}; `apply` works, but torch raises RuntimeError when an instance is called. Add `@staticmethod`."

@@ -11,6 +11,7 @@ from ctxlint.fixes.decorators import static_for_class
 from ctxlint.model.functions import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import moment, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,23 +122,24 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     if method.binding is Binding.CLASS:
         if receiver is not None and _lacks_class(method):
             return (
-                f"{what} is a class method, so `{receiver.name}` gets the class and the ctx comes second; the call "
-                f"raises TypeError. Use `@staticmethod`, or put `cls` first."
+                f"{what} is a class method; torch passes the class as `{receiver.name}`{refusal(method)}. Use "
+                f"`@staticmethod`, or put `cls` first."
             )
     elif receiver is not None:
         # Without @staticmethod this is CTX101's finding, whose fix drops the receiver too.
         if method.binding is Binding.INSTANCE or not fn.applied:
             return None
         return (
-            f"{what} is a static method, so `{receiver.name}` gets the ctx and the rest moves by one; the call raises "
-            f"TypeError. Drop `{receiver.name}`."
+            f"{what} is a static method; torch passes the ctx as `{receiver.name}`{refusal(method)}. Drop "
+            f"`{receiver.name}`."
         )
     if method.lacks_ctx:
         return _without_ctx(fn, method, what)
     unbound = bool(method.facts.of(UnboundContext))
     if unbound and method.name == "forward" and fn.style is Style.SETUP_CONTEXT and method.ctx is None:
         return (
-            f"{what} uses `ctx`, which it does not get beside `setup_context`: NameError. Move that to `setup_context`."
+            f"{what} uses `ctx`, which torch passes only to `setup_context`; it raises NameError at `apply`. Move that to "
+            f"`setup_context`."
         )
     ctx = method.ctx
     if ctx is None or (ctx.name not in _RECEIVERS and not unbound) or fn.style is Style.UNKNOWN:
@@ -145,8 +147,8 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     if method.name == "forward" and fn.style is Style.SETUP_CONTEXT:
         return None  # CTX103
     if unbound:
-        return f"{what} uses `ctx`, but its ctx is called `{ctx.name}`: NameError. Call it `ctx`."
-    return f"`{ctx.name}` in {what} is the ctx, not {_receiver(ctx.name)}; that works and misleads. Call it `ctx`."
+        return f"{what} uses `ctx` but calls its ctx `{ctx.name}`; it raises NameError. Call it `ctx`."
+    return f"`{ctx.name}` in {what} is the ctx, not {_receiver(ctx.name)}; torch takes any name, readers are misled. Call it `ctx`."
 
 
 def _lacks_class(method: Method) -> bool:
@@ -162,11 +164,11 @@ def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
     written = ", ".join([*receiver, "ctx", *(_written(param.node) for param in method.own_params)])
     advice = f"Write `{method.name}({written})`."
     if not method.own_params:
-        return f"{what} has no parameters, but torch passes it the ctx first: TypeError. {advice}"
+        return f"{what} takes no parameters; torch passes the ctx and raises TypeError {moment(method)}. {advice}"
     first = method.own_params[0].name
     if method.facts.of(UnboundContext):
-        return f"{what} uses `ctx` without a parameter for it: torch passes the ctx as `{first}`. {advice}"
-    return f"{what} has no parameter for the ctx: torch passes it first, as `{first}`. {advice}"
+        return f"{what} uses `ctx` but takes no parameter for it; torch passes the ctx as `{first}`. {advice}"
+    return f"{what} takes no parameter for the ctx; torch passes the ctx as `{first}`. {advice}"
 
 
 def _written(param: cst.Param) -> str:
@@ -188,6 +190,6 @@ def _bare_super(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             first = method.params[0].name
             yield Finding(
                 fn.span(call.node),
-                f"`super()` takes the first argument, here `{first}`, for the instance, and `{method.name}` of "
-                f"`{fn.name}` gets none: TypeError. Name the base class instead.",
+                f"`super()` takes `{first}`, the first argument of `{method.name}` of `{fn.name}`, for an instance; it "
+                f"raises TypeError. Name the base class instead.",
             )

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 _BINDING = ("staticmethod", "classmethod")
 _EFFECT = {
-    "staticmethod": "that fails before Python 3.10 and under `torch.compile`",
-    "classmethod": "a class method cannot be called by it: TypeError",
+    "staticmethod": "this raises before Python 3.10 and under `torch.compile(fullgraph=True)`",
+    "classmethod": "calling the class method raises TypeError",
 }
-_EFFECT_FROM_2_13 = {**_EFFECT, "staticmethod": "that fails under `torch.compile`"}  # it wants Python 3.10
+_EFFECT_FROM_2_13 = {
+    **_EFFECT,
+    "staticmethod": "this raises under `torch.compile(fullgraph=True)`",
+}  # it wants Python 3.10
 
 
 class DecoratorOrder(Rule[FunctionClass]):

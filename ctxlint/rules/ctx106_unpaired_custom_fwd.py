@@ -92,25 +92,25 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             return
         entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
+            effect = "" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
                 fn.span(entry.node),
-                f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx because `setup_context` is defined; "
-                f"torch writes the autocast state on the first input and backward raises AttributeError. Move it to "
-                f"`setup_context`.",
+                f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx beside `setup_context`; torch writes "
+                f"the autocast state on the first input{effect}. Move it to `setup_context`.",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD:
             yield Finding(
                 fn.span(exit_.node),
                 f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
-                f"AttributeError for `_fwd_used_autocast` at every backward. Add `custom_fwd` to `forward`.",
+                f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`.",
                 add_other_half(fn, exit_, forward),
             )
         elif entry is not None and exit_ is None and not backward.raises_only:
             yield Finding(
                 fn.span(entry.node),
-                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; backward runs with "
-                f"autocast off, in another precision than forward. Add `custom_bwd` to `backward`.",
+                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; torch runs `backward` with "
+                f"autocast off, which raises or silently changes the precision. Add `custom_bwd` to `backward`.",
                 add_other_half(fn, entry, backward),
             )
 

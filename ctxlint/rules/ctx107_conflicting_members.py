@@ -106,7 +106,7 @@ class ConflictingMembers(Rule[FunctionClass]):
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
-                f"of `torch.func`. Split `forward` into `forward(...)` and `setup_context(ctx, inputs, output)`.",
+                f"of `torch.func`. Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
             )
         yield from self._keyword_only(fn, settings)
         yield from self._boxed(fn, settings)
@@ -116,11 +116,12 @@ class ConflictingMembers(Rule[FunctionClass]):
         if fn.style is not Style.SETUP_CONTEXT or forward is None or forward.inherited:
             return
         names = [param.name for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY]
+        since = " from 2.13 on" if settings.torch.fall_below(2, 13) else ""
         if names and forward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(forward.node.name),
-                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only, beside `setup_context`; from "
-                f"torch 2.13 on every `apply` raises TypeError. Take the parameter by position.",
+                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only, beside `setup_context`; torch raises "
+                f"TypeError at `apply`{since}. Take {'it' if len(names) == 1 else 'them'} by position.",
             )
 
     def _boxed(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
@@ -128,9 +129,10 @@ class ConflictingMembers(Rule[FunctionClass]):
         if fn.class_attributes.get("boxed_grads_call") != Constant(True, "bool") or backward is None:
             return
         required = [param for param in backward.positional if param.required]
+        since = " from 2.13 on" if settings.torch.fall_below(2, 13) else ""
         if len(required) > 1 and backward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(backward.node.name if not backward.inherited else fn.node.name),
-                f"`backward` of `{fn.name}` takes {len(required)} gradients, but `boxed_grads_call = True` makes torch "
-                f"2.13 pass one list; it raises TypeError at backward. Take the one parameter `grads`.",
+                f"`backward` of `{fn.name}` takes {len(required)} gradients beside `boxed_grads_call = True`; torch passes "
+                f"one list{since} and raises TypeError at backward. Take one parameter, `grads`.",
             )

@@ -83,6 +83,6 @@ class UnconventionalCtxName(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(ctx.node.name),
-                f"The ctx of `{method.name}` is called `{ctx.name}`; torch passes it by position. Call it `ctx`.",
+                f"`{method.name}` of `{fn.name}` calls its ctx `{ctx.name}`; torch takes any name. Call it `ctx`.",
                 fix=call_it_ctx(fn, method),
             )

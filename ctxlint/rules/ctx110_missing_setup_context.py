@@ -92,7 +92,7 @@ class MissingSetupContext(Rule[FunctionClass]):
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(
             fn.span(forward.node.name),
-            f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; the transforms of `torch.func` raise RuntimeError for it. "
-            f"Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
+            f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
+            f"`torch.func`. Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
             None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )

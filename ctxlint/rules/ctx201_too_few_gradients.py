@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.releases import defaults_are_bound, when_backward_runs
-from ctxlint.rules.wording import counted, place_of_gradients
+from ctxlint.rules.releases import at_backward, defaults_are_bound
+from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,11 +85,8 @@ class TooFewGradients(Rule[FunctionClass]):
             if shortfall.placement is not None or fn.backward is None:
                 continue
             expected, given = shortfall.expected, shortfall.returned.count or 0
-            call = expected.call
-            wanted = "`forward` takes" if call is None else f"the call in {call.place} passes"
             yield Finding(
                 place_of_gradients(fn, shortfall.returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but {wanted} "
-                f"{counted(expected.count, 'input')}; torch raises RuntimeError (expected {expected.count}, got "
-                f"{given}) {when_backward_runs(expected, settings)}. Return one gradient for each input, `None` where there is none.",
+                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but "
+                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` where there is none.",
             )

@@ -9,7 +9,7 @@ from ctxlint.model.placements import exact_calls
 from ctxlint.model.reachability import judged_gradients
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, place_of_gradients
+from ctxlint.rules.wording import all_inputs, counted, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,25 +87,24 @@ class TooManyGradients(Rule[FunctionClass]):
             surplus = _surplus(fn, returned)
             if surplus is None:
                 continue
-            inputs, who = surplus
+            who = surplus
             given = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
-            got = f" (expected {inputs}, got {returned.count})" if returned.exact else ""
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {who} {counted(inputs, 'input')}, and what "
-                f"is too many is not `None`; torch raises RuntimeError{got} when it runs. Leave it out.",
+                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {who}; torch raises RuntimeError at "
+                f"backward, as the surplus is not `None`. Leave it out.",
             )
 
 
-def _surplus(fn: FunctionClass, returned: Returned) -> tuple[int, str] | None:
-    """How many inputs there are, and who says so, where a gradient beyond them is certainly not None."""
+def _surplus(fn: FunctionClass, returned: Returned) -> str | None:
+    """How many inputs there are, in words, where a gradient beyond them is certainly not None."""
     if _gradient_beyond(returned, len(fn.inputs)):
-        return len(fn.inputs), "`forward` takes"
+        return f"`forward` takes {all_inputs(fn)}"
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:
         return None
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
-            return passed, f"the call in {call.place} passes"
+            return f"the call in {call.place} passes {counted(passed, 'input')}"
     return None
 
 

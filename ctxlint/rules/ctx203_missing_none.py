@@ -9,8 +9,8 @@ from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.releases import defaults_are_bound, when_backward_runs
-from ctxlint.rules.wording import counted, place_of_gradients, quoted
+from ctxlint.rules.releases import at_backward, defaults_are_bound
+from ctxlint.rules.wording import counted, place_of_gradients, quoted, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,26 +90,24 @@ class MissingNone(Rule[FunctionClass]):
             placement = shortfall.placement
             if placement is None or fn.backward is None:
                 continue
-            expected, given = shortfall.expected.count, shortfall.returned.count or 0
+            expected, given = shortfall.expected, shortfall.returned.count or 0
             names = [fn.inputs[index].name for index in placement.missing]
             yield Finding(
                 place_of_gradients(fn, shortfall.returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} for "
-                f"{counted(expected, 'input')}: no `None` for {quoted(names)}. torch raises RuntimeError (expected "
-                f"{expected}, got {given}) {when_backward_runs(shortfall.expected, settings)}. {_advice(placement)}",
+                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but "
+                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(expected, settings)}. "
+                f"{_advice(placement, quoted(names))}",
                 fix=put_none_in(fn, shortfall, every),
             )
 
 
-def _advice(placement: Placement) -> str:
-    """What to write instead, as code where that is short enough to be read in a message."""
+def _advice(placement: Placement, names: str) -> str:
+    """What to write instead for the inputs of these names, as code where that is short enough to be read in a message."""
     written = [_code(slot) for slot in placement.slots]
     example = ", ".join(written)
     if placement.unique and all(written) and len(example) <= _LONGEST_EXAMPLE and "\n" not in example:
-        return f"Write `return {example}`."
-    if not placement.unique:
-        return "Return one gradient for each input, `None` for these."
-    return "Return `None` in the place of each."
+        return f"Return `None` for {names}: `return {example}`."
+    return f"Return `None` for {names}."
 
 
 def _code(slot: Slot | None) -> str:

@@ -101,8 +101,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}, which "
                 f"{f'is no tensor ({reason})' if len(refused) == 1 else f'are no tensors (`{first.name}`: {reason})'}; "
-                f"torch raises RuntimeError (gradient different than None at position {first.index + 1}) when it runs. "
-                f"Return `None` there.",
+                f"torch raises RuntimeError at backward. Return `None` for {'it' if len(refused) == 1 else 'them'}.",
                 fix=write_none(fn, returned, tuple(each.index for each in refused)),
             )
 

@@ -101,12 +101,10 @@ class BackwardParameterCount(Rule[FunctionClass]):
             return
         too_many = most is not None and all(each.minimum > most for each in outputs)
         takes = most if most is not None and too_many else least
-        ending = "Take all of them, `_` for those" if too_many else "Leave out the parameters"
         yield Finding(
             own_place(fn, backward),
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
-            f"{_number_of(outputs)}; autograd passes one gradient for each, so that it raises TypeError. {ending} that "
-            f"are not needed.",
+            f"{_number_of(outputs)}; torch raises TypeError at backward. Take one gradient for each output.",
             fix=_fix(fn, outputs),
         )
 

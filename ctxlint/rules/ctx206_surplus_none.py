@@ -8,7 +8,7 @@ from ctxlint.fixes.missing_none import drop_surplus
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import all_inputs, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ class SurplusNone(Rule[FunctionClass]):
             if surplus and all(is_none(slot.value) is Tri.YES for slot in surplus):
                 yield Finding(
                     fn.span(returned.node),
-                    f"`backward` returns {len(returned.slots)} gradients but `forward` takes "
-                    f"{counted(len(fn.inputs), 'input')}; torch drops the surplus `None`. Leave it out.",
+                    f"`{fn.backward.name}` of `{fn.name}` returns {counted(len(returned.slots), 'gradient')} but `forward` takes "
+                    f"{all_inputs(fn)}; torch drops the surplus `None`. Leave it out.",
                     fix=drop_surplus(fn, returned, len(surplus)),
                 )

@@ -86,18 +86,17 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
             return
         yield Finding(
             own_place(fn, fn.backward),
-            f"`{fn.backward.name}` of `{fn.name}` ends without `return`{_where(path)}, so that it returns `None`: "
-            f"{_effect(fn)}",
+            f"`{fn.backward.name}` of `{fn.name}` ends without `return`{_where(path)}; {_effect(fn)}",
         )
 
 
 def _effect(fn: FunctionClass) -> str:
     inputs = len(fn.inputs)
     if fn.variadic_inputs is not None:
-        return "the gradients are lost, or torch raises RuntimeError. Return one gradient for each input."
+        return "torch raises RuntimeError at backward, or silently gives no gradient. Return one for each input."
     if inputs == 1:
-        return "the gradient silently vanishes. Return it, or say `return None`."
-    return f"torch raises RuntimeError (expected {inputs}, got 1). Return one gradient for each input."
+        return f"`{fn.inputs[0].name}` silently gets no gradient. Return a gradient, or write `return None`."
+    return "torch raises RuntimeError at backward. Return one gradient for each input."
 
 
 def _where(path: tuple[Guard, ...]) -> str:

@@ -9,7 +9,7 @@ from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.model.placements import exact_calls
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.releases import defaults_are_bound
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import all_inputs, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,18 +100,15 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
 def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -> str | None:
     """What is wrong when all inputs are passed, if anything certainly is."""
     inputs = len(fn.inputs)
-    have = f"`forward` of `{fn.name}` takes {counted(inputs, 'input')}"
+    have = f"`forward` of `{fn.name}` takes {all_inputs(fn)}"
     least = inputs if defaults_are_bound(fn, settings) else fn.required_inputs
     if read.unpacked is not None and not least <= read.unpacked <= inputs:
         return (
-            f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}, and there is one "
-            f"flag for each; Python raises ValueError. Unpack {inputs}."
+            f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but {have}; this raises "
+            f"ValueError. Unpack {inputs}."
         )
     if read.index is not None and not -inputs <= read.index < inputs:
-        return (
-            f"`ctx.needs_input_grad[{read.index}]` raises IndexError: {have}, and there is one flag for each, counted "
-            f"from 0 without ctx."
-        )
+        return f"{have}; `ctx.needs_input_grad[{read.index}]` raises IndexError. Count from 0, without ctx."
     return None
 
 
@@ -121,14 +118,14 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
     if fn.style is Style.SETUP_CONTEXT:
         if not settings.torch.fall_below(2, 2):
             return None
-        until = " before torch 2.2" if settings.torch.reach(2, 2) else ""
+        until = " before 2.2" if settings.torch.reach(2, 2) else ""
     if any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
         return None
     for call, passed in exact_calls(fn):
         if read.unpacked is not None and read.unpacked != passed:
             return (
                 f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in {call.place} "
-                f"passes {counted(passed, 'input')}: only what is passed has a flag{until}. Python raises ValueError."
+                f"passes {counted(passed, 'input')}; this raises ValueError{until}. {_TEST_LENGTH}"
             )
         if read.index is not None and read.index >= passed:
             return _index_left_out(fn, read.index, f"for the call in {call.place}, which leaves out", until)
@@ -140,9 +137,12 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
 
 def _index_left_out(fn: FunctionClass, index: int, who: str, until: str) -> str:
     return (
-        f"`ctx.needs_input_grad[{index}]` raises IndexError {who} `{fn.inputs[index].name}`, an input with a default: "
-        f"only what is passed has a flag{until}. Test the length of `ctx.needs_input_grad` first."
+        f"`ctx.needs_input_grad[{index}]` has no flag {who} `{fn.inputs[index].name}`; "
+        f"this raises IndexError{until}. {_TEST_LENGTH}"
     )
+
+
+_TEST_LENGTH = "Test the length of `ctx.needs_input_grad` first."
 
 
 def _may_ask_whether_it_is_there(guard: Guard) -> bool:

@@ -101,7 +101,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             yield Finding(
                 fn.span(each.node),
-                f"`backward` returns {what} for `{receiver}` but computes it only under {tests}, which ask"
+                f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, which ask"
                 f"{'s' if len(asked) == 1 else ''} about {quoted(asked)}; when only `{receiver}` needs a gradient it "
                 f"silently gets none. Test `ctx.needs_input_grad[{each.slot}]`.",
                 ask_about_own_input(fn, each),

@@ -99,7 +99,7 @@ class GradientUnbound(Rule[FunctionClass]):
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(flags)], "or")
             yield Finding(
                 fn.span(use.node),
-                f"`{use.name}` is bound only under {tests} but read here without; when that input needs no gradient and "
-                f"another one does, backward raises UnboundLocalError. Bind it before the test.",
+                f"`{use.name}` is bound only under {tests} but read here without; it raises UnboundLocalError when only "
+                f"another input needs a gradient. Write `{use.name} = None` before the test.",
                 bind_none_first(fn, backward, use.name),
             )

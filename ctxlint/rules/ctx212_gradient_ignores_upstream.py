@@ -84,6 +84,6 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             names = quoted([param.name for param in backward.own_params], "or")
             yield Finding(
                 fn.span(node),
-                f"`backward` returns a gradient without reading {names}; the gradient is right only where 1 comes in, and "
-                f"silently wrong under loss scaling or weighting. Multiply by the incoming gradient.",
+                f"`{backward.name}` of `{fn.name}` returns a gradient without reading {names}; the result is silently wrong "
+                f"unless 1 comes in. Multiply by the incoming gradient.",
             )

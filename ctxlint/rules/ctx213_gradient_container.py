@@ -86,12 +86,10 @@ class GradientContainer(Rule[FunctionClass]):
         if backward is None or not fn.count_judgeable:
             return
         if backward.facts.is_generator or backward.facts.is_async:
-            kind = "a generator" if backward.facts.is_generator else "`async`"
-            made = "a generator" if backward.facts.is_generator else "a coroutine"
+            kind = "a generator" if backward.facts.is_generator else "a coroutine"
             yield Finding(
                 own_place(fn, backward),
-                f"`{backward.name}` of `{fn.name}` is {kind}: autograd gets {made} instead of gradients and raises "
-                f"RuntimeError. Return the gradients.",
+                f"`{backward.name}` of `{fn.name}` is {kind}; torch raises RuntimeError at backward. Return the gradients.",
             )
             return
         for returned in judged_gradients(fn):
@@ -123,13 +121,15 @@ def _complaint(fn: FunctionClass, refused: Refused) -> str:
     value = refused.value.options()[0]
     if refused.position is None:
         if isinstance(value, Sequence):
-            return f"{_kind(value)}, which torch takes for one gradient and refuses with RuntimeError. Return a tuple."
-        return f"{_kind(value)} instead of a gradient; torch raises RuntimeError. Return a tensor, or `None`."
+            return f"{_kind(value)}, which torch takes for one gradient; it raises RuntimeError at backward. Return a tuple."
+        return (
+            f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. Return a tensor, or `None`."
+        )
     known = refused.position < len(fn.inputs)
     name = f"`{fn.inputs[refused.position].name}`" if known else f"input {refused.position + 1}"
     plain = isinstance(value, (Constant, Scalar, Mapping))
     advice = "Return a tensor, or `None`." if plain else "Put a star before it, or return a tensor."
-    return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError (expected Variable or None). {advice}"
+    return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError at backward. {advice}"
 
 
 def _kind(value: Value) -> str:

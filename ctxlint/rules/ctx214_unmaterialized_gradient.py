@@ -90,6 +90,6 @@ class UnmaterializedGradient(Rule[FunctionClass]):
         for param, node in untested_operations(fn):
             yield Finding(
                 fn.span(node),
-                f"`{param.name}` is None when the loss does not use its output, since `forward` calls "
-                f"`set_materialize_grads(False)`; this raises TypeError then. Test `{param.name} is not None` first.",
+                f"`{param.name}` is `None` when the loss does not use its output, by `set_materialize_grads(False)`; this then "
+                f"raises TypeError. Test `{param.name} is not None` first.",
             )

@@ -91,8 +91,8 @@ class UntrackedOutput(Rule[FunctionClass]):
             told.add(returned.event.order)
             yield Finding(
                 fn.span(returned.node),
-                f"`forward` of `{fn.name}` returns {what}: autograd does not look inside, so that these tensors have "
-                f"no `grad_fn` and `backward` never hears of them. Return one flat tuple.",
+                f"`forward` of `{fn.name}` returns {what}; torch does not look inside, and its tensors silently get no "
+                f"gradient. Return one flat tuple.",
                 fix=_fix(fn, returned),
             )
 

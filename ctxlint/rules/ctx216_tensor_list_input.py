@@ -79,7 +79,6 @@ class TensorListInput(Rule[FunctionClass]):
         for each in container_inputs_with_gradient(fn):
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{each.name}` is a container of tensors, which autograd does not look into, but `backward` returns a "
-                f"gradient for it; torch raises RuntimeError at backward. Pass the tensors as inputs of their own "
-                f"(`*{each.name}`).",
+                f"`{each.name}` of `{fn.name}` is a container of tensors but `backward` returns a gradient for it; torch raises "
+                f"RuntimeError at backward. Pass each tensor as an input of its own, `*{each.name}`.",
             )

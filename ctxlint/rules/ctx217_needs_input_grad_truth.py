@@ -78,6 +78,6 @@ class NeedsInputGradTruth(Rule[FunctionClass]):
             for event in method.facts.of(FlagsTested):
                 yield Finding(
                     fn.span(event.node),
-                    "`needs_input_grad` is a tuple with one flag for each input, so this condition is always true. "
-                    "Test one flag, `ctx.needs_input_grad[i]`, or `any(ctx.needs_input_grad)`.",
+                    "`ctx.needs_input_grad` is a tuple with one flag for each input; this condition is always true. Test "
+                    "`ctx.needs_input_grad[i]` or `any(ctx.needs_input_grad)`.",
                 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import all_inputs, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +89,8 @@ class JvpArity(Rule[FunctionClass]):
             if required > len(fn.inputs) or most < fn.required_inputs:
                 yield Finding(
                     fn.span(jvp.node.name),
-                    f"`jvp` takes {counted(len(jvp.positional), 'tangent')} but `forward` takes "
-                    f"{counted(len(fn.inputs), 'input')}; torch passes one tangent for each input and raises TypeError. "
-                    f"Take one parameter for each input, None at run time for those that are no tensors.",
+                    f"`jvp` of `{fn.name}` takes {counted(len(jvp.positional), 'tangent')} but `forward` takes {all_inputs(fn)}; "
+                    f"torch raises TypeError under forward-mode AD. Take one tangent for each input.",
                 )
         counts = {returned.count for returned in fn.outputs}
         if len(counts) != 1 or None in counts:
@@ -101,7 +100,7 @@ class JvpArity(Rule[FunctionClass]):
             if returned.count is not None and returned.count != outputs:
                 yield Finding(
                     fn.span(returned.node),
-                    f"`jvp` returns {counted(returned.count, 'tangent')} but `forward` has "
-                    f"{counted(outputs or 0, 'output')}; torch raises RuntimeError. Return one for each output, None for "
-                    f"those that are not differentiable.",
+                    f"`jvp` of `{fn.name}` returns {counted(returned.count, 'tangent')} but `forward` returns "
+                    f"{counted(outputs or 0, 'output')}; torch raises RuntimeError under forward-mode AD. Return one "
+                    f"tangent for each output, `None` where there is none.",
                 )

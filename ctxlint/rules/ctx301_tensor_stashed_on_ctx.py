@@ -105,15 +105,16 @@ def _message(stash: Stash) -> str:
     if stash.held is Held.INPUT:
         plural = len(stash.names) > 1
         return (
-            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}: in-place changes "
-            f"go unnoticed, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use `save_for_backward`."
+            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}; in-place changes silently "
+            f"give wrong gradients, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use "
+            f"`save_for_backward`."
         )
     if stash.held is Held.OUTPUT:
         return (
-            f"{attribute} keeps an output: output and graph hold each other, and only the garbage collector frees "
-            f"them. Use `save_for_backward`."
+            f"{attribute} keeps an output; output and graph keep each other alive until the garbage collector runs. "
+            f"Use `save_for_backward`."
         )
     return (
-        f"{attribute} keeps a view of an output: output and graph hold each other, and not even the garbage collector "
-        f"frees them. Give the output to `save_for_backward`, and take the view in backward."
+        f"{attribute} keeps a view of an output; output and graph keep each other alive for ever. Give the output to "
+        f"`save_for_backward`, and take the view in `backward`."
     )

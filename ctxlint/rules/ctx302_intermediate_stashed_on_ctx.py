@@ -97,8 +97,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
-                f"`ctx.{attribute}` keeps a tensor that forward computed: it outlives `backward()`, and saved-tensor "
-                f"hooks do not see it. Use `save_for_backward`.",
+                f"`ctx.{attribute}` keeps a tensor that `forward` computed; it stays alive as long as the graph, and "
+                f"saved-tensor hooks do not see it. Use `save_for_backward`.",
                 save_instead(fn, stash),
                 reads_of(fn, attribute),
             )

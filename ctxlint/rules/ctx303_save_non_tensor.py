@@ -121,19 +121,17 @@ class SaveNonTensor(Rule[FunctionClass]):
 def _message(method: str, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
     if method == "save_for_forward":
-        effect = "`save_for_forward` raises AssertionError"
+        effect = "`save_for_forward` raises AssertionError at `apply`"
     else:
-        effect = "`save_for_backward` raises TypeError as soon as a gradient is needed"
+        effect = "`save_for_backward` raises TypeError at `apply` when a gradient is needed"
     if is_container(argument.value) is Tri.YES:
-        remedy = "Star it, if all that it holds are tensors" if "\n" in name else f"Write `*{name}` if it holds tensors"
-    else:
         remedy = (
-            f"Keep it in an attribute: `ctx.{name} = {name}`"
-            if name.isidentifier()
-            else "Keep it in an attribute of ctx"
+            "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
         )
+    else:
+        remedy = f"Write `ctx.{name} = {name}`" if name.isidentifier() else "Keep it as an attribute of ctx"
     subject = f"`{name}`" if "\n" not in name else "This argument"
-    return f"{subject} is {kind}, not a tensor: {effect}. {remedy}."
+    return f"{subject} is {kind}; {effect}. {remedy}."
 
 
 def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
@@ -143,7 +141,7 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
     if is_tensor(value) is not Tri.NO or is_none(value) is not Tri.NO:
         return None
     kinds = {_kind(option) for option in value.options()}
-    return kinds.pop() if len(kinds) == 1 else "a number or a container"
+    return f"{kinds.pop() if len(kinds) == 1 else 'a number or a container'}, no tensor"
 
 
 def _kind_of_input(fn: FunctionClass, index: int) -> str | None:

@@ -96,16 +96,16 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                         line = fn.line(twice[call].node)
                         yield Finding(
                             fn.span(call.node),
-                            f"This `{name}` replaces the one in {line}, whose tensors are forgotten. Pass all of "
-                            f"them to one call.",
+                            f"This `{name}` replaces the one in {line}; torch silently forgets what that was given. Pass "
+                            f"all tensors to one call.",
                             merge_calls(fn, method, twice[call], call),
                             at(fn, [twice[call].node], "this one is replaced"),
                         )
                     elif _for_each(method, call):
                         yield Finding(
                             fn.span(call.node),
-                            f"Each turn of the loop replaces what `{name}` was given before. Collect the tensors, and "
-                            f"call it once, with a star.",
+                            f"Each turn of the loop replaces what `{name}` was given; torch silently keeps only the last. "
+                            f"Collect the tensors, and call it once with a star.",
                         )
 
 

@@ -83,26 +83,34 @@ class SavedTensorsCount(Rule[FunctionClass]):
             if saved is None or (method.inherited and (fn.forward is None or fn.forward.inherited)):
                 continue
             for taken in mismatched(method, saved):
-                message = f"{_taken(taken)}, but {_given(call, saved)}: {_effect(taken, saved)}."
+                message = (
+                    f"`{method.name}` of `{fn.name}` {_taken(taken)} but {_given(call, saved)}; it raises "
+                    f"{_error(taken)}. {_advice(taken, saved)}"
+                )
                 yield Finding(fn.span(taken.node), message, related=saves(fn, call))
 
 
 def _taken(taken: Unpacking | SavedItem) -> str:
     if not isinstance(taken, Unpacking):
-        return f"This takes the saved tensor number {taken.index}" if taken.index >= 0 else "This takes a saved tensor"
-    least = "at least " if taken.starred else ""
-    return f"{least}{counted(taken.minimum, 'tensor')} {'is' if taken.minimum == 1 else 'are'} unpacked".capitalize()
+        return f"takes item {taken.index} of its saved tensors"
+    return f"unpacks {'at least ' if taken.starred else ''}{counted(taken.minimum, 'saved tensor')}"
 
 
 def _given(call: str, saved: frozenset[int]) -> str:
     if saved == {0}:
-        return f"nothing is saved by `{call}`"
+        return f"`{call}` is given none"
     numbers = " or ".join(str(count) for count in sorted(saved))
     return f"`{call}` is given {numbers}"
 
 
-def _effect(taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
+def _error(taken: Unpacking | SavedItem) -> str:
+    return "ValueError" if isinstance(taken, Unpacking) else "IndexError"
+
+
+def _advice(taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
     if not isinstance(taken, Unpacking):
-        return "backward raises IndexError"
-    few = all(count < taken.minimum for count in saved)
-    return f"backward raises ValueError ({'not enough' if few else 'too many'} values to unpack)"
+        return "Save it, or take another one."
+    least = "at least " if taken.starred else ""
+    if saved == {0}:
+        return f"Save {least}{taken.minimum}."
+    return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."

@@ -95,8 +95,8 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
                 reported.add(name)
                 yield Finding(
                     fn.span(read.node),
-                    f"`{method.name}` {'calls' if read.called else 'reads'} `{_ctx(method)}.{name}`, which nothing sets: "
-                    f"it raises AttributeError. {_remedy(fn, method, read)}",
+                    f"`{method.name}` of `{fn.name}` {'calls' if read.called else 'reads'} `{_ctx(method)}.{name}`, which "
+                    f"{_reason(fn, name)}; it raises AttributeError. {_remedy(fn, method, read)}",
                 )
 
 
@@ -137,18 +137,27 @@ def _ctx(method: Method) -> str:
     return method.ctx.name if method.ctx is not None else "ctx"
 
 
+def _reason(fn: FunctionClass, name: str) -> str:
+    return "stands on the class, not on ctx" if _on_the_class(fn, name) else "nothing sets"
+
+
+def _on_the_class(fn: FunctionClass, name: str) -> bool:
+    return name in fn.class_attributes or name in fn.methods
+
+
 def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     name, ctx = read.attribute, _ctx(method)
-    if name in fn.class_attributes or name in fn.methods:
-        return f"`{ctx}` is no instance of `{fn.name}`: write `{fn.name}.{name}`."
+    if _on_the_class(fn, name):
+        return f"Write `{fn.name}.{name}`."
     known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
     similar = get_close_matches(name, known, n=1, cutoff=0.8)
-    if similar:
-        return f"Did you mean `{ctx}.{similar[0]}`?"
     writer = fn.setup_context or fn.forward
     where = writer.name if writer is not None else "forward"
+    if similar:
+        own = "" if similar[0] in _NAMES else f", or set `{ctx}.{name}` in `{where}`"
+        return f"Write `{ctx}.{similar[0]}`{own}."
     value = name if any(given.name == name for given in fn.inputs) else "..."
-    return f"Set it in `{where}`: `{ctx}.{name} = {value}`."
+    return f"Write `{ctx}.{name} = {value}` in `{where}`."
 
 
 _NAMES = tables.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}

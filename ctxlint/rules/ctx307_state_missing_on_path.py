@@ -87,18 +87,18 @@ class StateMissingOnPath(Rule[FunctionClass]):
 def _message(skipped: Skipped) -> str:
     error = "ValueError" if skipped.what == "ctx.save_for_backward" else "AttributeError"
     provider = f"`{skipped.what}`"
-    happens = "runs" if skipped.what == "ctx.save_for_backward" else "is set"
+    happens, verb = ("runs", "Call") if skipped.what == "ctx.save_for_backward" else ("is set", "Set")
     if skipped.returns:
         return (
-            f"This return, under `{skipped.condition}`, skips {provider}, which `backward` needs on every path; backward "
-            f"raises {error} after it. {'Call' if happens == 'runs' else 'Set'} it before the return."
+            f"This return skips {provider} under `{skipped.condition}`; `backward` then raises {error}. "
+            f"{verb} it before the return."
         )
     if skipped.flag is not None:
         return (
-            f"{provider} {happens} only when `{skipped.flag}` needs a gradient, but `backward` needs it for other inputs, too; "
-            f"it raises {error} when only those do. Drop the test."
+            f"{provider} {happens} only when `{skipped.flag}` needs a gradient; `backward` raises {error} when only other inputs "
+            f"need one. Drop the test."
         )
     return (
-        f"{provider} {happens} only under `{skipped.condition}`, but `backward` needs it on every path; it raises {error} "
-        f"otherwise. Set it in the other case as well."
+        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {error} otherwise. {verb} it in the "
+        f"other case as well."
     )

@@ -105,18 +105,18 @@ def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | 
         return None
     before_backward = method in ("forward", "setup_context")
     if name in _READ_ONLY or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
-        when = "`apply`" if before_backward else f"`{method}`"
-        return f"is read-only; torch raises AttributeError in {when}. Use another name."
+        when = "at `apply`" if before_backward else f"in `{method}`"
+        return f"is read-only; torch raises AttributeError {when}. Use another name."
     if name in _TUPLES and before_backward and write.value is not None and _is_no_tuple(write.value):
-        return f"must be a tuple; torch raises in `apply`. Call `ctx.{_method_for(name)}(...)` instead."
+        return f"takes only a tuple; torch raises RuntimeError at `apply`. Call `ctx.{_method_for(name)}(...)` instead."
     if name in _FLAGS and before_backward and write.value is not None and _is_no_bool(write.value):
-        return "must be a bool; torch raises TypeError in `apply`."
+        return "takes only a bool; torch raises TypeError at `apply`. Write `True` or `False`."
     if name == "needs_input_grad" and before_backward:
-        return "is what torch itself tells backward; assigning to it overrides that. Use another name."
+        return "is what torch tells `backward`; this silently overrides it. Use another name."
     if name == "saved_for_forward" and before_backward:
-        return "is lost: torch sets it anew. Call `ctx.save_for_forward(...)` instead."
+        return "is silently lost; torch sets it anew. Call `ctx.save_for_forward(...)` instead."
     if name in _BROKEN_AT_BACKWARD and before_backward:
-        return "is how torch calls backward; overwriting it makes backward raise. Use another name."
+        return "is what torch calls at backward; it raises then. Use another name."
     return None
 
 

@@ -91,8 +91,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 read, when = again
                 yield Finding(
                     fn.span(read.node),
-                    f"`{read.via}` is read again {when}. Each read unpacks all saved tensors anew, and under "
-                    f"non-reentrant checkpointing the second one raises CheckpointError. Bind it to a name once.",
+                    f"`{read.via}` is read again {when}; torch unpacks all saved tensors anew, and raises CheckpointError under "
+                    f"non-reentrant checkpointing. Bind it to a name once.",
                     bind_once(fn, method),
                 )
 

@@ -86,7 +86,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 if read.called:
                     yield Finding(
                         fn.span(read.node),
-                        f"`{read.via}` is a tuple, and calling it raises TypeError. Write it without the parentheses.",
+                        f"`{read.via}` is a tuple; calling it raises TypeError. Write it without the parentheses.",
                         without_call(fn, method, read),
                     )
             yield from self.used(fn, method)
@@ -98,8 +98,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             if not use.name:
                 yield Finding(
                     fn.span(use.node),
-                    f"`saved_tensors` is a tuple, and is used as one tensor ({use.how}): this raises. Unpack it first: "
-                    f"`x, = ctx.saved_tensors`.",
+                    f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises. Write "
+                    f"`x, = ctx.saved_tensors` first.",
                     index_the_one(fn, method, use),
                 )
                 continue
@@ -109,8 +109,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             reported.add(read)
             yield Finding(
                 fn.span(read.node),
-                f"`{use.name}` is the tuple of all saved tensors, and using it as one tensor ({use.how}, {fn.line(use.node)}) "
-                f"raises. Write `{use.name}, = ...`.",
+                f"`{use.name}` is the tuple of all saved tensors; using it as one tensor raises ({use.how}, "
+                f"{fn.line(use.node)}). Write `{use.name}, = ...`.",
                 unpack_the_one(fn, method, read, use),
             )
 

@@ -81,7 +81,7 @@ class SavedAndStashed(Rule[FunctionClass]):
         for write, save in saved_and_stashed(fn):
             yield Finding(
                 fn.span(write.node),
-                f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive after backward and saved-tensor "
+                f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive as long as the graph, and saved-tensor "
                 f"hooks do not see it. Drop the attribute and read `ctx.saved_tensors`.",
                 drop_attribute(fn, write, save),
                 at(fn, [save.node], "saved here"),

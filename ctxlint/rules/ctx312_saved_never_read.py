@@ -88,7 +88,7 @@ class SavedNeverRead(Rule[FunctionClass]):
             if slot.node is not None:
                 yield Finding(
                     fn.span(slot.node),
-                    f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in backward; it is kept in memory for "
+                    f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; torch keeps it alive for "
                     f"nothing. Leave it out of `save_for_backward` and of the unpacking.",
                     leave_out(fn, position, slot),
                     reads_of_saved(fn),

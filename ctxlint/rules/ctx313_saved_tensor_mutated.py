@@ -78,6 +78,6 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for each in changed_in_backward(fn):
             yield Finding(
                 fn.span(each.mutation.node),
-                f"`{each.mutation.how}` changes the saved {each.what} `{each.name}` in place; it is the caller's own tensor, "
-                f"which silently has another value after backward. Work on a copy.",
+                f"`{each.mutation.how}` changes the saved {each.what} `{each.name}` in place; the caller's tensor "
+                f"silently has another value after backward. Work on a copy.",
             )

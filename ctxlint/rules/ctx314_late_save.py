@@ -78,6 +78,7 @@ class LateSave(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        where = "forward" if fn.setup_context is None else "setup_context"
         for method in fn.own_protocol_methods:
             if method.name not in ("backward", "vjp"):
                 continue
@@ -85,6 +86,6 @@ class LateSave(Rule[FunctionClass]):
                 if call.method in _ONLY_BEFORE_BACKWARD:
                     yield Finding(
                         fn.span(call.node),
-                        f"`ctx.{call.method}` has no effect in `{method.name}`; torch looks at it once, when `forward` "
-                        f"returns. Call it there.",
+                        f"`ctx.{call.method}` in `{method.name}` silently has no effect; torch looks at it only at `apply`. "
+                        f"Call it in `{where}`.",
                     )

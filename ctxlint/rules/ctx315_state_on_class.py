@@ -88,8 +88,8 @@ class StateOnClass(Rule[FunctionClass]):
                     seen.add(event.attribute)
                     yield Finding(
                         fn.span(event.node),
-                        f"`{fn.name}.{event.attribute}` is shared by all calls of `{fn.name}`, and backward reads it; with "
-                        f"two calls in flight it silently reads the wrong one. Keep it on ctx: "
+                        f"`{fn.name}.{event.attribute}` is shared by all calls of `{fn.name}`, and `backward` reads it; "
+                        f"with two calls in flight it silently reads the value of the last. Write "
                         f"`ctx.{event.attribute} = ...`.",
                     )
 

@@ -87,6 +87,6 @@ class DeadGradModeTest(Rule[FunctionClass]):
                 if call.callee == "torch.is_grad_enabled":
                     yield Finding(
                         fn.span(call.node),
-                        f"`torch.is_grad_enabled()` is always False inside `{method.name}`: autograd runs it with grad "
+                        f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
                         f"mode off. Test `ctx.needs_input_grad`, or ask before `apply` and pass the answer as an input.",
                     )

@@ -81,6 +81,6 @@ class SavedOutputView(Rule[FunctionClass]):
             if argument.node is not None:
                 yield Finding(
                     fn.span(argument.node),
-                    f"`{code_of(argument.node)}` is a view of an output; when backward does not run, output and graph hold each "
-                    f"other for ever. Save the output itself and take the view in backward.",
+                    f"`{code_of(argument.node)}` is a view of an output; output and graph keep each other alive for ever when "
+                    f"backward does not run. Save the output itself, and take the view in `backward`.",
                 )

@@ -119,6 +119,6 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation, returned:
     if not returned:
         remedy += " and return it"
     return (
-        f"`{mutation.how}` changes the input `{name}` in place, unmarked: a leaf is overwritten without an error, and "
-        f"who goes on with `{name}` bypasses this backward. {remedy}, or work on `{name}.clone()`."
+        f"`{mutation.how}` changes the input `{name}` in place, unmarked; a leaf is silently overwritten, and later uses "
+        f"of `{name}` silently bypass this `backward`. {remedy}, or work on `{name}.clone()`."
     )

@@ -106,22 +106,22 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     if is_tensor(value) is Tri.NO:
         if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
             return None
-        return f"`{name}` is no tensor: `mark_dirty` raises RuntimeError. Pass the tensors one by one."
+        return f"`{name}` is no tensor; torch raises RuntimeError at `apply`. Pass the tensors one by one."
     given = isinstance(value, Parameter) and value.role == "input"
     if not given and is_tensor(value) is not Tri.YES:
         return None
     if any(is_returned(returns, value) is Tri.NO for returns in _returns_with(fn, method, call)):
         if given:
             return (
-                f"`{name}` is marked as dirty but not returned: `apply` raises RuntimeError. Return `{name}` itself, or "
-                f"do not change and mark it."
+                f"`{name}` is marked dirty but not returned; torch raises RuntimeError at `apply`. Return `{name}` itself, or "
+                f"change a copy and drop the mark."
             )
         return (
-            f"`{name}` is marked as dirty but is neither an input nor returned: `apply` raises RuntimeError. Mark the "
+            f"`{name}` is marked dirty but is neither an input nor returned; torch raises RuntimeError at `apply`. Mark the "
             f"inputs that are changed in place and returned."
         )
     if _certainly_new(value):
-        return f"`{name}` is no input: `mark_dirty` warns and does nothing. Drop the mark."
+        return f"`{name}` is marked dirty but is no input; torch warns and does nothing. Drop the mark."
     return None
 
 

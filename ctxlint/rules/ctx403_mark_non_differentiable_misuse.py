@@ -84,6 +84,6 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
             if argument.node is not None:
                 yield Finding(
                     fn.span(call.node),
-                    f"`{code_of(argument.node)}` is marked non-differentiable but `forward` does not return it; torch ignores "
+                    f"`{code_of(argument.node)}` is marked non-differentiable but `forward` does not return it; torch silently ignores "
                     f"the mark. Mark the very tensor that is returned, or drop the mark.",
                 )

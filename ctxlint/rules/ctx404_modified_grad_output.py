@@ -108,6 +108,6 @@ def _message(gradient: str, mutation: Mutation) -> str:
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
     return (
-        f"{subject}: autograd may give the same tensor to others, whose gradients are then wrong. Write to a new "
+        f"{subject}; where torch gives the same tensor to others, their gradients are silently wrong. Write to a new "
         f"tensor, or `.clone()` it first."
     )

@@ -86,7 +86,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(mutation.node),
                         f"`{mutation.how}` writes its result into `{code_of(mutation.target_node)}`, which nothing keeps; where "
-                        f"that is a copy the result is lost. Bind it to a name first and use that afterwards.",
+                        f"that is a copy, the result is silently lost. Bind it to a name first, and use that.",
                     )
 
 

@@ -82,10 +82,12 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
         if fn.backward is None or fn.backward.inherited:
             return
         for node, name, method in layout_uses(fn):
-            instead = "`reshape`" if method == "view" else "`.contiguous()` first"
+            if method == "view":
+                effect, instead = "raises RuntimeError for most that are", "Use `reshape`."
+            else:
+                effect, instead = "silently reads wrong values of those that are", "Call `.contiguous()` first."
             yield Finding(
                 fn.span(node),
-                f"`{name}.{method}` takes the gradient for contiguous, but it may come transposed or expanded; this raises "
-                f"or reads wrong values then. Use {instead}.",
+                f"`{name}.{method}` takes the gradient for contiguous; this {effect} transposed or expanded. {instead}",
                 fix=allow_any_layout(fn, node, name),
             )

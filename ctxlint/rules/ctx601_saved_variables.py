@@ -87,8 +87,8 @@ class SavedVariables(Rule[FunctionClass]):
             for node in _reads(method):
                 yield Finding(
                     fn.span(node),
-                    f"`{ctx}.saved_variables` is deprecated: it warns at every backward and fails under "
-                    f"`torch.compile`. Use `{ctx}.saved_tensors`.",
+                    f"`{ctx}.saved_variables` is deprecated; torch warns at backward, and `torch.compile(fullgraph=True)` "
+                    f"raises. Use `{ctx}.saved_tensors`.",
                     fix=rename_attribute(fn, method, node, "saved_tensors"),
                 )
 

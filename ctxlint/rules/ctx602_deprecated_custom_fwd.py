@@ -109,7 +109,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
                     name = decorator.name.rpartition(".")[2]
                     yield Finding(
                         fn.span(decorator.node),
-                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4 and warns when `{fn.name}` is defined. "
+                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; torch warns when `{fn.name}` is defined. "
                         f"Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
                         fix=use_torch_amp(fn, method, decorator, applicability),
                     )

@@ -85,7 +85,7 @@ class LegacyNames(Rule[FunctionClass]):
         if _INPLACE_FUNCTION in fn.base_names:
             yield Finding(
                 fn.span(fn.node.name),
-                f"`{fn.name}` descends from `InplaceFunction`, which does nothing that `Function` does not. Derive from "
+                f"`{fn.name}` derives from `InplaceFunction`, which adds nothing to `Function`. Derive from "
                 f"`torch.autograd.Function`.",
                 fix=derive_from_function(fn, _INPLACE_FUNCTION),
             )
@@ -103,7 +103,7 @@ class LegacyNames(Rule[FunctionClass]):
                 if context_call.method == "mark_shared_storage":
                     yield Finding(
                         fn.span(context_call.node),
-                        "`mark_shared_storage` does nothing since torch 0.4: shared storage is tracked by itself. Drop "
+                        "`mark_shared_storage` does nothing since torch 0.4; torch tracks shared storage by itself. Drop "
                         "the call.",
                         fix=drop_shared_storage(fn, method, context_call),
                     )

@@ -92,8 +92,8 @@ class ApplyArity(Rule[SourceFile]):
                 continue
             problem = _problem(call, forward)
             if problem is not None:
-                called = call.alias or f"{fn.name}.apply"
-                yield Finding(call.span, f"`{called}` {problem}; `forward` of `{fn.name}` raises TypeError.")
+                called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
+                yield Finding(call.span, f"{called} {problem}")
 
 
 def _is_judgeable(fn: FunctionClass) -> bool:
@@ -104,20 +104,25 @@ def _is_judgeable(fn: FunctionClass) -> bool:
 
 
 def _problem(call: ApplyCall, forward: Method) -> str | None:
-    """What the call does wrong, as the predicate of a sentence; None for nothing."""
+    """What the call does wrong, what torch does, and what to write, as predicates; None for nothing."""
     positional = forward.positional
     most = len(positional)
     if call.positional > most and forward.variadic is None:
-        return f"passes {counted(call.positional, 'argument')}, but at most {most} {'is' if most == 1 else 'are'} taken"
+        least = "" if all(param.required for param in positional) else "at most "
+        passed = counted(call.positional, "argument")
+        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Leave out what is too many."
     by_position = {param.name for param in positional[: call.positional]}
     given = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in given]
     if missing:
-        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}"
+        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} Pass {'it' if len(missing) == 1 else 'them'} too."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
     if unknown:
-        return f"passes {quoted(unknown)}, which is no parameter"
+        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Leave it out."
     twice = [name for name in call.keywords if name in by_position]
-    return f"passes {quoted(twice)} twice, by position and by keyword" if twice else None
+    return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass it once." if twice else None
+
+
+_RAISES = "torch raises TypeError at `apply`."

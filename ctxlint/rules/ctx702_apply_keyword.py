@@ -90,7 +90,7 @@ class ApplyKeyword(Rule[SourceFile]):
                 continue
             yield Finding(
                 call.span,
-                f"`{fn.name}.apply` gets {quoted(call.keywords)} by keyword; before torch 2.13 it raises TypeError. Pass "
-                f"by position.",
+                f"`{fn.name}.apply` gets {quoted(call.keywords)} by keyword; torch raises TypeError before 2.13. Pass "
+                f"{'it' if len(call.keywords) == 1 else 'them'} by position.",
                 fix=pass_by_position(file.source, fn, call),
             )

@@ -107,7 +107,7 @@ def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
     name = fn.name
     if call.how == "construct-apply":
         return (
-            f"`{name}(...)` makes an instance only to reach `apply`, which torch deprecates. Write `{name}.apply(...)`."
+            f"`{name}(...).apply` makes an instance for nothing; torch deprecates instances. Write `{name}.apply(...)`."
         )
     if call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
@@ -115,15 +115,15 @@ def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
         if call.inside_function_class or call.gradients_off:
             return None
         return (
-            f"`{name}.forward(...)` leaves out the `backward` of `{name}`: autograd differentiates the body instead. "
+            f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead. "
             f"Write `{name}.apply(...)`."
         )
     if "__call__" in fn.methods:
         return None
     if call.how == "construct-call":
-        return f"An instance of `{name}` is called, which raises RuntimeError. Write `{name}.apply(...)`."
+        return f"An instance of `{name}` is called; torch raises RuntimeError. Write `{name}.apply(...)`."
     if call.how == "construct" and (fn.backward is not None or fn.applied):  # else a class that is a namespace
         if call.positional or call.starred or call.keywords or call.double_starred:
-            return f"`{name}(...)` computes nothing: it makes an instance of the class. Write `{name}.apply(...)`."
-        return f"`{name}()` makes an instance, which torch deprecates and which cannot be called. Use `{name}.apply`."
+            return f"`{name}(...)` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
+        return f"`{name}()` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     return None

@@ -94,11 +94,12 @@ class OperatorSetupContextNames(Rule[SourceFile]):
             expected = ["ctx", "inputs", *(["keyword_only_inputs"] if operator.keyword_only else []), "output"]
             names = {param.name for param in setup.params if param.kind is not ParameterKind.VARIADIC}
             required = {param.name for param in setup.params if param.required}
+            taken = quoted(param.name for param in setup.params) or "no parameters"
             if set(expected) <= names and required <= set(expected):
                 continue
             yield Finding(
                 operator.span(setup.node.name),
-                f"`{setup.node.name.value}` of `{operator.name}` is called by keyword; torch raises TypeError unless its "
-                f"parameters are named {quoted(expected)}. Rename them.",
+                f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes {quoted(expected)} by keyword "
+                f"and raises TypeError. Write `{setup.node.name.value}({', '.join(expected)})`.",
                 fix=call_them_so(file, operator, expected),
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import SourceFile
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import counted, quoted
+from ctxlint.rules.wording import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,13 +93,18 @@ class OperatorGradientCount(Rule[SourceFile]):
                 surplus = [slot.value for slot in returned.slots[len(names) :]]
                 if count < len(names) or any(is_none(value) is Tri.NO for value in surplus):
                     since = ""
+                    few = count < len(names)
                 elif surplus and all(is_none(value) is Tri.YES for value in surplus) and settings.torch.reach(2, 15):
-                    since = " from torch 2.15 on"
+                    since = " from 2.15 on" if settings.torch.fall_below(2, 15) else ""
+                    few = False
                 else:
                     continue
                 yield Finding(
                     operator.span(returned.node),
                     f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
-                    f"takes {counted(len(names), 'input')} ({quoted(names)}); torch raises RuntimeError at backward{since}. "
-                    f"Return one for each, `None` for those that are no tensors.",
+                    f"takes {listed(len(names), 'input', names)}; torch raises RuntimeError at backward{since}. "
+                    f"{_RETURN_ALL if few else 'Leave the surplus out.'}",
                 )
+
+
+_RETURN_ALL = "Return one gradient for each input, `None` where there is none."

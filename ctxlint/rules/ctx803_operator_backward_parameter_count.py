@@ -95,6 +95,6 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
                 yield Finding(
                     operator.span(backward.node.name),
                     f"`{backward.node.name.value}` takes {counted(len(backward.positional), 'gradient')} but "
-                    f"`{operator.name}` has {counted(operator.outputs, 'output')}; torch raises TypeError at backward. Take "
-                    f"one parameter for each output.",
+                    f"`{operator.name}` returns {counted(operator.outputs, 'output')}; torch raises TypeError at backward. "
+                    f"Take one gradient for each output.",
                 )

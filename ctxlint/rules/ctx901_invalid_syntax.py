@@ -67,5 +67,7 @@ class InvalidSyntax(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         """One finding for each statement."""
         for broken in file.broken:
-            message = f"This statement cannot be parsed, so it is not checked: {broken.message}."
+            message = f"This statement is not checked, as it cannot be parsed: {broken.message}"
+            if not message.endswith((".", "?", "!")):
+                message += "."
             yield Finding(Span(broken.position, broken.position), message)

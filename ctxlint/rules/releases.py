@@ -17,7 +17,7 @@ def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
     return fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 2)
 
 
-def when_backward_runs(expected: Expectation, settings: Settings) -> str:
+def at_backward(expected: Expectation, settings: Settings) -> str:
     """Where torch raises about the number of gradients: on any release, or on those that count what is left out."""
     newer_only = expected.counts_defaults and settings.torch.fall_below(2, 2)
-    return "when it runs, from torch 2.2 on" if newer_only else "when it runs"
+    return "at backward from 2.2 on" if newer_only else "at backward"

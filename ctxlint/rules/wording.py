@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ctxlint.files.source import Span
     from ctxlint.model.functions import FunctionClass, Returned
     from ctxlint.model.method import Method
+    from ctxlint.model.placements import Expectation
 
 
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:
@@ -23,6 +24,49 @@ def quoted(names: Iterable[str], conjunction: str = "and") -> str:
 def counted(number: int, noun: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(number: int, noun: str, names: Sequence[str]) -> str:
+    """``2 inputs (`x`, `slope`)``; the names stand there where each has one and they are few."""
+    named = len(names) == number <= _FEW and number > 0
+    return f"{counted(number, noun)} ({', '.join(f'`{name}`' for name in names)})" if named else counted(number, noun)
+
+
+_FEW = 4
+
+
+def all_inputs(fn: FunctionClass) -> str:
+    """What ``forward`` takes: ``2 inputs (`x`, `slope`)``."""
+    return listed(len(fn.inputs), "input", [each.name for each in fn.inputs])
+
+
+def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
+    """Who wants how many gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
+    if expected.call is not None:
+        return f"the call in {expected.call.place} passes {counted(expected.count, 'input')}"
+    if expected.count == len(fn.inputs) and fn.variadic_inputs is None:
+        return f"`forward` takes {all_inputs(fn)}"
+    return f"`forward` takes at least {counted(expected.count, 'input')}"
+
+
+def moment(method: Method) -> str:
+    """When torch calls a method: ``at backward``."""
+    return _MOMENTS.get(method.name, "at `apply`")
+
+
+_MOMENTS = {
+    "backward": "at backward",
+    "vjp": "at backward",
+    "jvp": "under forward-mode AD",
+    "vmap": "under `torch.vmap`",
+}
+
+
+def refusal(method: Method) -> str:
+    """How a sentence about what torch passes goes on where a method takes one parameter too many."""
+    if method.variadic is not None or any(param.has_default for param in method.positional):
+        return ", and every input moves by one" if method.name == "forward" else ", and the rest moves by one"
+    return f" and raises TypeError {moment(method)}"
 
 
 def place_of_gradients(fn: FunctionClass, returned: Returned) -> Span:

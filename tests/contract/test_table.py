@@ -49,7 +49,7 @@ def test_inputs_say_what_they_are_and_why() -> None:
             ("an operand of `@`", 8),
             ("given to `save_for_backward`", 9),
         ],
-        [("passed a number", 26), ("`backward` returns None for it", 22)],
+        [("passed a number", 26), ("`backward` returns `None` for it", 22)],
     ]
 
 

@@ -339,6 +339,6 @@ def test_one_that_is_missing_does_not_hide_the_others(capfd: pytest.CaptureFixtu
     assert main(["--output-format", "concise", "gone.py", "a.py", "gone"]) == 1
     out = capfd.readouterr().out
     assert out.splitlines()[:2] == [
-        "gone:1:1: CTX902 No such file or directory",
-        "gone.py:1:1: CTX902 No such file or directory",
+        "gone:1:1: CTX902 No such file or directory.",
+        "gone.py:1:1: CTX902 No such file or directory.",
     ]

@@ -126,7 +126,7 @@ def test_a_fix_that_breaks_the_syntax_is_undone_and_reported() -> None:
     assert [each.code for each in result.diagnostics] == ["CTX900", "CTX401", "CTX211"]
     assert result.diagnostics[0].message == (
         "The fixes of CTX211 (wrong-word), CTX401 (breaking-fix) break the syntax of this file; nothing was changed. "
-        "This is a bug in ctxlint, please report it"
+        "This is a bug in ctxlint; report it."
     )
 
 
@@ -148,7 +148,7 @@ def test_a_text_that_the_encoding_cannot_hold_is_not_written() -> None:
     assert result.diagnostics[0].code == "CTX902"
     assert result.diagnostics[0].message == (
         "The file's encoding latin-1 cannot write '日', so CTX211 (wrong-word), CTX405 (foreign-word) cannot be fixed; "
-        "nothing was changed"
+        "nothing was changed."
     )
 
 

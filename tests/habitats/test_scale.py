@@ -40,7 +40,7 @@ def _run(document: str, folder: Path, more: str = "") -> str:
 
 
 def test_the_page_about_the_api(tmp_path: Path) -> None:
-    assert "returns 1 gradient for 2 inputs" in _run("api.md", tmp_path)
+    assert "returns 1 gradient but `forward` takes 2 inputs" in _run("api.md", tmp_path)
 
 
 def test_dask_finds_what_the_command_finds(tmp_path: Path) -> None:
