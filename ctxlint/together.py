@@ -50,13 +50,14 @@ def lint_together(
 
 @dataclass(frozen=True)
 class _Names:
-    """What one project calls its Functions and their ``apply``, and the modules that know of them, by their last parts.
+    """What one project calls its Functions and their ``apply``, by the last parts of names.
 
-    ``aliases`` are the attributes that modules get from other files, where all agree on what that is.
+    ``by_module`` says which modules have which of them. ``aliases`` are the attributes that modules get from other
+    files, where all agree on what that is.
     """
 
     names: frozenset[str] = frozenset()
-    modules: frozenset[str] = frozenset()
+    by_module: tuple[tuple[str, tuple[str, ...]], ...] = ()
     aliases: tuple[Alias, ...] = ()
 
 
@@ -130,7 +131,7 @@ class _Run:
         for root, known in names.items():
             if not known.names or known == before.get(root):
                 continue
-            mentions = Mentions(known.names, known.modules)
+            mentions = Mentions(dict(known.by_module))
             for path in self.others_by_root[root]:
                 if path not in self.linted and _holds(path, mentions):
                     admitted = self.admit(*self.others[path])
@@ -199,18 +200,19 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
         new = {name for origin, name in pairs if origin in names} - names
         names |= new
         grown = bool(new)
-    modules = {
-        _module_name(facts.path)
-        for facts in members
-        if facts.functions or facts.aliases or any(origin in names for origin, _name in facts.names)
-    }
+    by_module: dict[str, set[str]] = defaultdict(set)
+    for facts in members:
+        here = by_module[_module_name(facts.path)]
+        here.update(_last(each.qualname) for each in facts.functions)
+        here.update(name for origin, name in facts.names if origin in names)
     aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
     for facts in members:
         for alias in facts.aliases:
             aliases[alias.path, alias.name].add(alias)
-            modules.add(_module_name(alias.path))
+            by_module[_module_name(alias.path)].add(alias.name)
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
-    return _Names(frozenset(names), frozenset(modules), tuple(agreed))
+    modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
+    return _Names(frozenset(names), modules, tuple(agreed))
 
 
 def _module_name(path: str) -> str:

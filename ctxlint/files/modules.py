@@ -21,7 +21,7 @@ def locate(importer: str, target: str) -> Place | None:
 
     ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An
     absolute name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the
-    root of the repository.
+    root of the repository or, without one, of the project.
     """
     name = target.lstrip(".")
     level = len(target) - len(name)
@@ -57,13 +57,22 @@ def root_of(folder: str) -> str:
 
 
 def _upward(folder: str) -> list[str]:
+    """A folder and those above it, up to the root of the repository; without one, up to the topmost project."""
     found = [folder]
-    while len(found) < _MAX_ASCENT and not os.path.exists(os.path.join(found[-1], ".git")):
+    topmost_project = 0
+    while len(found) < _MAX_ASCENT:
+        if os.path.exists(os.path.join(found[-1], ".git")):
+            return found
+        if any(os.path.exists(os.path.join(found[-1], name)) for name in _PROJECT_FILES):
+            topmost_project = len(found)
         above = os.path.dirname(found[-1])
         if above == found[-1]:
             break
         found.append(above)
-    return found
+    return found[:topmost_project] if topmost_project else found
+
+
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def _holds(root: str, name: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 def holds_candidate(data: bytes) -> bool:
@@ -25,21 +26,33 @@ def holds_candidate(data: bytes) -> bool:
 
 
 class Mentions:
-    """Finds files that use something of other modules: by its name, where that or its module is imported."""
+    """Finds files that import something by its name, or the module that it is in and use it as an attribute."""
 
-    def __init__(self, names: Iterable[str], modules: Iterable[str]) -> None:
-        """``names`` are what is looked for, ``modules`` the last parts of the names of modules that may hold it."""
-        self.names = frozenset(name.encode() for name in names)
-        self.modules = frozenset(module.encode() for module in modules)
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        """``names`` are what is looked for, by the last part of the names of the modules that have them."""
+        self.by_module = {module.encode(): frozenset(map(str.encode, found)) for module, found in names.items()}
+        self.names = frozenset[bytes]().union(*self.by_module.values())
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may use one of the names. Imports are looked at first: they are short."""
-        imports = _words(b"\n".join(_imports(data)))
-        if not self.names.isdisjoint(imports):
-            return True
-        return not self.modules.isdisjoint(imports) and not self.names.isdisjoint(_words(data))
+        through_modules: set[bytes] = set()
+        for statement in _imports(data):
+            start, _, imported = statement.partition(b"import")
+            words = _words(imported)
+            if b"from" in start:
+                module = start.partition(b"from")[2].strip().rpartition(b".")[2]
+                known = self.by_module.get(module, _NOTHING) if module else self.names
+                if not known.isdisjoint(words):
+                    return True
+                if b"*" in imported and known and not known.isdisjoint(_words(data)):
+                    return True
+            for word in words:
+                through_modules |= self.by_module.get(word, _NOTHING)
+        return bool(through_modules) and not through_modules.isdisjoint(_ATTRIBUTE.findall(data))
 
 
+_NOTHING: frozenset[bytes] = frozenset()
+_ATTRIBUTE = re.compile(rb"\.\s*(\w+)")
 _BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
 
 

@@ -87,7 +87,11 @@ def facts_of(
     """What the file says about Functions of other files, and how others may come to know of its own."""
     unit, targets = elsewhere.unit, elsewhere.targets
     aliases = tuple(sorted(set(_attached(elsewhere))))
-    own = sorted(Own(each.qualname, each.required_inputs, each.waits_for_apply) for each in functions)
+    own = sorted(
+        Own(each.qualname, each.required_inputs, each.waits_for_apply)
+        for each in functions
+        if not unit.index.classes[each.qualname].scope.is_in_function
+    )
     return FileFacts(
         path=elsewhere.path,
         functions=tuple(own),

@@ -90,6 +90,11 @@ class Scope:
         """Whether a star import in this or a surrounding scope may bind any name."""
         return bool(self.stars) or (self.parent is not None and self.parent.sees_star_import())
 
+    @property
+    def is_in_function(self) -> bool:
+        """Whether it is the scope of a function, or lies in one: nothing outside can name what is bound here."""
+        return self.kind == "function" or (self.parent is not None and self.parent.is_in_function)
+
     def function_locals(self) -> frozenset[str]:
         """Every name bound in this or an enclosing function."""
         found: set[str] = set()
