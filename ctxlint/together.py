@@ -205,6 +205,7 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
         here = by_module[_module_name(facts.path)]
         here.update(_last(each.qualname) for each in facts.functions)
         here.update(name for origin, name in facts.names if origin in names)
+    _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
     aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
     for facts in members:
         for alias in facts.aliases:
@@ -213,6 +214,17 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
     modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
     return _Names(frozenset(names), modules, tuple(agreed))
+
+
+def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+    """Give modules what they import with a star."""
+    grown = True
+    while grown:
+        grown = False
+        for module, origins in stars:
+            new = set[str]().union(*(by_module[origin] for origin in origins)) - by_module[module]
+            by_module[module] |= new
+            grown = grown or bool(new)
 
 
 def _module_name(path: str) -> str:

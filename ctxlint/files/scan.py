@@ -40,17 +40,17 @@ class Mentions:
             start, _, imported = statement.partition(b"import")
             words = _words(imported)
             if b"from" in start:
-                module = start.partition(b"from")[2].strip().rpartition(b".")[2]
-                known = self.by_module.get(module, _NOTHING) if module else self.names
-                if not known.isdisjoint(words):
+                path = start.partition(b"from")[2].rstrip(_BLANK)
+                known = self.by_module.get(_words(path)[-1], _NOTHING) if path[-1:] != b"." else self.names
+                if not known.isdisjoint(words) or (known and b"*" in imported):
                     return True
-                if b"*" in imported and known and not known.isdisjoint(_words(data)):
-                    return True
+                through_modules |= known  # it may be a class that has the name
             for word in words:
                 through_modules |= self.by_module.get(word, _NOTHING)
         return bool(through_modules) and not through_modules.isdisjoint(_ATTRIBUTE.findall(data))
 
 
+_BLANK = b" \t\r\n\\"
 _NOTHING: frozenset[bytes] = frozenset()
 _ATTRIBUTE = re.compile(rb"\.\s*(\w+)")
 _BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))

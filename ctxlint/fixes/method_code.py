@@ -11,6 +11,7 @@ import libcst as cst
 
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
+from ctxlint.model.code import all_children
 from ctxlint.model.local_names import captured_by, target_names
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class MethodCode:
         todo: list[cst.CSTNode] = [self.method.node]
         while todo:
             node = todo.pop()
-            for child in node.children:
+            for child in all_children(node):
                 found[child] = node
                 todo.append(child)
         return found
@@ -122,7 +123,7 @@ class MethodCode:
         """The nodes that bind or delete each name."""
         found: dict[str, list[cst.CSTNode]] = {}
         for node in self.nodes():
-            for name in set(_bound_by(node)):
+            for name in set(_bound_by(node)) if type(node) in _BINDING else ():
                 found.setdefault(name, []).append(node)
         return found
 
@@ -247,7 +248,7 @@ class MethodCode:
 
     def holds_comment(self, node: cst.CSTNode) -> bool:
         """Whether there is a comment inside a node."""
-        return isinstance(node, cst.Comment) or any(self.holds_comment(child) for child in node.children)
+        return isinstance(node, cst.Comment) or any(self.holds_comment(child) for child in all_children(node))
 
 
 def _keeps_its_place(line: str) -> bool:
@@ -257,6 +258,29 @@ def _keeps_its_place(line: str) -> bool:
 
 def _is_string(statement: cst.BaseSmallStatement) -> bool:
     return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+_BINDING = frozenset(
+    (
+        cst.FunctionDef,
+        cst.ClassDef,
+        cst.AssignTarget,
+        cst.AnnAssign,
+        cst.AugAssign,
+        cst.For,
+        cst.NamedExpr,
+        cst.CompFor,
+        cst.Del,
+        cst.AsName,
+        cst.ImportAlias,
+        cst.Global,
+        cst.Nonlocal,
+        cst.MatchAs,
+        cst.MatchStar,
+        cst.MatchMapping,
+    )
+)
+"""The nodes that bind or delete names."""
 
 
 def _bound_by(node: cst.CSTNode) -> Iterable[str]:

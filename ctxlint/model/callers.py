@@ -56,6 +56,7 @@ class FileFacts:
 
     ``functions`` are its own Functions, and ``names`` are pairs: what the file calls in a new way
     (the last part of the name), and how it calls it (``softmax = Softmax.apply``, ``from .ops import Softmax as S``).
+    ``stars`` are the modules that it imports with a star, by the last parts of their names.
     ``called`` are the dotted names, as imported, of what it calls and does not define itself. All else is about
     Functions of other files: how they are called, whose ``apply`` is read, whose methods are called by hand, which have
     subclasses here, and which are changed from here.
@@ -64,6 +65,7 @@ class FileFacts:
     path: str
     functions: tuple[Own, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     aliases: tuple[Alias, ...] = ()
     calls: tuple[tuple[Target, ApplyCall], ...] = ()

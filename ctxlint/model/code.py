@@ -45,6 +45,21 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield value
 
 
+def all_children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Every node right below a node, layout included, as ``CSTNode.children`` gives them, without its copies."""
+    for name in _fields_of(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from value
+
+
+@cache
+def _fields_of(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 _NO_NODES = (str, bool, cst.MaybeSentinel)
 
 _LAYOUT = frozenset(

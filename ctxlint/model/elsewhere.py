@@ -96,6 +96,7 @@ def facts_of(
         path=elsewhere.path,
         functions=tuple(own),
         names=tuple(sorted(set(_names(unit)))),
+        stars=tuple(sorted({star.rpartition(".")[2] for star in unit.index.module.stars if star.strip(".")})),
         called=tuple(sorted(set(_called(unit)))),
         aliases=aliases,
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
