@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.decorators import without_receiver
+from ctxlint.fixes.decorators import without_receiver, works_by_accident
 from ctxlint.fixes.edit import Applicability, Fix
 from ctxlint.fixes.layout import layout_of
 from ctxlint.fixes.parameters import (
@@ -75,7 +75,8 @@ def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
     edit = without_receiver(layout, method)
     if edit is None:
         return None
-    return Fix(f"Drop `{method.receiver.name}`", (edit,), _by_hand_unsafe(fn, method))
+    applicability = Applicability.UNSAFE if works_by_accident(method) else _by_hand_unsafe(fn, method)
+    return Fix(f"Drop `{method.receiver.name}`", (edit,), applicability)
 
 
 def drop_ctx(fn: FunctionClass, method: Method, *, ignored_setup_context: bool = False) -> Fix | None:

@@ -42,7 +42,13 @@ def make_static(fn: FunctionClass, method: Method) -> Fix | None:
         edits.append(dropped)
         message += f" and drop `{receiver.name}`"
     by_hand = method.name in fn.called_directly
-    return Fix(message, tuple(edits), Applicability.UNSAFE if by_hand else Applicability.SAFE)
+    unsafe = by_hand or (receiver is not None and works_by_accident(method))
+    return Fix(message, tuple(edits), Applicability.UNSAFE if unsafe else Applicability.SAFE)
+
+
+def works_by_accident(method: Method) -> bool:
+    """Whether a call may work although one parameter is too many: each argument arrives one place further on."""
+    return any(not param.required for param in method.params)
 
 
 def without_receiver(layout: Layout, method: Method) -> Edit | None:
@@ -90,7 +96,7 @@ def static_for_class(fn: FunctionClass, method: Method) -> Fix | None:
     for decorator in method.node.decorators:
         expression = decorator.decorator
         if isinstance(expression, cst.Name) and expression.value == "classmethod":
-            loose = any(not param.required for param in method.params)
+            loose = works_by_accident(method)
             return Fix(
                 "Use `@staticmethod`",
                 (layout.replace(expression, "staticmethod"),),

@@ -59,8 +59,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` that stands
-    before `ctx` is dropped, since with it every call raises; there is no fix where the body uses it. Unsafe for a
-    method that the same file calls by hand.
+    before `ctx` is dropped, since with it every call raises; there is no fix where the body uses it. Unsafe for that
+    where defaults or `*args` let a call work by accident, and for a method that a file of the run calls by hand.
 
     ## Known limits
     Silent where a base class, a class decorator or a decorator of the method is not known, since it may bind the

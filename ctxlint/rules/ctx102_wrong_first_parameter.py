@@ -72,11 +72,12 @@ class WrongFirstParameter(Rule[FunctionClass]):
     ## Fix safety
     Safe: `self` or `cls` is renamed to `ctx`, uses included, where that name is free; `ctx` is added where the body
     uses it unbound; a receiver before `ctx` is dropped where the body does not use it; `@classmethod` without `cls`
-    becomes `@staticmethod`. Unsafe: `ctx` is added where nothing uses it yet. `super()` has no fix.
+    becomes `@staticmethod`. Unsafe: `ctx` is added where nothing uses it yet; the last two where defaults or `*args` let a
+    call work by accident. `super()` has no fix.
 
     ## Known limits
     `forward(cls, ctx, x)` as a static method is legal where a subclass calls it by hand; it is reported only for
-    classes whose `apply` is used in the same file. A first parameter of any other name is taken for the ctx unless it
+    classes whose `apply` is used in a file of the run. A first parameter of any other name is taken for the ctx unless it
     is used as only a tensor can be. Silent where a base class or a decorator is not known, and for methods that are
     called by hand.
 

@@ -65,11 +65,12 @@ class ForwardTakesCtx(Rule[FunctionClass]):
 
     ## Fix safety
     Safe: the parameter is dropped where `forward` does not use it; unsafe where `forward` has defaults or `*args`, since
-    a call may then work by accident, and where `target-torch` goes below 2.0, which does not know `setup_context`. Where `forward` uses it there is no fix, since what it does with the ctx belongs
-    in `setup_context`.
+    a call may then work by accident, and where `target-torch` goes below 2.0, which does not know `setup_context`.
+    Where `forward` uses it there is no fix, since what it does with the ctx belongs in `setup_context`.
 
     ## Known limits
-    Silent where `target-torch` ends before 2.0. A parameter counts as the ctx by its name `ctx`, by being used as one, or by being called `self` and never used.
+    Silent where `target-torch` ends before 2.0. A parameter counts as the ctx by its name `ctx`, by being used as one,
+    or by being called `self` and never used.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -26,7 +26,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     backward raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, autocast or not. With
     `custom_fwd` alone backward runs with autocast off: a matrix product of two dtypes raises, anything else silently
     has another precision. Beside `setup_context`, forward gets no ctx: the note is written on the caller's first tensor
-    and backward raises as above.
+    and `custom_bwd` raises as above.
 
     ## Example
     ```python

@@ -23,7 +23,7 @@ class ConflictingMembers(Rule[FunctionClass]):
     together with `setup_context`; `boxed_grads_call = True` and a `backward` with several gradient parameters.
 
     ## Why is this bad?
-    Torch checks this late, when backward or a transform runs, and then it always raises:
+    Torch checks this late, when `apply`, backward or a transform runs, and then it always raises:
 
     - `Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.`
     - `You tried to vmap over F, but it has both generate_vmap_rule=True and an overridden vmap staticmethod.`

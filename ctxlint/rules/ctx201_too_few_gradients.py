@@ -20,7 +20,7 @@ class TooFewGradients(Rule[FunctionClass]):
     """
     ## What it does
     Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without default,
-    or than a call of `apply` in the same file passes. Beside `setup_context` every input counts from torch 2.2 on.
+    or than a call of `apply` in a file of the run passes. Beside `setup_context` every input counts from torch 2.2 on.
 
     ## Why is this bad?
     Autograd wants one gradient for each input that `apply` was given, `None` for those that have none. With fewer,
@@ -70,7 +70,7 @@ class TooFewGradients(Rule[FunctionClass]):
     Each return is judged alone. Silent where the number of gradients hangs on what runs (`return helper(x)`,
     `*grads`), where a subclass or a call by hand uses the result, under an unknown decorator, and where no output
     can have a gradient. Fewer gradients than inputs with defaults are legal as long as calls leave those inputs
-    out: only a call in the same file shows otherwise, and it counts when no return has enough for it.
+    out: only a call in a file of the run shows otherwise, and it counts when no return has enough for it.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

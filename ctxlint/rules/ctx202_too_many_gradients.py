@@ -23,7 +23,7 @@ class TooManyGradients(Rule[FunctionClass]):
     ## What it does
     Reports each return of `backward` (or `vjp`) that has more gradients than `forward` has inputs, where one of
     those that are too many is certainly not `None`. Also a gradient that is always returned for an input with a
-    default, when a call in the same file leaves that input out.
+    default, when a call in a file of the run leaves that input out.
 
     ## Why is this bad?
     Autograd drops trailing `None`s, and nothing else: `loss.backward()` raises `RuntimeError: function FBackward

@@ -71,7 +71,7 @@ class MissingNone(Rule[FunctionClass]):
     the same tuple. It is written where the tuple is written: at the `return`, or in the variable that is returned.
 
     ## Known limits
-    An input counts as no tensor by its annotation, its default, its uses and the calls in the same file; or when it
+    An input counts as no tensor by its annotation, its default, its uses and the calls in the run; or when it
     is kept as a plain attribute of ctx, is not saved and is not used as only a tensor can be. If it is a tensor
     after all, its gradient is missing, not its `None`.
 

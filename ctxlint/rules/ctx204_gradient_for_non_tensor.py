@@ -74,7 +74,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
     tensor after all, its annotation is wrong and not the gradient.
 
     ## Known limits
-    An input is no tensor when its annotation, its default, a use or a call in the same file says so and nothing
+    An input is no tensor when its annotation, its default, a use or a call in the run says so and nothing
     speaks against it. The annotation `float` alone is not enough, since tensors are passed for it, nor is a number
     as default; both together are. A container of tensors is tensor-list-input (CTX216).
 

@@ -57,8 +57,8 @@ class SurplusNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: torch gives the same gradients with and without them. Unsafe where a comment
-    speaks of them or would go with them.
+    Safe: torch gives the same gradients with and without them. Unsafe where a comment speaks of them or would go with
+    them.
 
     ## Known limits
     Off by default, since it is legal and used on purpose.

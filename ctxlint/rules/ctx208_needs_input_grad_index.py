@@ -22,7 +22,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     """
     ## What it does
     Reports `ctx.needs_input_grad[i]` where `forward` has no input `i`, and where it has one with a default that a
-    call in the same file leaves out. Also `a, b = ctx.needs_input_grad` with another number of names than there are
+    call in a file of the run leaves out. Also `a, b = ctx.needs_input_grad` with another number of names than there are
     inputs.
 
     ## Why is this bad?
@@ -74,7 +74,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
 
     ## Known limits
     For an input that calls leave out, silent under any test that may ask for that: of the length, of None, of a
-    flag kept on ctx. Silent where `forward` takes `*args`, and where all calls in the file pass the input though
+    flag kept on ctx. Silent where `forward` takes `*args`, and where all calls in the run pass the input though
     others may not.
 
     ## References

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.outputs import unmaterialized, untested_operations
 from ctxlint.rules.base import Finding, Rule
@@ -17,13 +19,13 @@ if TYPE_CHECKING:
 class UnmaterializedGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that works with an incoming gradient without testing it for None, in a Function with several
+    Reports a `backward` that works with an incoming gradient without testing it for `None`, in a Function with several
     outputs whose forward calls `ctx.set_materialize_grads(False)`.
 
     ## Why is this bad?
-    After that call torch passes None, instead of zeros, for an output that the loss does not use. Arithmetic on it raises
-    `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'`, but only in programs that leave an output
-    unused.
+    After that call torch passes `None`, instead of zeros, for an output that the loss does not use. Arithmetic on it
+    raises `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'`, a method of it `AttributeError:
+    'NoneType' object has no attribute 'sum'`, but only in programs that leave an output unused.
 
     ## Example
     ```python
@@ -88,8 +90,9 @@ class UnmaterializedGradient(Rule[FunctionClass]):
         if not counts or any(count is None or count < 2 for count in counts):
             return
         for param, node in untested_operations(fn):
+            error = "AttributeError" if isinstance(node, cst.Call) else "TypeError"
             yield Finding(
                 fn.span(node),
                 f"`{param.name}` is `None` when the loss does not use its output, by `set_materialize_grads(False)`; this then "
-                f"raises TypeError. Test `{param.name} is not None` first.",
+                f"raises {error}. Test `{param.name} is not None` first.",
             )

@@ -82,7 +82,7 @@ class SaveNonTensor(Rule[FunctionClass]):
     once and backward unpacks once, each on a single line.
 
     ## Known limits
-    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the same file. An
+    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the run. An
     input that is annotated `float` is not judged: a parameter of a model may be passed for it.
 
     ## References

@@ -83,7 +83,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
             return
         for node, name, method in layout_uses(fn):
             if method == "view":
-                effect, instead = "raises RuntimeError for most that are", "Use `reshape`."
+                effect, instead = "raises RuntimeError for many that are", "Use `reshape`."
             else:
                 effect, instead = "silently reads wrong values of those that are", "Call `.contiguous()` first."
             yield Finding(

@@ -27,7 +27,7 @@ class SavedVariables(Rule[FunctionClass]):
     ## Why is this bad?
     It is the name of `ctx.saved_tensors` from the days when variables and tensors were two things. It warns at every
     backward (`DeprecationWarning: 'saved_variables' is deprecated; use 'saved_tensors'`, still so in torch 2.15), and
-    `torch.compile` does not know it.
+    `torch.compile(fullgraph=True)` raises at it.
 
     ## Example
     ```python

@@ -24,8 +24,8 @@ class LegacyNames(Rule[FunctionClass]):
 
     ## Why is this bad?
     They are left over from torch 0.3. `Variable(x)` is `x.detach()`: that is nothing in `forward`, where nothing is
-    recorded, and in `backward` it loses the second derivative. `InplaceFunction` works as `Function` does, and its `inplace` attribute belongs to the
-    instances that autograd no longer makes. `mark_shared_storage` does nothing and warns.
+    recorded, and in `backward` it loses the second derivative. `InplaceFunction` works as `Function` does, and its
+    `inplace` attribute belongs to the instances that autograd no longer makes. `mark_shared_storage` does nothing and warns.
 
     ## Example
     ```python

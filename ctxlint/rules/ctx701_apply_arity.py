@@ -19,7 +19,7 @@ class ApplyArity(Rule[SourceFile]):
     """
     ## What it does
     Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, where `Fn` is
-    defined in the same file. Calls through a name (`relu = ReLU.apply`) count too.
+    defined in a file of the run. Calls through a name (`relu = ReLU.apply`) count too.
 
     ## Why is this bad?
     `apply` hands its arguments on to `forward` by position: `TypeError: F.forward() missing 1 required positional

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FunctionInstantiated(Rule[SourceFile]):
     """
     ## What it does
-    Reports `Fn(x)`, `Fn()(x)` and `Fn().apply(x)` for a Function `Fn` of the same file, and, where it has
+    Reports `Fn(x)`, `Fn()(x)` and `Fn().apply(x)` for a Function `Fn` of the run, and, where it has
     `setup_context`, `Fn.forward(x)` outside of any Function.
 
     ## Why is this bad?

@@ -70,7 +70,7 @@ class OperatorGradientCount(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix yet.
+    There is no fix: which gradient is missing, or is one too many, is for the author to say.
 
     ## Known limits
     Only functions of the same file, without decorators, are judged.

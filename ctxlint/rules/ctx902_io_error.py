@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class IoError(Rule[SourceFile]):
     """
     ## What it does
-    Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and, with `--fix`, one
-    that cannot be written.
+    Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and,
+    with `--fix`, one that cannot be written.
 
     ## Why is this bad?
     What cannot be read is not checked, so silence about it means nothing. The other files are checked as always. The
