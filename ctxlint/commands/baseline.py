@@ -34,7 +34,7 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
         return None
     if not os.path.exists(path):
         if options.baseline or settings.baseline or options.prune_baseline:
-            raise ConfigurationError(f"{_shown(path)}: there is no such baseline; --write-baseline makes one")
+            raise ConfigurationError(f"{_shown(path)}: no such baseline; --write-baseline makes one")
         return None
     return _read(path)
 

@@ -23,7 +23,7 @@ def run(arguments: Sequence[str]) -> int:
 
     for each in options.paths:
         if not os.path.isdir(each):
-            raise ConfigurationError(f"{each}: there is no such folder")
+            raise ConfigurationError(f"{each}: no such folder")
     code = 0
     for cache in dict.fromkeys(map(os.path.abspath, _caches(options))):
         if not options.quiet:

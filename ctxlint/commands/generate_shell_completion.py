@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
     except ImportError:
         from ctxlint.configuration import ConfigurationError
 
-        raise ConfigurationError("completion needs shtab: pip install 'ctxlint[completion]'") from None
+        raise ConfigurationError('completion needs shtab; run `pip install "ctxlint[completion]"`') from None
     print(shtab.complete(everything(), options.shell))
     return 0
 

@@ -127,7 +127,7 @@ def _order_message(method: Method) -> str | None:
     if not (_is_called(second, "output") and _is_called(third, "input")):
         return None
     return (
-        f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each silently gets the value of "
+        f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each gets the value of "
         f"the other. Write `setup_context(ctx, inputs, output)`."
     )
 

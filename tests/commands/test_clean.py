@@ -77,4 +77,4 @@ def test_a_cache_with_another_name(capfd: pytest.CaptureFixture[str], monkeypatc
 
 def test_a_folder_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["clean", "gone"]) == 2
-    assert capfd.readouterr().err == "ctxlint: error: gone: there is no such folder\n"
+    assert capfd.readouterr().err == "ctxlint: error: gone: no such folder\n"

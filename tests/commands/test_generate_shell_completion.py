@@ -84,4 +84,4 @@ def test_without_shtab_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["generate-shell-completion", "bash"]) == 2
-    assert capfd.readouterr().err == "ctxlint: error: completion needs shtab: pip install 'ctxlint[completion]'\n"
+    assert capfd.readouterr().err == 'ctxlint: error: completion needs shtab; run `pip install "ctxlint[completion]"`\n'
