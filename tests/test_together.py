@@ -213,6 +213,17 @@ def test_callers_that_contradict_each_other_say_nothing() -> None:
     assert matches(found(), f"ops.py:12: {PASSES_A_NUMBER} (line 6 of `a.py` passes a number)")
 
 
+@pytest.mark.parametrize(
+    "other",
+    ["from importlib import import_module", "from importlib.metadata import version", 'way = "from"; import os'],
+)
+def test_modules_whose_names_begin_with_import(other: str) -> None:
+    """A file that only mentions a module is read by its bytes, which hold the word more than once."""
+    call = "\n\n\ndef train(x):\n    return Scale.apply(x, 1, 2)\n"
+    write({"important.py": OPS, "train.py": f"{other}\nfrom important import Scale{call}", "other.py": f"{other}\n"})
+    assert matches(found(), f"important.py:12: {PASSES_A_NUMBER}", f"train.py:6: {TOO_MANY}")
+
+
 def test_under_raises_a_call_says_nothing() -> None:
     write(
         {

@@ -37,11 +37,12 @@ class Mentions:
         """Whether a file with these bytes may use one of the names. Imports are looked at first: they are short."""
         through_modules: set[bytes] = set()
         for statement in _imports(data):
-            start, _, imported = statement.partition(b"import")
+            start, imported = (*_IMPORT.split(statement, maxsplit=1), b"")[:2]
             words = _words(imported)
             if b"from" in start:
                 path = start.partition(b"from")[2].rstrip(_BLANK)
-                known = self.by_module.get(_words(path)[-1], _NOTHING) if path[-1:] != b"." else self.names
+                modules = [b"", *_words(path)]  # no word at all is left of a string
+                known = self.by_module.get(modules[-1], _NOTHING) if path[-1:] != b"." else self.names
                 if not known.isdisjoint(words) or (known and b"*" in imported):
                     return True
                 through_modules |= known  # it may be a class that has the name
@@ -52,6 +53,7 @@ class Mentions:
 
 _BLANK = b" \t\r\n\\"
 _NOTHING: frozenset[bytes] = frozenset()
+_IMPORT = re.compile(rb"\bimport\b")
 _ATTRIBUTE = re.compile(rb"\.\s*(\w+)")
 _BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
 
