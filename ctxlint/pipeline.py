@@ -325,12 +325,16 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
 
 def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings) -> Iterator[Diagnostic]:
     """What the rules that are on say about ``subjects``, which are sorted by their type."""
+    from ctxlint.model.reachability import backward_never_runs
+
     path = source.path
     for rule in _rules_that_are_on(settings):
         if settings.is_ignored_in(path, rule.code, rule.name):
             continue
         for subject in subjects.get(rule.subject, ()):
             try:
+                if rule.about_backward and backward_never_runs(subject):
+                    continue
                 for finding in rule.check(subject, settings):
                     yield _diagnostic(source, rule, finding, settings)
             except RecursionError:

@@ -142,6 +142,8 @@ class Access(NestedScopes):
             return Scalar(tables.SCALAR_ATTRIBUTES[name], node)
         if name in tables.VIEW_ATTRIBUTES and tensor_when_used(base):
             return View(base, node)
+        if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
+            return base.slots[name == "indices"].value  # of a sort and its like; a plain tuple has no such attribute
         return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
 
     def context_attribute(self, node: cst.CSTNode, name: str, called: bool = False, guarded: bool = False) -> Value:

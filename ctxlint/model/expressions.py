@@ -32,6 +32,7 @@ from ctxlint.model.values import (
     constant,
     is_container,
     is_tensor,
+    is_whole_number,
     join,
     kind_of,
     tensor_when_used,
@@ -139,7 +140,7 @@ class Expressions(Access):
     def arithmetic_kind(self, left: Value, right: Value, operator: cst.CSTNode) -> Kind:
         if isinstance(operator, (cst.Divide, cst.DivideAssign)):
             return Kind.FLOAT
-        kinds = {kind_of(left), kind_of(right)}
+        kinds = {Kind.INTEGRAL if is_whole_number(value) else kind_of(value) for value in (left, right)}
         if Kind.FLOAT in kinds:
             return Kind.FLOAT
         return Kind.INTEGRAL if kinds == {Kind.INTEGRAL} else Kind.UNKNOWN

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.events import Question
-from ctxlint.model.values import Kind, NeedsInputGrad, Parameter, Tri, is_tensor, kind_of
+from ctxlint.model.tensor_containers import is_tensor_container
+from ctxlint.model.values import Kind, NeedsInputGrad, Parameter, Tri, is_container, is_tensor, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.model.events import Guard
-    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.functions import FunctionClass, Method, Returned
     from ctxlint.model.values import Value
 
 
@@ -25,10 +26,28 @@ def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
     return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
 
 
-def backward_never_runs(fn: FunctionClass) -> bool:
-    """Whether forward has no output that can have a gradient: integers, marked ones, no tensors at all.
+def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
+    """The methods that are given a ctx, less those that autograd never runs."""
+    return fn.context_methods if backward_never_runs(fn) else (*fn.context_methods, *fn.reading_methods)
 
-    A mark counts even where it hangs on a test.
+
+def backward_never_runs(fn: FunctionClass) -> bool:
+    """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one."""
+    return _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
+
+
+def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
+    """Whether all inputs are certainly no tensors, or hold them where autograd does not look."""
+    if fn.variadic_inputs is not None or not fn.inputs or not fn.count_judgeable:
+        return False
+    return all(each.against_a_gradient or is_tensor_container(each.param.annotation) for each in fn.inputs)
+
+
+def _no_output_has_a_gradient(fn: FunctionClass) -> bool:
+    """Whether all outputs are integers, marked as non-differentiable, or no tensors at all.
+
+    A mark counts even where it hangs on a test. A container does not count: what it holds is meant to have a gradient,
+    and has one under ``torch.compile``.
     """
     calls = fn.context_calls("mark_non_differentiable")
     marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
@@ -40,7 +59,7 @@ def backward_never_runs(fn: FunctionClass) -> bool:
 
 
 def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
-    if output in marked or is_tensor(output) is Tri.NO:
+    if output in marked or (is_tensor(output) is Tri.NO and is_container(output) is Tri.NO):
         return True
     return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in output.options())
 

@@ -269,6 +269,19 @@ TENSOR_METHODS = (
 )
 """Tensor methods that give exactly one new tensor."""
 
+KIND_KEEPING = frozenset(
+    _WORDS(
+        """
+        abs neg negative square sum prod cumsum cumprod clone ceil floor round trunc sign sgn relu masked_fill
+        masked_select masked_scatter gather scatter scatter_add scatter_reduce index_select index_add index_copy
+        index_fill index_put take repeat repeat_interleave tile roll flip flipud fliplr rot90 tril triu diag diag_embed
+        amax amin nan_to_num new_zeros new_ones new_empty new_full new_empty_strided zeros_like ones_like empty_like
+        full_like randint_like to_sparse to_dense coalesce trace pad atleast_1d diff unfold
+        """
+    )
+)
+"""Methods and functions that give whole numbers for a tensor of whole numbers, whatever else goes in."""
+
 TWO_OPERANDS = frozenset(
     _WORDS("add sub subtract mul multiply div true_divide matmul mm bmm mv dot outer maximum minimum fmod remainder")
 )
@@ -340,6 +353,9 @@ TORCH_SINGLE = TENSOR_METHODS | frozenset(
     )
 )
 """Functions of torch, torch.nn.functional and torch.linalg that give exactly one tensor."""
+
+JOINING = frozenset(_WORDS("cat concat concatenate stack hstack vstack dstack column_stack row_stack"))
+"""Functions of torch that put tensors of a sequence together."""
 
 TORCH_LIKE = frozenset(_WORDS("zeros_like ones_like empty_like full_like rand_like randn_like"))
 

@@ -26,6 +26,7 @@ from ctxlint.model.values import (
     View,
     is_none,
     is_tensor,
+    is_whole_number,
     kind_of,
     tensor_when_used,
 )
@@ -116,15 +117,16 @@ class TensorCalls(Expressions):
         """A new tensor, with what can be told about its elements."""
         if "dtype" in arguments.keywords:
             return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
-        if name in tables.INTEGRAL_METHODS:
+        if name in tables.INTEGRAL_METHODS or _whole_numbers(name, arguments):
             return Fresh(node, Kind.INTEGRAL)
         if name in tables.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
             return Fresh(node, Kind.FLOAT)
         if name in ("rand", "randn") or (name in tables.FLOAT_BY_DEFAULT and not arguments.open_ended):
             return Fresh(node, Kind.FLOAT)
         kind = kind_of(source) if source is not None else Kind.UNKNOWN
-        # Integers and floats together give floats; only what takes one tensor keeps integers for sure.
-        return Fresh(node, kind if kind is Kind.FLOAT or name not in tables.TWO_OPERANDS else Kind.UNKNOWN)
+        # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
+        kept = name in tables.KIND_KEEPING and not arguments.open_ended
+        return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
 
     def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
         """A tensor is written into."""
@@ -159,11 +161,13 @@ class TensorCalls(Expressions):
                 written = arguments.node(0) or arguments.keywords["tensor"].node
                 self.mutated(node, written, target, callee.rpartition(".")[2])
             return Opaque(node)
-        if callee in ("torch.Tensor", "torch.FloatTensor", "torch.nn.Parameter"):
+        if callee in ("torch.Tensor", "torch.nn.Parameter"):
             return Fresh(node, Kind.FLOAT)
-        if callee in ("torch.LongTensor", "torch.IntTensor", "torch.BoolTensor", "torch.ByteTensor"):
-            return Fresh(node, Kind.INTEGRAL)
         space, _, name = callee.rpartition(".")
+        if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
+            kind = _kind_of_dtype(Imported(callee))
+            if kind is not Kind.UNKNOWN:
+                return Fresh(node, kind)
         if callee.endswith(".get_rng_state"):
             return Fresh(node, Kind.INTEGRAL)
         if f"{space}." not in tables.TORCH_NAMESPACES:
@@ -236,8 +240,11 @@ def _converted(arguments: Arguments) -> Kind:
 
 
 def _kind_of_dtype(dtype: Value) -> Kind:
+    """Of a dtype, ``torch.int32``, or a type of tensors, ``torch.cuda.IntTensor``."""
     written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
-    if written.startswith(("int", "uint", "long", "bool", "short")):
+    if written.endswith("Tensor"):
+        written = written[: -len("Tensor")].lower()
+    if written.startswith(("int", "uint", "long", "bool", "short", "char", "byte")):
         return Kind.INTEGRAL
     return Kind.FLOAT if written.startswith(("float", "bfloat", "half", "double")) else Kind.UNKNOWN
 
@@ -280,6 +287,25 @@ def _float_among(arguments: Arguments) -> Value | None:
             if kind_of(value) is Kind.FLOAT:
                 return value
     return None
+
+
+def _whole_numbers(name: str, arguments: Arguments) -> bool:
+    """Whether a function that makes or joins tensors is given whole numbers, or tensors of them, alone."""
+    given = [slot.value for slot in arguments.positional]
+    if arguments.open_ended:
+        return False
+    if name == "arange":
+        bounds = [
+            *given,
+            *(arguments.keywords[each].value for each in ("start", "end", "step") if each in arguments.keywords),
+        ]
+        return bool(bounds) and all(is_whole_number(value) for value in bounds)
+    if not given or not isinstance(given[0], Sequence) or not given[0].slots:
+        return False
+    parts = [slot.value for slot in given[0].slots]
+    if name == "tensor":
+        return all(is_whole_number(part) for part in parts)
+    return name in tables.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
 
 
 def _root_name(node: cst.BaseExpression | None) -> str | None:

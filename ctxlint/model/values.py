@@ -437,6 +437,13 @@ def kind_of(value: Value) -> Kind:
     return Kind.UNKNOWN
 
 
+def is_whole_number(value: Value) -> bool:
+    """Whether it is certainly a Python int or bool."""
+    if isinstance(value, Constant):
+        return isinstance(value.value, int)
+    return isinstance(value, Scalar) and value.sort in ("int", "bool")
+
+
 def leaves(value: Value) -> Iterator[Value]:
     """The value itself, or what a container or a choice holds, at any depth."""
     if isinstance(value, Choice):

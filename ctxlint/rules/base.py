@@ -70,6 +70,8 @@ class Rule(ABC, Generic[Subject]):
     since: ClassVar[str] = "0.1.0"
     unnecessary: ClassVar[bool] = False
     """Whether what it points at is there for nothing; editors show that faded."""
+    about_backward: ClassVar[bool] = False
+    """Whether all it says comes true only when autograd runs backward; it is not asked where that never happens."""
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:

@@ -79,6 +79,7 @@ class TooFewGradients(Rule[FunctionClass]):
     code = "CTX201"
     name = "too-few-gradients"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for shortfall in shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)):

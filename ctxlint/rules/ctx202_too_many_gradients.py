@@ -79,6 +79,7 @@ class TooManyGradients(Rule[FunctionClass]):
     code = "CTX202"
     name = "too-many-gradients"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.variadic_inputs is not None:

@@ -83,6 +83,7 @@ class MissingNone(Rule[FunctionClass]):
     name = "missing-none"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))

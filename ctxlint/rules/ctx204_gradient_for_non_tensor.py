@@ -86,6 +86,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
     name = "gradient-for-non-tensor"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         bound = defaults_are_bound(fn, settings)

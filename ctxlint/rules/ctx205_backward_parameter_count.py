@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.output_gradients import take_gradients
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.reachability import backward_never_runs
 from ctxlint.model.values import Constant
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import counted, own_place
@@ -84,6 +83,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
     name = "backward-parameter-count"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
@@ -97,7 +97,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
         least = sum(param.required for param in backward.positional)
         most = len(backward.positional) if backward.variadic is None else None
         outputs = [each for each in fn.outputs if not _is_nothing(each)]
-        if not outputs or any(_fits(each, least, most) for each in outputs) or backward_never_runs(fn):
+        if not outputs or any(_fits(each, least, most) for each in outputs):
             return
         too_many = most is not None and all(each.minimum > most for each in outputs)
         takes = most if most is not None and too_many else least

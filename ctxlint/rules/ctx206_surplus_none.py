@@ -73,6 +73,7 @@ class SurplusNone(Rule[FunctionClass]):
     category = Category.PEDANTIC
     default = False
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:

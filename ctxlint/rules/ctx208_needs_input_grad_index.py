@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.events import NeedsInputGradRead, Question
 from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.model.placements import exact_calls
+from ctxlint.model.reachability import methods_that_run
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import all_inputs, counted
@@ -88,7 +89,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.forward is None or fn.variadic_inputs is not None:
             return
-        for method in (*fn.context_methods, *fn.reading_methods):
+        for method in methods_that_run(fn):
             for read in method.facts.of(NeedsInputGradRead):
                 if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
                     continue

@@ -90,6 +90,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     name = "needs-input-grad-mismatch"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:

@@ -86,6 +86,7 @@ class GradientUnbound(Rule[FunctionClass]):
     name = "gradient-unbound"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.outputs import gradients_without_upstream
-from ctxlint.model.reachability import backward_never_runs
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -73,12 +72,11 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     code = "CTX212"
     name = "gradient-ignores-upstream"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
         if backward is None or backward.inherited or not fn.signature_judgeable or not backward.signature_known:
-            return
-        if backward_never_runs(fn):
             return
         for node in gradients_without_upstream(fn)[:1]:
             names = quoted([param.name for param in backward.own_params], "or")

@@ -80,6 +80,7 @@ class GradientContainer(Rule[FunctionClass]):
     name = "gradient-container"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward

@@ -81,6 +81,7 @@ class UnmaterializedGradient(Rule[FunctionClass]):
     code = "CTX214"
     name = "unmaterialized-gradient"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward

@@ -92,6 +92,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for stash in stashes(fn):

@@ -87,6 +87,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.PERFORMANCE
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for stash in stashes(fn):

@@ -75,6 +75,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
     code = "CTX305"
     name = "saved-tensors-count"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.reading_methods:

@@ -14,6 +14,7 @@ from ctxlint.model.functions import (
     NeedsInputGradRead,
     SavedRead,
 )
+from ctxlint.model.reachability import methods_that_run
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
         if not _attributes_known(fn):
             return
         reported: set[str] = set()
-        for method in (*fn.context_methods, *fn.reading_methods):
+        for method in methods_that_run(fn):
             for read in method.facts.of(ContextRead) if _gets_the_ctx(method) else ():
                 name = read.attribute
                 if name in reported or not _undefined(fn, read):

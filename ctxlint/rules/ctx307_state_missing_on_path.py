@@ -76,6 +76,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     code = "CTX307"
     name = "state-missing-on-path"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.forward is None or fn.forward.inherited:

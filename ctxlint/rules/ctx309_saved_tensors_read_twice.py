@@ -80,6 +80,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.reading_methods:

@@ -77,6 +77,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     name = "saved-tuple-as-tensor"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.reading_methods:

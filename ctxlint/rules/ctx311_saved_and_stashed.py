@@ -76,6 +76,7 @@ class SavedAndStashed(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for write, save in saved_and_stashed(fn):

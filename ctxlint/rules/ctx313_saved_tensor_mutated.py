@@ -71,6 +71,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
     code = "CTX313"
     name = "saved-tensor-mutated"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:

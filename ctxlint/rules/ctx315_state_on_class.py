@@ -69,6 +69,7 @@ class StateOnClass(Rule[FunctionClass]):
     code = "CTX315"
     name = "state-on-class"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         read = {

@@ -76,6 +76,7 @@ class SavedBeforeMutation(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for mutation, save in changed_after_saving(fn):

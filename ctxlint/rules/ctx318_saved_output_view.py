@@ -75,6 +75,7 @@ class SavedOutputView(Rule[FunctionClass]):
     code = "CTX318"
     name = "saved-output-view"
     subject = FunctionClass
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for _save, argument in saved_output_views(fn):

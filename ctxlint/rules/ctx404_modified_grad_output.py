@@ -82,6 +82,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     name = "modified-grad-output"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if "boxed_grads_call" in fn.class_attributes:

@@ -83,6 +83,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     category = Category.PEDANTIC
     default = False
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.methods.get("backward")

@@ -77,6 +77,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     category = Category.SUSPICIOUS
     default = False
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:

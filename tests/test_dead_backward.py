@@ -1,0 +1,82 @@
+"""What a rule says of backward is said only where autograd may run it: some output can have a gradient."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from ctxlint.rules import all_rules
+from tests.linting import lint
+
+CLASS = """\
+import torch
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, weight: torch.Tensor):
+{forward}
+        return {output}
+
+    @staticmethod
+    def backward(ctx, {parameters}):
+{backward}
+"""
+
+DEFECTS = {
+    "CTX201": ("", "g", "return g"),
+    "CTX202": ("", "g", "return g, g, g * 2"),
+    "CTX205": ("", "g, h", "return g, h"),
+    "CTX207": ("", "g", "g = g * 2"),
+    "CTX208": ("", "g", "return g if ctx.needs_input_grad[2] else None, g"),
+    "CTX209": (
+        "",
+        "g",
+        "dx = dw = None\nif ctx.needs_input_grad[0]:\n    dx = g * 2\n    dw = g * 3\nreturn dx, dw",
+    ),
+    "CTX210": ("", "g", "if ctx.needs_input_grad[0]:\n    dx = g * 2\nreturn dx, g"),
+    "CTX212": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn x * 2, x * 3"),
+    "CTX213": ("", "g", "return [g, g]"),
+    "CTX301": ("ctx.x = x", "g", "return g * ctx.x, g"),
+    "CTX305": ("ctx.save_for_backward(x)", "g", "x, weight = ctx.saved_tensors\nreturn g * weight, g * x"),
+    "CTX306": ("", "g", "return g * ctx.scale, g"),
+    "CTX307": (
+        "if x.requires_grad:\n    ctx.save_for_backward(x)",
+        "g",
+        "(x,) = ctx.saved_tensors\nreturn g * x, g * 2",
+    ),
+    "CTX309": (
+        "ctx.save_for_backward(x)",
+        "g",
+        "(x,) = ctx.saved_tensors\n(y,) = ctx.saved_tensors\nreturn g * x, g * y",
+    ),
+    "CTX310": ("ctx.save_for_backward(x)", "g", "x = ctx.saved_tensors\nreturn g * x.exp(), g"),
+    "CTX311": ("ctx.save_for_backward(x)\nctx.x = x", "g", "(x,) = ctx.saved_tensors\nreturn g * ctx.x, g * x"),
+    "CTX313": ("ctx.save_for_backward(x)", "g", "(x,) = ctx.saved_tensors\nreturn x.mul_(2) * g, g"),
+    "CTX404": ("", "g", "return g.mul_(2), g"),
+}
+
+
+def _found(code: str, output: str) -> bool:
+    forward, parameters, backward = DEFECTS[code]
+    text = CLASS.format(
+        forward=textwrap.indent(forward or "pass", " " * 8),
+        output=output,
+        parameters=parameters,
+        backward=textwrap.indent(backward, " " * 8),
+    )
+    return code in {each.code for each in lint(text)}
+
+
+@pytest.mark.parametrize("code", DEFECTS)
+def test_a_backward_that_never_runs_is_not_judged(code: str) -> None:
+    assert _found(code, "x * weight")
+    assert not _found(code, "(x * weight).argmax()")
+    assert not _found(code, "torch.cuda.IntTensor(3)")
+
+
+def test_every_such_rule_is_tried() -> None:
+    """The rest of them needs more than two inputs and a tensor, or is off by default; their fixtures have them."""
+    rest = {"CTX203", "CTX204", "CTX206", "CTX214", "CTX302", "CTX315", "CTX317", "CTX318", "CTX501", "CTX502"}
+    assert {rule.code for rule in all_rules() if rule.about_backward} == (set(DEFECTS) - {"CTX208", "CTX306"}) | rest
