@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 BASELINE = ".ctxlint-baseline.json"
 OWN_SECTION = "ctxlint"
-_FOR_THE_CLIENT = frozenset({"args", "enable", "import-strategy", "interpreter", "path", "show-notifications", "trace"})
+_FOR_THE_CLIENT = frozenset(
+    {"args", "enable", "fix-on-save", "import-strategy", "interpreter", "path", "show-notifications", "trace"}
+)
 """Settings that extensions keep in the same section for themselves."""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from ctxlint.editor.workspace import read_client_settings
+from ctxlint.editor.workspace import ClientSettings, read_client_settings
 from tests.editor.texts import MENDED, ONE
 
 PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
@@ -26,15 +26,26 @@ def test_the_snippet_for_neovim_is_the_one_that_is_tested() -> None:
     assert blocks("lua")[0] == (PAGE.parents[1] / "editors" / "neovim" / "ctxlint.lua").read_text()
 
 
+def test_the_extension_for_vs_code_sends_what_is_understood() -> None:
+    folder = PAGE.parents[1] / "editors" / "vscode"
+    known = json.loads((folder / "package.json").read_text())["contributes"]["configuration"]["properties"]
+    sent: dict[str, dict[str, object]] = {"ctxlint": {}}
+    for name, described in known.items():
+        section, key, *_ = name.split(".")
+        sent[section][key] = described["default"]
+        if "trace" not in name:
+            assert f"| `{name}` |" in PAGE.read_text()
+            assert f"| `{name}` |" in (folder / "README.md").read_text()
+    assert read_client_settings(sent) == ClientSettings()
+
+
 def test_settings_are_understood() -> None:
-    settings, *others = (json.loads(block) for block in blocks("json"))
+    settings, _, zed = (json.loads(block) for block in blocks("json"))
     assert read_client_settings(settings).mistakes == ()
     assert read_client_settings(settings).inlay_hints is False
-    for each in others:
-        (formatter,) = each["languages"]["Python"]["formatter"]
-        external = formatter["external"]
-        arguments = ["f.py" if part == "{buffer_path}" else part for part in external["arguments"]]
-        assert piped(arguments, ONE) == (0, MENDED)
+    (formatter,) = zed["languages"]["Python"]["formatter"]
+    arguments = ["f.py" if part == "{buffer_path}" else part for part in formatter["external"]["arguments"]]
+    assert piped(arguments, ONE) == (0, MENDED)
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     (helix,) = (toml.loads(block) for block in blocks("toml"))
     assert [helix["language-server"]["ctxlint"]["command"], *helix["language-server"]["ctxlint"]["args"]] == [

@@ -54,7 +54,7 @@ def test_findings_stand_where_they_are_and_one_is_mended_by_hand(edit: Open) -> 
         ("CTX203", 12, "return grad_output * ctx.scale"),
         ("CTX203", 27, "return grad_output * ctx.scale"),
     ]
-    assert "no `None` for `scale`" in editor.lua("vim.diagnostic.get(0)")[0]["message"]
+    assert "`backward` of `Scale` returns 1 gradient" in editor.lua("vim.diagnostic.get(0)")[0]["message"]
     editor.lua("vim.fn.cursor(27, 20)")
     editor.keys("gra")  # Neovim's own keys for code actions
     question = editor.wait_for_question("empty cancels): ")

@@ -1,0 +1,138 @@
+// What somebody does with the extension, in one go: look, hover, mend one finding, save, type, change settings, use a notebook.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { withWorkbench, workspace } from './workbench.mjs';
+
+const missingNone = (name) => `
+
+class ${name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        '😀';\treturn grad_output * ctx.scale
+
+
+def ${name.toLowerCase()}(x):
+    return ${name}.apply(x, 2.0)
+`;
+const mended = (text) => text.replaceAll('* ctx.scale\n', '* ctx.scale, None\n');
+const text = `import torch\n${missingNone('First')}${missingNone('Second')}`;
+const cell = (source) => ({ cell_type: 'code', execution_count: null, id: 'a1', metadata: {}, outputs: [], source });
+const notebook = (source) => JSON.stringify({
+  cells: [cell(source)], metadata: { language_info: { name: 'python' } }, nbformat: 4, nbformat_minor: 5,
+}, null, 1);
+
+const className = (name) => `In${path.parse(name).name}`;
+const inNotebook = (name) => `import torch\n${missingNone(className(name))}`;
+
+const file = path.join(workspace, 'functions.py');
+const read = () => fs.readFileSync(file, 'utf8');
+fs.writeFileSync(file, text);
+for (const name of ['first.ipynb', 'second.ipynb']) {
+  fs.writeFileSync(path.join(workspace, name), notebook(inNotebook(name)));
+}
+const documentation = fs.readFileSync(path.join(import.meta.dirname, '../../../docs/editors.md'), 'utf8');
+const ownSetting = JSON.parse(/```json\n(\{\s*"\[python\]"[^`]*)```/.exec(documentation)[1]);
+
+/** Write the settings of the workspace. */
+function set(settings) {
+  const folder = path.join(workspace, '.vscode');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, 'settings.json'), JSON.stringify(settings));
+}
+
+const started = Date.now();
+const passed = (what) => console.log(`ok  ${what} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+
+await withWorkbench(async (code) => {
+  const { page } = code;
+  await code.open('functions.py', 'class First');
+  const underlined = page.locator('.editor-instance .squiggly-error');
+  await code.until(async () => (await underlined.count()) === 2, 'two stretches are underlined');
+  await code.run('Problems: Focus on Problems View');
+  await code.problems(
+    /`backward` of `First` returns 1 gradient .*ctxlint CTX203 \[Ln 12, Col 15\]/,
+    /ctxlint CTX203 \[Ln 27, Col 15\]/,
+  );
+  passed('findings with their codes and places, behind an emoji and a tab');
+
+  await code.until(async () => (await code.shown())[10].includes('/* output 0 */'), async () => (await code.shown()).join('\n'));
+  assert.match((await code.shown())[11], /return grad_output \* ctx\.scale ?\/\* x \*\/$/);
+  passed('inlay hints');
+
+  await page.locator('.editor-instance .view-line', { hasText: 'class First' }).locator('span', { hasText: 'First' }).last().hover();
+  const hover = page.locator('.monaco-hover:visible', { hasText: 'what autograd is promised' });
+  await hover.waitFor();
+  assert.match(await hover.innerText(), /1\s+scale\s+non-tensor\s+missing/);
+  passed('hover shows the contract');
+
+  await page.locator('.editor-instance .view-line', { hasText: 'class Second' }).click();
+  await code.goto(27, 20);
+  await page.keyboard.press('Control+Period');
+  await page.locator('.action-widget', { hasText: 'Disable for this line' }).waitFor();
+  await page.locator('.action-widget .monaco-list-row', { hasText: 'Return `None` for `scale`' }).first().click();
+  await code.problems(/Ln 12, Col 15/);
+  assert.equal(read(), text);
+  passed('one finding is mended by hand');
+
+  await page.keyboard.press('Control+KeyS');
+  await code.until(() => read() !== text, 'the file is saved');
+  assert.equal(read(), mended(text));
+  await code.until(async () => (await underlined.count()) === 0, 'no finding is left');
+  passed('saving mends what is safe to mend');
+
+  const [half, rest] = missingNone('Typed').split('(ctx, grad_output)');
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText(half);
+  await code.problems(/CTX901.*\[Ln 41, /);
+  await page.keyboard.insertText(`(ctx, grad_output)${rest}`);
+  await code.problems(/CTX203 \[Ln 42, Col 15\]/);
+  passed('a class is typed');
+
+  set({ 'ctxlint.inlayHints': false, 'ctxlint.fixOnSave': false });
+  await code.until(async () => !(await code.shown()).join().includes('/*'), 'the hints go');
+  await page.keyboard.press('Control+KeyS');
+  await code.until(() => read().includes('class Typed'), 'the file is saved');
+  assert.ok(read().endsWith(missingNone('Typed')));
+  passed('settings turn off hints and fixes on save');
+
+  set({ 'ctxlint.path': '${workspaceFolder}/nowhere' });
+  await page.locator('.notification-toast', { hasText: 'nowhere server` does not start' }).waitFor();
+  assert.equal(await page.locator('.notification-toast').count(), 1);
+  await code.problems();
+  set({});
+  await code.problems(/CTX203/);
+  passed('a path that leads nowhere is said, and one that leads to ctxlint starts it');
+
+  set({ ...ownSetting, 'ctxlint.fixOnSave': false });
+  await page.keyboard.insertText('# saved again');
+  await code.problems(/CTX203/);
+  await page.keyboard.press('Control+KeyS');
+  await code.until(() => read().includes('saved again'), 'the file is saved');
+  assert.ok(read().endsWith(`${mended(missingNone('Typed'))}# saved again`));
+  await code.problems();
+  passed('editor.codeActionsOnSave of the documentation does the same');
+
+  for (const [name, way, onSave] of [
+    ['first.ipynb', 'ctxlint.fixOnSave', { 'ctxlint.fixOnSave': true }],
+    ['second.ipynb', 'notebook.codeActionsOnSave', { ...ownSetting, 'ctxlint.fixOnSave': false }],
+  ]) {
+    const place = path.join(workspace, name);
+    const saved = () => [JSON.parse(fs.readFileSync(place, 'utf8')).cells[0].source].flat().join('');
+    set(onSave);
+    await code.open(name, `class ${className(name)}`);
+    await code.problems(/CTX203 \[Ln 12, Col 15\]/);
+    assert.equal(await page.locator('.notebookOverlay:visible .squiggly-error').count(), 1);
+    await page.locator('.notebookOverlay:visible .view-line', { hasText: 'import torch' }).click();
+    await page.keyboard.press('Control+KeyS');
+    await code.until(() => saved().includes('None'), () => `the notebook is mended: ${saved()}`);
+    assert.equal(saved(), mended(inNotebook(name)));
+    passed(`a notebook is mended when it is saved, by ${way}`);
+  }
+});
