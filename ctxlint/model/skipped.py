@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.events import ContextCall, ContextRead, ContextWrite, GenericCall, Question, SavedRead
+from ctxlint.model.events import ContextCall, ContextRead, ContextWrite, GenericCall, Question, SavedItem, SavedRead
 from ctxlint.model.values import NeedsInputGrad, Parameter, Tri
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Skipped:
 
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
     ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flag`` is the
-    input whose flag alone decides, where it is so.
+    input whose flag alone decides, where it is so. ``error`` is what backward raises then, first of all.
     """
 
     node: cst.CSTNode
@@ -33,44 +33,66 @@ class Skipped:
     condition: str
     returns: bool
     flag: str | None = None
+    error: str = "AttributeError"
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """Something that backward reads on every path, and the events in forward that provide it; ``node`` reads it."""
+
+    what: str
+    events: list[Event]
+    node: cst.CSTNode
+    error: str
 
 
 def skipped_state(fn: FunctionClass) -> list[Skipped]:
-    """What is skipped, the first of each kind; empty where ctx is out of sight."""
+    """What is skipped, the first that backward reads: there it raises. Empty where ctx is out of sight."""
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
     if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
         return []
-    needed = _needed(forward, backward)
-    for what, events in needed:
-        found = _early_return(fn, forward, what, events) or _single_flag(fn, what, events)
-        found = found or _one_arm(forward, what, events)
-        if found is not None:
-            return [found]
-    return []
+    found: list[tuple[cst.CSTNode, Skipped]] = []
+    for each in _needed(forward, backward):
+        skipped = _early_return(fn, forward, each.what, each.events) or _single_flag(fn, each.what, each.events)
+        skipped = skipped or _one_arm(forward, each.what, each.events)
+        if skipped is not None:
+            found.append((each.node, replace(skipped, error=each.error)))
+    return [skipped for _node, skipped in sorted(found, key=lambda pair: fn.start(pair[0]))[:1]]
 
 
-def _needed(forward: Method, backward: Method) -> list[tuple[str, list[Event]]]:
-    """What backward reads on every path, with the events in forward that provide it."""
-    found: list[tuple[str, list[Event]]] = []
-    saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
-    takes = any(
-        not read.guards and any(each.minimum > 0 and not each.guards for each in read.unpackings)
-        for read in backward.facts.of(SavedRead)
-        if read.via == "saved_tensors"
-    )
-    if saves and takes:
-        found.append(("ctx.save_for_backward", saves))
+def _needed(forward: Method, backward: Method) -> list[_Needed]:
+    """What backward reads on every path."""
+    found = _tensors_needed(forward, backward)
     for read in backward.facts.of(ContextRead):
         if read.guards or read.guarded or read.own or read.called or read.in_loop:
             continue
         writes: list[Event] = [
             write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
         ]
-        if writes and all(what != f"ctx.{read.attribute}" for what, _events in found):
-            found.append((f"ctx.{read.attribute}", writes))
+        if writes and all(each.what != f"ctx.{read.attribute}" for each in found):
+            found.append(_Needed(f"ctx.{read.attribute}", writes, read.node, "AttributeError"))
     return found
+
+
+def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
+    """The saved tensors, for each time that backward certainly takes some: by unpacking them, or one by its number."""
+    saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
+    unpacked = [
+        each.node
+        for read in backward.facts.of(SavedRead)
+        if read.via == "saved_tensors" and not read.guards
+        for each in read.unpackings
+        if each.minimum > 0 and not each.guards
+    ]
+    items = [
+        item.node
+        for item in backward.facts.of(SavedItem)
+        if item.via == "saved_tensors" and not item.guards and not item.in_loop
+    ]
+    errors = (("ValueError", unpacked), ("IndexError", items))
+    return [_Needed("ctx.save_for_backward", saves, node, error) for error, nodes in errors for node in nodes if saves]
 
 
 def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> Skipped | None:

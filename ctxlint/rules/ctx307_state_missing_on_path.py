@@ -86,20 +86,19 @@ class StateMissingOnPath(Rule[FunctionClass]):
 
 
 def _message(skipped: Skipped) -> str:
-    error = "ValueError" if skipped.what == "ctx.save_for_backward" else "AttributeError"
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what == "ctx.save_for_backward" else ("is set", "Set")
     if skipped.returns:
         return (
-            f"This return skips {provider} under `{skipped.condition}`; `backward` then raises {error}. "
+            f"This return skips {provider} under `{skipped.condition}`; `backward` then raises {skipped.error}. "
             f"{verb} it before the return."
         )
     if skipped.flag is not None:
         return (
-            f"{provider} {happens} only when `{skipped.flag}` needs a gradient; `backward` raises {error} when only other inputs "
+            f"{provider} {happens} only when `{skipped.flag}` needs a gradient; `backward` raises {skipped.error} when only other inputs "
             f"need one. Drop the test."
         )
     return (
-        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {error} otherwise. {verb} it in the "
+        f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "
         f"other case as well."
     )
