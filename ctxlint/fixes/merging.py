@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.edit import Applicability
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.events import SavedRead
-from ctxlint.model.repeats import names_in
+from ctxlint.model.repeats import always_follows, names_in, told_again
 from ctxlint.model.saved import saving_call
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
     """Give the second call what the first one was given, too, and take the first one out.
 
     Offered for two statements of one block. Safe where backward takes as many saved tensors as both calls are given
-    together: it raises as it is.
+    together: it raises as it is. A first call that is given nothing else is only taken out.
     """
     code = code_of_method(fn, method)
     if code is None or not isinstance(earlier.node, cst.Call) or not isinstance(later.node, cst.Call):
@@ -40,6 +40,8 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
         return None
     if code.rebound_between(names_in(earlier.node), layout.start(first), layout.start(second)):
         return None
+    if told_again(earlier, later) and always_follows(method, later, earlier):
+        return code.fix("Drop the first one", [code.without(first)], Applicability.SAFE)
     applicability = _applicability(fn, earlier, later)
     if applicability is None:
         return None

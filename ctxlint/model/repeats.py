@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.code import children
+from ctxlint.model.values import Tri, same_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.model.events import Event
+    from ctxlint.model.events import ContextCall, Event
     from ctxlint.model.method import EventType, Method
 
 
@@ -28,6 +29,20 @@ def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType
         earlier = next((each for each in reversed(events[:at]) if happens_after(later, each)), None)
         if earlier is not None:
             yield later, earlier
+
+
+def told_again(earlier: ContextCall, later: ContextCall) -> bool:
+    """Whether the later call is certainly given all that the earlier one was: to replace that one loses nothing."""
+    known = [argument.value for argument in later.arguments if not argument.starred]
+    return earlier.exact and all(
+        any(same_object(argument.value, value) is Tri.YES for value in known) for argument in earlier.arguments
+    )
+
+
+def always_follows(method: Method, later: Event, earlier: Event) -> bool:
+    """Whether no path certainly has ``earlier`` alone: both stand under the same tests, and no return between them."""
+    between = (each for each in method.returns if earlier.order in each.maybe_before and each.order < later.order)
+    return earlier.guards == later.guards and later.implies(earlier) and not any(between)
 
 
 def loop_around(method: Method, event: Event) -> cst.CSTNode | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.merging import merge_calls
 from ctxlint.model.functions import ContextCall, FunctionClass
-from ctxlint.model.repeats import loop_around, names_in, repeated, turned_names
+from ctxlint.model.repeats import always_follows, loop_around, names_in, repeated, told_again, turned_names
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
 
@@ -68,11 +68,12 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
     ## Fix safety
     Two calls in one block that are given names are merged. That is unsafe, unless backward already unpacks as many
-    tensors as the merged call saves; where it unpacks another number, there is no fix.
+    tensors as the merged call saves; where it unpacks another number, there is no fix. A first call that is given
+    nothing of its own is dropped, which is safe.
 
     ## Known limits
-    Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a call in a
-    loop that can be left early.
+    Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a second
+    call under a test that is given all that the first one was, and more, nor a call in a loop that can be left early.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -93,20 +94,31 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                 twice = dict(repeated(calls))
                 for call in calls:
                     if call in twice:
-                        line = fn.line(twice[call].node)
-                        yield Finding(
-                            fn.span(call.node),
-                            f"This `{name}` replaces the one in {line}; torch silently forgets what that was given. Pass "
-                            f"all tensors to one call.",
-                            merge_calls(fn, method, twice[call], call),
-                            at(fn, [twice[call].node], "this one is replaced"),
-                        )
+                        yield from self.replaces(fn, method, twice[call], call)
                     elif _for_each(method, call):
                         yield Finding(
                             fn.span(call.node),
                             f"Each turn of the loop replaces what `{name}` was given; torch silently keeps only the last. "
                             f"Collect the tensors, and call it once with a star.",
                         )
+
+    def replaces(
+        self, fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall
+    ) -> Iterator[Finding]:
+        """What the later of two calls does to the earlier one: nothing worth a word where that may stand alone."""
+        line = fn.line(earlier.node)
+        if not told_again(earlier, later):
+            consequence = "torch silently forgets what that was given. Pass all tensors to one call."
+        elif always_follows(method, later, earlier):
+            consequence = "that one was given nothing else, and has no effect. Drop it."
+        else:
+            return
+        yield Finding(
+            fn.span(later.node),
+            f"This `{later.method}` replaces the one in {line}; {consequence}",
+            merge_calls(fn, method, earlier, later),
+            at(fn, [earlier.node], "this one is replaced"),
+        )
 
 
 def _for_each(method: Method, call: ContextCall) -> bool:
