@@ -43,6 +43,15 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
     return found
 
 
+def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
+    """Whether another input certainly is a tensor that gets a gradient, so that backward runs where it needs one."""
+    return any(
+        each.surely_differentiable and not is_tensor_container(each.param.annotation)
+        for each in fn.inputs
+        if each is not container
+    )
+
+
 def _certainly_something(value: Value) -> bool:
     return any(is_none(option) is Tri.NO for option in value.options())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.tensor_containers import container_inputs_with_gradient
+from ctxlint.model.tensor_containers import beside_a_tensor, container_inputs_with_gradient
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -77,8 +77,12 @@ class TensorListInput(Rule[FunctionClass]):
         if not fn.count_judgeable or fn.forward is None or fn.forward.inherited:
             return
         for each in container_inputs_with_gradient(fn):
+            if beside_a_tensor(fn, each):
+                consequence = "torch raises RuntimeError at backward"
+            else:
+                consequence = "torch does not look into it, and no gradient ever reaches them"
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{each.name}` of `{fn.name}` is a container of tensors but `backward` returns a gradient for it; torch raises "
-                f"RuntimeError at backward. Pass each tensor as an input of its own, `*{each.name}`.",
+                f"`{each.name}` of `{fn.name}` is a container of tensors but `backward` returns a gradient for it; "
+                f"{consequence}. Pass each tensor as an input of its own, `*{each.name}`.",
             )
