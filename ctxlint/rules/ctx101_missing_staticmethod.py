@@ -24,9 +24,9 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Why is this bad?
     Autograd fetches these methods from the class and calls them as plain functions, so the code works through
-    `.apply` on every torch from 1.13 to 2.15. It still is not the documented form: calling an instance, `F()(x)`,
-    raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`, and editors, type
-    checkers and readers take `ctx` for `self`.
+    `.apply` on every torch from 1.13 to 2.15. It still is not the documented form: editors, type checkers and readers
+    take `ctx` for `self`. Code from before torch 1.5 is written so, and calls an instance, `F()(x)`; that raises
+    `RuntimeError: Legacy autograd function with non-static forward method is deprecated`, with static methods as well.
 
     ## Example
     ```python
@@ -92,4 +92,4 @@ def _message(fn: FunctionClass, method: Method) -> str:
             f"{what}; torch passes the ctx as `{method.receiver.name}`{refusal(method)}. Add `@staticmethod` and drop "
             f"`{method.receiver.name}`."
         )
-    return f"{what}; `apply` works, but torch raises RuntimeError when an instance is called. Add `@staticmethod`."
+    return f"{what}; `apply` works all the same, but torch documents it as static. Add `@staticmethod`."

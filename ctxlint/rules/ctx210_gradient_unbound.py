@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.flags import unbound_uses
+from ctxlint.model.flags import flags_of, unbound_uses
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -13,6 +13,7 @@ from ctxlint.rules.wording import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.events import MaybeUnbound
     from ctxlint.settings import Settings
 
 
@@ -98,9 +99,22 @@ class GradientUnbound(Rule[FunctionClass]):
                 continue
             seen.add(use.name)
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(flags)], "or")
+            fix = bind_none_first(fn, backward, use.name)
+            binding = f"Write `{use.name} = None`" if fix is not None else "Bind it"
             yield Finding(
                 fn.span(use.node),
-                f"`{use.name}` is bound only under {tests} but read here without; it raises UnboundLocalError when only "
-                f"another input needs a gradient. Write `{use.name} = None` before the test.",
-                bind_none_first(fn, backward, use.name),
+                f"`{use.name}` is bound only under {tests} but read here without; it raises UnboundLocalError when "
+                f"{_when(fn, use, flags)}. {binding} before the test.",
+                fix,
             )
+
+
+def _when(fn: FunctionClass, use: MaybeUnbound, flags: frozenset[int]) -> str:
+    """Which inputs need a gradient when the read is reached and nothing is bound."""
+    asked = sorted(flags_of(use.guards))
+    if not asked or max(*asked, *flags) >= len(fn.inputs):
+        return "only another input needs a gradient"
+    needing = quoted([fn.inputs[index].name for index in asked], "and")
+    others = quoted([fn.inputs[index].name for index in sorted(flags)], "and")
+    needs = "needs a gradient" if len(asked) == 1 else "need gradients"
+    return f"{needing} {needs} and {others} {'does' if len(flags) == 1 else 'do'} not"

@@ -87,11 +87,12 @@ class StateOnClass(Rule[FunctionClass]):
                     continue
                 if event.attribute in read - seen:
                     seen.add(event.attribute)
+                    kept = any(write.attribute == event.attribute for write in fn.context_writes)
+                    advice = f"Use `ctx.{event.attribute}`" if kept else f"Write `ctx.{event.attribute} = ...`"
                     yield Finding(
                         fn.span(event.node),
                         f"`{fn.name}.{event.attribute}` is shared by all calls of `{fn.name}`, and `backward` reads it; "
-                        f"with two calls in flight it silently reads the value of the last. Write "
-                        f"`ctx.{event.attribute} = ...`.",
+                        f"with two calls in flight it silently reads the value of the last. {advice}.",
                     )
 
 
