@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.values import Slot
     from ctxlint.settings import Settings
 
-_LONGEST_EXAMPLE = 80
+_LONGEST_MESSAGE = 215
 
 
 class MissingNone(Rule[FunctionClass]):
@@ -93,22 +93,24 @@ class MissingNone(Rule[FunctionClass]):
                 continue
             expected, given = shortfall.expected, shortfall.returned.count or 0
             names = [fn.inputs[index].name for index in placement.missing]
-            yield Finding(
-                place_of_gradients(fn, shortfall.returned),
+            message = (
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but "
                 f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(expected, settings)}. "
-                f"{_advice(placement, quoted(names))}",
+                f"Return `None` for {quoted(names)}"
+            )
+            yield Finding(
+                place_of_gradients(fn, shortfall.returned),
+                message + _example(placement, _LONGEST_MESSAGE - len(message)),
                 fix=put_none_in(fn, shortfall, every),
             )
 
 
-def _advice(placement: Placement, names: str) -> str:
-    """What to write instead for the inputs of these names, as code where that is short enough to be read in a message."""
+def _example(placement: Placement, room: int) -> str:
+    """The end of the message: what to write as code, where that is short enough to be read in it."""
     written = [_code(slot) for slot in placement.slots]
     example = ", ".join(written)
-    if placement.unique and all(written) and len(example) <= _LONGEST_EXAMPLE and "\n" not in example:
-        return f"Return `None` for {names}: `return {example}`."
-    return f"Return `None` for {names}."
+    code = f": `return {example}`."
+    return code if placement.unique and all(written) and "\n" not in code and len(code) <= room else "."
 
 
 def _code(slot: Slot | None) -> str:

@@ -102,8 +102,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             yield Finding(
                 fn.span(each.node),
-                f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, which ask"
-                f"{'s' if len(asked) == 1 else ''} about {quoted(asked)}; when only `{receiver}` needs a gradient it "
-                f"silently gets none. Test `ctx.needs_input_grad[{each.slot}]`.",
+                f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
+                f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; `{receiver}` silently gets no gradient when only it "
+                f"needs one. Test `ctx.needs_input_grad[{each.slot}]`.",
                 ask_about_own_input(fn, each),
             )

@@ -91,7 +91,7 @@ class StateOnClass(Rule[FunctionClass]):
                     advice = f"Use `ctx.{event.attribute}`" if kept else f"Write `ctx.{event.attribute} = ...`"
                     yield Finding(
                         fn.span(event.node),
-                        f"`{fn.name}.{event.attribute}` is shared by all calls of `{fn.name}`, and `backward` reads it; "
+                        f"`{fn.name}.{event.attribute}` is shared by all calls, and `backward` reads it; "
                         f"with two calls in flight it silently reads the value of the last. {advice}.",
                     )
 

@@ -120,5 +120,5 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation, returned:
         remedy += " and return it"
     return (
         f"`{mutation.how}` changes the input `{name}` in place, unmarked; a leaf is silently overwritten, and later uses "
-        f"of `{name}` silently bypass this `backward`. {remedy}, or work on `{name}.clone()`."
+        f"of the input silently bypass this `backward`. {remedy}, or work on `{name}.clone()`."
     )

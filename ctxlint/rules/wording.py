@@ -27,12 +27,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(number: int, noun: str, names: Sequence[str]) -> str:
-    """``2 inputs (`x`, `slope`)``; the names stand there where each has one and they are few."""
-    named = len(names) == number <= _FEW and number > 0
+    """``2 inputs (`x`, `slope`)``; the names stand there where each has one and they are few and short."""
+    named = len(names) == number <= _FEW and 0 < sum(map(len, names)) <= _SHORT
     return f"{counted(number, noun)} ({', '.join(f'`{name}`' for name in names)})" if named else counted(number, noun)
 
 
 _FEW = 4
+_SHORT = 40
 
 
 def all_inputs(fn: FunctionClass) -> str:
