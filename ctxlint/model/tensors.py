@@ -9,6 +9,7 @@ from ctxlint.model.events import Mutation
 from ctxlint.model.expressions import Expressions
 from ctxlint.model.sequences import integer
 from ctxlint.model.values import (
+    NONE,
     Alias,
     Constant,
     Fresh,
@@ -27,8 +28,10 @@ from ctxlint.model.values import (
     is_none,
     is_tensor,
     is_whole_number,
+    join,
     kind_of,
     tensor_when_used,
+    without,
 )
 
 
@@ -180,9 +183,10 @@ class TensorCalls(Expressions):
         if name in tables.TENSOR_METHODS and name != "where":
             self.saved_tuple_given(node, name, arguments.positional[: 2 if name in tables.TWO_OPERANDS else 1])
         out = arguments.keywords.get("out")
-        if out is not None and is_none(out.value) is Tri.NO:
-            self.mutated(node, out.node, out.value, "out=")
-            return out.value
+        if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
+            given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
+            self.mutated(node, out.node, given, "out=")
+            return given if given == out.value else join(given, Fresh(node))
         inplace = arguments.keywords.get("inplace")
         if name in tables.INPLACE_FUNCTIONS or arguments.says("inplace"):
             if first is not None:
