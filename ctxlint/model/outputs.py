@@ -25,6 +25,8 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method, Param
 
@@ -77,14 +79,22 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
     if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
         return []
     dropped = _deleted_names(backward.node.body)
-    return [
-        OutputGradient(param, index)
-        for index, param in enumerate(backward.positional)
-        if not is_read(backward, param)
-        and not param.name.startswith("_")
-        and param.name not in dropped
-        and surely_differentiable(fn, index)
-    ]
+    found: dict[str, OutputGradient] = {}
+    for index, param in _receivers(fn, backward):
+        if is_read(backward, param) or param.name.startswith("_") or param.name in dropped:
+            continue
+        if param.name not in found and surely_differentiable(fn, index):
+            found[param.name] = OutputGradient(param, index)
+    return list(found.values())
+
+
+def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param]]:
+    """The parameter of backward that gets the gradient of each output; ``*rest`` gets those of all further ones."""
+    yield from enumerate(backward.positional)
+    if backward.variadic is not None:
+        outputs = max((len(returned.slots) for returned in fn.outputs), default=0)
+        for index in range(len(backward.positional), outputs):
+            yield index, backward.variadic
 
 
 def is_read(method: Method, param: Param) -> bool:
