@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
+from ctxlint.cache.run import Cache
+from ctxlint.cache.stamp import digest
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from ctxlint.configuration import Configuration
     from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.scan import Mentions
     from ctxlint.files.source import Source, Span
     from ctxlint.model.callers import OutsideFacts
     from ctxlint.model.functions import SourceFile
@@ -40,13 +43,16 @@ def lint_paths(
     jobs: int = 1,
     finish: Callable[[FileResult], FileResult] | None = None,
     watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None = None,
+    cached: bool = False,
 ) -> Iterator[FileResult]:
     """Lint every file under ``paths``, each with the settings of the nearest configuration file.
 
     One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
     use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
-    ``watch`` passes on the results that take time; it is told how many there will be. Raises ConfigurationError.
+    ``watch`` passes on the results that take time; it is told how many there will be. ``cached`` takes over what was
+    found out earlier about files that are as they were, where nothing is mended. Raises ConfigurationError.
     """
+    cache = Cache(used=cached)
     candidates: list[Candidate] = []
     others: list[tuple[Found, Settings]] = []
     for found, settings in _find(paths, configuration):
@@ -55,7 +61,7 @@ def lint_paths(
         elif isinstance(found, Missing):
             yield _unreadable(found.path, "No such file or directory", settings)
         else:
-            scanned = _scan(found, configuration, settings)
+            scanned = _scan(found, configuration, settings, cache)
             if scanned.candidate:
                 candidates.append(Candidate(scanned.path, scanned.settings))
             elif scanned.skipped or scanned.diagnostics:
@@ -64,15 +70,39 @@ def lint_paths(
                 others.append((found, settings))
     if not candidates:
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
-        return
-    from ctxlint.together import lint_together
+    else:
+        from ctxlint.together import lint_together
+
+        lint = partial(_lint_candidates, cache=cache, jobs=jobs, finish=finish, watch=watch)
+        yield from lint_together(candidates, others, partial(_mentioned, cache), partial(_admit, configuration), lint)
+    cache.write()
+
+
+def _mentioned(cache: Cache, other: tuple[Found, Settings], mentions: Mentions) -> bool:
+    found, settings = other
+    return cache.mentions(found.path, settings, mentions)
+
+
+def _lint_candidates(
+    todo: Sequence[Candidate],
+    cache: Cache,
+    jobs: int,
+    finish: Callable[[FileResult], FileResult] | None,
+    watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None,
+) -> Iterator[FileResult]:
+    """The results for some files, in order: from the cache where it has them."""
     from ctxlint.workers import map_files
 
-    def lint(todo: Sequence[Candidate]) -> Iterable[FileResult]:
-        results = map_files(partial(_lint_candidate, finish=finish), todo, jobs)
-        return results if watch is None else watch(results, len(todo))
-
-    yield from lint_together(candidates, others, partial(_admit, configuration), lint)
+    known = [cache.result(candidate) for candidate in todo]
+    unknown = [candidate for candidate, result in zip(todo, known) if result is None]
+    # Where results are kept, they are kept as they were before they were finished.
+    found = map_files(partial(_lint_candidate, finish=None if cache.used else finish), unknown, jobs)
+    fresh = iter(found if watch is None or not unknown else watch(found, len(unknown)))
+    for candidate, before in zip(todo, known):
+        result = next(fresh) if before is None else before
+        if before is None:
+            cache.keep(candidate, result)
+        yield _finished(result, finish) if cache.used else result
 
 
 def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:
@@ -106,14 +136,16 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             yield found, settings
 
 
-def _scan(found: Found, configuration: Configuration, settings: Settings) -> FileResult:
+def _scan(found: Found, configuration: Configuration, settings: Settings, cache: Cache) -> FileResult:
     """What the bytes of a file say: nothing more to do, or a candidate, with the settings that apply to it."""
     try:
-        if not holds_candidate(read_bytes(found.path)):
-            return FileResult(found.path, settings=settings)
+        if found.explicit:  # a file is read sooner than a cache
+            holds = holds_candidate(read_bytes(found.path))
+        else:
+            holds = cache.holds_candidate(found.path, settings)
     except Unreadable as error:
         return _unreadable(found.path, str(error), settings)
-    return _admit(configuration, found, settings)
+    return _admit(configuration, found, settings) if holds else FileResult(found.path, settings=settings)
 
 
 def _admit(configuration: Configuration, found: Found, settings: Settings) -> FileResult:
@@ -135,8 +167,11 @@ def is_left_out(path: str, settings: Settings) -> bool:
 
 
 def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
-    """The result for a file, after ``finish``; what it says about others is what the file says as it was."""
-    result = lint_file(*candidate)
+    return _finished(lint_file(*candidate), finish)
+
+
+def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | None) -> FileResult:
+    """The result after ``finish``; what it says about others is what the file says as it was."""
     if finish is None:
         return result
     return replace(finish(result), outside=result.outside, facts=result.facts, consulted=result.consulted)
@@ -148,10 +183,15 @@ def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileRes
 def lint_file(path: str, settings: Settings, outside: OutsideFacts | None = None) -> FileResult:
     """The result for a file, whether or not its bytes look like a Function's.
 
-    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, and what the result has as ``consulted``.
+    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, and what the result has as ``consulted``;
+    its ``read`` says by which content.
     """
     try:
-        return check_source(decode(path, read_bytes(path)), settings, outside)
+        data = read_bytes(path)
+        result = check_source(decode(path, data), settings, outside)
+        others = result.consulted.files if result.consulted is not None else ()
+        own = (os.path.abspath(path), digest(data))
+        return replace(result, read=(own, *((other, _LOADED.get(other)) for other in others)))
     except (Unreadable, Undecodable) as error:
         return _unreadable(path, str(error), settings)
     except NotPython as error:
@@ -289,12 +329,20 @@ def forget_other_files() -> None:
     from ctxlint.torch_requirement import torch_requirement
 
     _project.cache_clear()
+    _LOADED.clear()
     torch_requirement.cache_clear()
 
 
+_LOADED: dict[str, bytes | None] = {}
+"""What stands for the content of other files, as it was when they were read."""
+
+
 def _load(path: str) -> Source | None:
+    _LOADED[path] = None
     try:
-        return decode(path, read_bytes(path))
+        data = read_bytes(path)
+        _LOADED[path] = digest(data)
+        return decode(path, data)
     except (Unreadable, Undecodable, NotPython):
         return None
 

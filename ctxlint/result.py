@@ -54,7 +54,8 @@ class FileResult:
     is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
 
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
-    this one says about others, and ``consulted`` what it looked up on disk by following imports.
+    this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
+    whose content it hangs on, its own first, by absolute path, with what stands for the content (None: unreadable).
     """
 
     path: str
@@ -73,6 +74,7 @@ class FileResult:
     outside: OutsideFacts | None = None
     facts: FileFacts | None = None
     consulted: Consulted | None = None
+    read: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def failed(self) -> bool:

@@ -12,7 +12,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable
 
-from ctxlint.files.decode import Unreadable, read_bytes
 from ctxlint.files.modules import locate, root_of
 from ctxlint.files.scan import Mentions
 from ctxlint.model.callers import NOTHING, OutsideFacts, Target
@@ -29,15 +28,21 @@ if TYPE_CHECKING:
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
 """Lints files, and gives their results in the same order."""
 
+Other = tuple["Found", "Settings"]
+"""A file that was scanned only, with the settings of the folder that it was found from."""
+
+Mentioned = Callable[["Other", "Mentions"], bool]
+"""Whether a file mentions what is looked for."""
+
 Admit = Callable[["Found", "Settings"], FileResult]
 """Marks a file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
 
 
 def lint_together(
-    candidates: Sequence[Candidate], others: Sequence[tuple[Found, Settings]], admit: Admit, lint: Lint
+    candidates: Sequence[Candidate], others: Sequence[Other], mentioned: Mentioned, admit: Admit, lint: Lint
 ) -> Iterator[FileResult]:
     """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's."""
-    run = _Run(others, admit, lint)
+    run = _Run(others, mentioned, admit, lint)
     try:
         run.do(candidates)
         run.spread_names()
@@ -64,7 +69,8 @@ class _Names:
 class _Run:
     """The files of a run: those that were linted, by path, and all others."""
 
-    def __init__(self, others: Sequence[tuple[Found, Settings]], admit: Admit, lint: Lint) -> None:
+    def __init__(self, others: Sequence[Other], mentioned: Mentioned, admit: Admit, lint: Lint) -> None:
+        self.mentioned = mentioned
         self.admit = admit
         self.lint = lint
         self.candidates: dict[str, Candidate] = {}
@@ -90,7 +96,7 @@ class _Run:
         """What there is to say about each file."""
         for path, result in self.linted.items():
             if path not in self.others or _is_about_functions(result):
-                yield replace(result, facts=None, consulted=None)
+                yield replace(result, facts=None, consulted=None, read=())
         for path, (_found, settings) in self.others.items():
             if path not in self.linted or not _is_about_functions(self.linted[path]):
                 yield FileResult(path, settings=settings)
@@ -133,7 +139,7 @@ class _Run:
                 continue
             mentions = Mentions(dict(known.by_module))
             for path in self.others_by_root[root]:
-                if path not in self.linted and _holds(path, mentions):
+                if path not in self.linted and self.mentioned(self.others[path], mentions):
                     admitted = self.admit(*self.others[path])
                     if admitted.candidate:
                         yield Candidate(path, admitted.settings)
@@ -235,13 +241,6 @@ def _module_name(path: str) -> str:
 
 def _last(dotted: str) -> str:
     return dotted.rpartition(".")[2]
-
-
-def _holds(path: str, mentions: Mentions) -> bool:
-    try:
-        return mentions.in_data(read_bytes(path))
-    except Unreadable:
-        return False
 
 
 def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:

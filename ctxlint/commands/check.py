@@ -96,7 +96,14 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
 
     finish = mended if known is None else partial(mended, known=known)
     watch = progress.shown if progress.is_wanted(options) else None
-    found = lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=finish, watch=watch)
+    found = lint_paths(
+        options.paths or ["."],
+        configuration,
+        jobs=options.jobs,
+        finish=finish,
+        watch=watch,
+        cached=not (options.no_cache or options.fix or options.diff or options.fix_only),
+    )
     results = interruption.until_interrupted(each if options.diff else _written(each, known) for each in found)
     if known is not None:  # a file that was scanned only, and holds no Function any more
         results = (each if each.source or each.diagnostics else known.leave_out(each) for each in results)

@@ -51,8 +51,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _caches(options: argparse.Namespace) -> Iterator[str]:
+    from ctxlint.cache.folder import cache_folder, caches_under, is_cache
     from ctxlint.configuration import Configuration
-    from ctxlint.files.cache_folder import cache_folder, caches_under, is_cache
 
     configuration = Configuration(file=environment.value("CONFIG"))
     named = [options.cache_dir or environment.value("CACHE_DIR")]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ctxlint.cache.folder import TAG, TAG_FILE
 from ctxlint.cli import main
-from ctxlint.files.cache_folder import TAG, TAG_FILE
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxlint.files.decode import decode
-from ctxlint.files.scan import holds_candidate
+from ctxlint.files.scan import Mentions, holds_candidate
 from ctxlint.files.source import Source
 from ctxlint.model.reader import understand
 
@@ -71,3 +71,19 @@ def test_no_program_of_the_fixtures_is_missed() -> None:
     accepted = [path for path in programs if understand(Source(str(path), path.read_text(encoding="utf-8"))).functions]
     assert len(accepted) > 10
     assert all(holds_candidate(path.read_bytes()) for path in accepted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from import x",
+        "x = 'from  import '",
+        "from \\\n import y",
+        "from",
+        "import",
+        "from . import",
+        "a from b import",
+    ],
+)
+def test_what_looks_like_an_import_and_is_none(text: str) -> None:
+    assert not Mentions({"ops": ["Scale"]}).in_data(text.encode())

@@ -1,0 +1,1 @@
+"""What earlier runs found out, so that this one need not."""

@@ -1,0 +1,50 @@
+"""What all that is kept hangs on: this very ctxlint, the Python that runs it, and its LibCST."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from importlib.util import find_spec
+
+from ctxlint.cache.stamp import digest
+
+
+@lru_cache(maxsize=1)
+def identity() -> str:
+    """A name for the code that makes the findings. What another one kept counts for nothing."""
+    import ctxlint
+
+    found = [ctxlint.__version__, sys.version, *_sources(os.path.dirname(os.path.abspath(ctxlint.__file__)))]
+    for package in ("libcst", "packaging"):
+        origin = _origin(package)
+        if origin is not None:
+            folder = os.path.dirname(origin)
+            found += [folder, _seen(origin), _seen(os.path.join(folder, "_version.py"))]
+    return digest("\n".join(found).encode("utf-8", "surrogatepass")).hex()
+
+
+def _sources(folder: str) -> list[str]:
+    """The modules of ctxlint as they are on disk: those in work may change at any time."""
+    found = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(each for each in folders if each != "__pycache__")
+        paths = (os.path.join(parent, name) for name in sorted(files) if name.endswith(".py"))
+        found += [f"{path} {_seen(path)}" for path in paths]
+    return found
+
+
+def _origin(package: str) -> str | None:
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return spec.origin if spec is not None else None
+
+
+def _seen(path: str) -> str:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"

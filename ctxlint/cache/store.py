@@ -1,0 +1,179 @@
+"""One cache: a file that is read once, and written anew as a whole at the end of a run.
+
+It holds three things. Which files hold no candidate, or mention none of the names that a run looked for, as long as the
+system says that the file is as it was. And what was found in a file, as long as its content is the same, its settings
+are, what other files say of it, and the content of all that its imports lead to.
+
+Nothing is locked. Each run writes a file of its own and moves it into place, so a reader finds the old one or the new
+one, whole; of two that write at once, one has worked for nothing. What cannot be read, is not ours, or was written by
+another ctxlint, counts as empty.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctxlint.cache.folder import TAG, TAG_FILE
+from ctxlint.cache.identity import identity
+from ctxlint.cache.packed import Refused, pack_table, unpack_table
+from ctxlint.cache.stamp import Stamp, digest, stamp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEAD = b"ctxlint cache 1\n"
+_KEPT_DAYS = 30
+_KEPT_FINDINGS = 8
+"""For each file: it is judged for itself, and again with what others say, and perhaps under other settings."""
+
+
+class Scanned(NamedTuple):
+    """What the bytes of a file say, while the system says that it is as it was."""
+
+    stamp: tuple[int, ...]
+    candidate: bool
+    mentions: dict[bytes, bool]
+    """By the names that were looked for: whether the file uses one."""
+
+
+class Kept(NamedTuple):
+    """What was found in a file. ``key`` is what was asked, ``read`` and ``look_ups`` what the answer hangs on."""
+
+    key: bytes
+    read: tuple[tuple[str, bytes | None], ...]
+    look_ups: tuple[tuple[str, str, str | None], ...]
+    packed: bytes
+
+
+class Store:
+    """The cache in one folder."""
+
+    def __init__(self, folder: str) -> None:
+        """Nothing is read before something is asked for."""
+        self.folder = folder
+        self._today = int(time.time() // 86_400)
+        self._changed = False
+        self._table: dict[str, Any] | None = None
+
+    # The files that hold nothing
+
+    def scanned(self, path: str, stamp: Stamp) -> Scanned | None:
+        """What is known of the file with this absolute path; None where it was not scanned as it is now."""
+        found = self._scans.get(path)
+        if found is None or tuple(found[0]) != tuple(stamp):
+            return None
+        if found[3] != self._today:
+            self._changed = True
+            self._scans[path] = (*found[:3], self._today)
+        return Scanned(*found[:3])
+
+    def keep_scanned(self, path: str, scanned: Scanned) -> None:
+        """Remember what the bytes of a file say."""
+        self._scans[path] = (tuple(scanned.stamp), scanned.candidate, scanned.mentions, self._today)
+        self._changed = True
+
+    # Findings
+
+    def kept(self, path: str, key: bytes) -> Iterator[Kept]:
+        """What was found in the file with this absolute path when the same was asked, the newest first."""
+        for found in self._found.get(path, ()):
+            if found[0] == key:
+                if found[4] != self._today:
+                    self._changed = True
+                    self._keep(path, Kept(*found[:4]))
+                yield Kept(*found[:4])
+
+    def keep(self, path: str, kept: Kept) -> None:
+        """Remember what was found."""
+        self._keep(path, kept)
+        self._changed = True
+
+    def _keep(self, path: str, kept: Kept) -> None:
+        others = [each for each in self._found.get(path, ()) if tuple(each[:3]) != tuple(kept[:3])]
+        self._found[path] = [(*kept, self._today), *others][:_KEPT_FINDINGS]
+
+    # The file
+
+    @property
+    def _scans(self) -> dict[str, Any]:
+        return self._read()["scans"]  # type: ignore[no-any-return]
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        return self._read()["found"]  # type: ignore[no-any-return]
+
+    @property
+    def _path(self) -> str:
+        return os.path.join(self.folder, "results.bin")
+
+    def _read(self) -> dict[str, Any]:
+        if self._table is None:
+            self._table = _table_in(self._path) or {"scans": {}, "found": {}}
+        return self._table
+
+    def write(self) -> None:
+        """Write what was learnt, if anything. A folder that cannot be written to is no reason to complain."""
+        if not self._changed or self._table is None:
+            return
+        oldest = self._today - _KEPT_DAYS
+        table = {
+            "scans": {path: each for path, each in self._table["scans"].items() if each[3] >= oldest},
+            "found": {
+                path: fresh
+                for path, every in self._table["found"].items()
+                if (fresh := [each for each in every if each[4] >= oldest])
+            },
+        }
+        body = pack_table(table)
+        with suppress(OSError):
+            _make(self.folder)
+            _replace(self._path, b"".join([_HEAD, _own(), digest(body), body]))
+            self._changed = False
+
+
+def _own() -> bytes:
+    return identity().encode() + b"\n"
+
+
+def _table_in(path: str) -> dict[str, Any] | None:
+    """The table that this very ctxlint wrote; None where there is none, or something else."""
+    try:
+        if stamp_of(path) is None:
+            return None
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    head = _HEAD + _own()
+    checked = data[len(head) : len(head) + 16]
+    body = data[len(head) + 16 :]
+    if not data.startswith(head) or digest(body) != checked:
+        return None
+    try:
+        table = unpack_table(body)
+    except Refused:
+        return None
+    return table if all(isinstance(table.get(name), dict) for name in ("scans", "found")) else None
+
+
+def _make(folder: str) -> None:
+    os.makedirs(folder, exist_ok=True)
+    for name, text in ((TAG_FILE, TAG), (".gitignore", "# Made by ctxlint.\n*\n")):
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            _replace(path, text.encode())
+
+
+def _replace(path: str, data: bytes) -> None:
+    """Write a file so that nobody ever sees half of it."""
+    own = f"{path}.{os.getpid()}.new"
+    try:
+        with open(own, "wb") as file:
+            file.write(data)
+        os.replace(own, path)
+    finally:
+        with suppress(OSError):
+            os.remove(own)
