@@ -17,6 +17,7 @@ from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import WHOLE_FILE, Candidate, FileResult, describe, internal_error, io_error
 from ctxlint.settings import ALL, Settings
+from ctxlint.stages import stage, stage_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ def lint_paths(
     cache = Cache(used=cached)
     candidates: list[Candidate] = []
     others: list[tuple[Found, Settings]] = []
-    for found, settings in _find(paths, configuration):
+    for found, settings in stage_of_each("find", _find(paths, configuration)):
         if isinstance(found, Skipped):
             yield FileResult(found.path, skipped=found.reason, settings=settings)
         elif isinstance(found, Missing):
@@ -78,6 +79,7 @@ def lint_paths(
     cache.write()
 
 
+@stage("scan")
 def _mentioned(cache: Cache, other: tuple[Found, Settings], mentions: Mentions) -> bool:
     found, settings = other
     return cache.mentions(found.path, settings, mentions)
@@ -136,6 +138,7 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             yield found, settings
 
 
+@stage("scan")
 def _scan(found: Found, configuration: Configuration, settings: Settings, cache: Cache) -> FileResult:
     """What the bytes of a file say: nothing more to do, or a candidate, with the settings that apply to it."""
     try:
@@ -242,7 +245,7 @@ def check_source(source: Source, settings: Settings, outside: OutsideFacts | Non
 
     project = _project(settings.extra_bases)
     trace = project.start_trace()
-    files = _guarded(source, settings, lambda: readings(source, project, outside))
+    files = _guarded(source, settings, lambda: stage("understand")(readings)(source, project, outside))
     if isinstance(files, FileResult):
         return files
     result = _check(files, settings)
@@ -273,7 +276,7 @@ def check_file(file: SourceFile, settings: Settings) -> FileResult:
 def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     """The result for the readings of one file: the one by itself, and what others add."""
     file, source = files[0], files[0].source
-    diagnostics = _in_order(judge_all(files, settings))
+    diagnostics = _in_order(stage_of_each("judge", judge_all(files, settings)))
     result = FileResult(source.path, source, diagnostics, broken=len(files[-1].broken), settings=settings)
     # What hides nothing may still have something to hide where the code cannot be read.
     unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
@@ -282,7 +285,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
-    judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
+    judged = stage("suppress")(suppress)(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     if unused_matter and judged.directives:
         judged = _with_unused(files, judged, settings)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
@@ -295,6 +298,7 @@ def _is_on(code: str, name: str, settings: Settings) -> bool:
     return settings.is_selected(code, name, default=False)
 
 
+@stage("suppress")
 def _with_unused(files: Sequence[SourceFile], judged: Suppression, settings: Settings) -> Suppression:
     """``judged`` with the findings about directives that hide nothing, as far as no directive hides those.
 

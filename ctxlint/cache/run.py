@@ -13,6 +13,7 @@ from ctxlint.cache.stamp import Stamp, digest, stamp_of
 from ctxlint.cache.store import Kept, Scanned, Store
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 from ctxlint.files.scan import holds_candidate
+from ctxlint.stages import stage
 
 if TYPE_CHECKING:
     from ctxlint.files.scan import Mentions
@@ -32,6 +33,7 @@ class Cache:
         self._stores: dict[str, Store] = {}
         self._digests: dict[str, bytes | None] = {}
 
+    @stage("cache")
     def write(self) -> None:
         """Keep what this run found out, for the next one."""
         for store in self._stores.values():
@@ -77,6 +79,7 @@ class Cache:
 
     # Linting
 
+    @stage("cache")
     def result(self, candidate: Candidate) -> FileResult | None:
         """What linting the file would give, where that is known."""
         store = self._store(candidate.settings)
@@ -90,6 +93,7 @@ class Cache:
                     return found
         return None
 
+    @stage("cache")
     def keep(self, candidate: Candidate, result: FileResult) -> None:
         """Remember what linting the file gave, before anything else was done with it."""
         store = self._store(candidate.settings)

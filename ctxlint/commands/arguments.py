@@ -161,6 +161,9 @@ def _add_files(group: Any) -> None:
     )
     group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
     group.add_argument(
+        "--profile", action="store_true", help="say how long each stage took, on standard error; uses one process"
+    )
+    group.add_argument(
         "--cache-dir", metavar="PATH", help="where the cache is (default: .ctxlint_cache beside the configuration file)"
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from ctxlint.commands import baseline, environment, interruption, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
+from ctxlint.stages import profiled, stage
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -41,10 +42,19 @@ def run(given: Sequence[str]) -> int:
         if options.add_noqa is not None:
             return _add_noqa(options, configuration)
         with interruption.noticed():
-            return _check(options, configuration)
+            return _profiled(options, configuration) if options.profile else _check(options, configuration)
     finally:
         if collects:
             gc.enable()
+
+
+def _profiled(options: Namespace, configuration: Configuration) -> int:
+    """Check in this process alone, and say on standard error where the time went."""
+    options.jobs = 1
+    with profiled() as clock:
+        code = _check(options, configuration)
+        say(clock.table())
+    return code
 
 
 def _check(options: Namespace, configuration: Configuration) -> int:
@@ -230,6 +240,7 @@ def _report(results: list[FileResult], options: Namespace, settings: Settings) -
     )
 
 
+@stage("report")
 def _show(report: Report, options: Namespace, settings: Settings) -> None:
     if options.diff or options.fix_only:
         _say_failures(list(report.results))

@@ -9,6 +9,7 @@ import stat
 import warnings
 
 from ctxlint.files.source import Source
+from ctxlint.stages import stage
 
 NOTEBOOK = ".ipynb"
 _BOM = "\ufeff"
@@ -65,6 +66,7 @@ def _read_all(descriptor: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
+@stage("read")
 def decode(path: str, data: bytes) -> Source:
     """The text of a file, and of a notebook its code.
 

@@ -18,6 +18,7 @@ import libcst as cst
 
 from ctxlint.files.places import Places
 from ctxlint.files.source import Position, Source, Span
+from ctxlint.stages import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +86,7 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
     return Slice(source, first_line, last_line, statement)
 
 
+@stage("parse")
 def parse_statement(text: str) -> Statement:
     """Parse a statement; raises as ``parse_slice`` does."""
     try:

@@ -15,6 +15,7 @@ from ctxlint.files.source import Position, Source
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.older_syntax import in_older_syntax
 from ctxlint.model.pieces import Lines, hard_starts, statements
+from ctxlint.stages import stage
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Parsed:
     broken: tuple[BrokenStatement, ...] = ()
 
 
+@stage("parse")
 def parse(source: Source) -> Parsed:
     """Parse the whole file, or else each top-level statement for itself. Never raises for bad code.
 
