@@ -26,6 +26,9 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
+_SECONDS_FOR_SETTINGS = 2.0
+"""How long the first results wait for a client that was asked for its settings."""
+
 
 class Session(LanguageServer):
     """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
@@ -48,6 +51,8 @@ class Session(LanguageServer):
         """What is to be done when results may be others although no text changed."""
         self.on_close: list[Callable[[str], None]] = []
         """What is to be done when a document was closed."""
+        self.awaited_settings: asyncio.Event | None = None
+        """Set once the client has said its settings; None where it is not asked for them."""
         self._results: dict[str, tuple[int, Checked]] = {}
         self._generation = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,7 +67,17 @@ class Session(LanguageServer):
         if document is None:
             return None
         holder = document.uri
+        await self._settings_are_known()
         return await self.on_worker(lambda: self.check_now(holder), key=("check", holder))
+
+    async def _settings_are_known(self) -> None:
+        """Wait until they are: a client may ask for findings once only, before it has said what it wants."""
+        awaited = self.awaited_settings
+        if awaited is not None and not awaited.is_set():
+            try:
+                await asyncio.wait_for(awaited.wait(), _SECONDS_FOR_SETTINGS)
+            except asyncio.TimeoutError:
+                awaited.set()
 
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
         """Let the worker do something; see ``Worker.submit``."""

@@ -43,12 +43,14 @@ def _register_start(session: Session) -> None:
         root = params.root_uri or params.root_path
         _set_folders(session, folders or ([root] if root else []))
         _set_client_settings(session, params.initialization_options)
+        if _answers_configuration(params.capabilities):
+            session.awaited_settings = asyncio.Event()
         end_with(params.process_id)
 
     @session.feature(lsp.INITIALIZED)
     def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
-        session.start(_ask_for_settings(session))
+        session.start(_first_settings(session))
         session.worker.submit(_import_rules)
 
 
@@ -79,7 +81,7 @@ def _register_surroundings(session: Session) -> None:
 
     @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: lsp.DidChangeConfigurationParams) -> None:
-        if _answers_configuration(session):
+        if _answers_configuration(session.client_capabilities):
             session.start(_ask_for_settings(session))
         elif params.settings is not None:
             _set_client_settings(session, params.settings)
@@ -122,14 +124,22 @@ def _set_client_settings(session: Session, given: object) -> None:
         session.protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(lsp.MessageType.Warning, mistake))
 
 
-def _answers_configuration(session: Session) -> bool:
-    workspace = session.client_capabilities.workspace
-    return bool(workspace and workspace.configuration)
+def _answers_configuration(client: lsp.ClientCapabilities) -> bool:
+    return bool(client.workspace and client.workspace.configuration)
+
+
+async def _first_settings(session: Session) -> None:
+    """Ask for the settings; what waits for them goes on when they are there, or when there will be none."""
+    try:
+        await _ask_for_settings(session)
+    finally:
+        if session.awaited_settings is not None:
+            session.awaited_settings.set()
 
 
 async def _ask_for_settings(session: Session) -> None:
     """Ask for the settings of each folder; a client that does not answer has said what it wants at the beginning."""
-    if not _answers_configuration(session):
+    if not _answers_configuration(session.client_capabilities):
         return
     folders = tuple(session.protocol.workspace.folders.values())
     items = [lsp.ConfigurationItem(folder.uri, OWN_SECTION) for folder in folders]

@@ -36,6 +36,8 @@ class Client:
         self.notifications: list[Message] = []
         self.configuration: Callable[[str | None], object] = lambda _: None
         """What is answered to workspace/configuration, by the address of the folder."""
+        self.answers = True
+        """Whether the server's requests are answered."""
         self._incoming: queue.Queue[Message | None] = queue.Queue()
         self._next_id = 0
         self.errors = b""
@@ -95,6 +97,8 @@ class Client:
             self.notifications.append(message)
             return
         self.requests.append(message)
+        if not self.answers:
+            return
         result: object = None
         if message["method"] == "workspace/configuration":
             result = [self.configuration(item.get("scopeUri")) for item in message["params"]["items"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,6 +136,22 @@ def test_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> 
     client.notify("workspace/didChangeConfiguration", {"settings": None})
     while client.pushed(first):
         continue
+
+
+def test_the_first_findings_wait_for_the_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> None:
+    """Neovim asks for findings once, and again only when the text changes."""
+    client = start(capabilities={**PULLS, "workspace": {"configuration": True}})
+    client.configuration = lambda _: {"ignore": ["CTX203"]}
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    asked = client.ask("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+    time.sleep(1)  # the client is busy: it has not answered yet
+    assert client.answer(asked)["result"]["items"] == []
+
+
+def test_a_client_that_never_says_its_settings_gets_findings(start: Start, tmp_path: Path) -> None:
+    client = start(capabilities={"workspace": {"configuration": True}})
+    client.answers = False
+    assert codes(client.pushed(client.open((tmp_path / "a.py").as_uri(), ONE))) == ["CTX203"]
 
 
 def test_folders_come_and_go(start: Start, tmp_path: Path) -> None:
