@@ -83,6 +83,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     name = "unpaired-custom-fwd"
     subject = FunctionClass
     fix = FixAvailability.SOMETIMES
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         forward, backward = fn.methods.get("forward"), fn.methods.get("backward")
