@@ -246,7 +246,8 @@ class _Indexer:
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             scope.bind(node.target.id, self.bound("other", node.lineno, conditional))
         if isinstance(node, ast.If):
-            scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)
+            self.choice(node, scope)
+            return
         facts = self.facts_under(node)
         if not facts:
             self.parts(node, scope, conditional)
@@ -254,11 +255,23 @@ class _Indexer:
         with self.inside(**facts):
             self.parts(node, scope, conditional)
 
+    def choice(self, node: ast.If, scope: Scope) -> None:
+        """``if``, each ``elif``, ``else``: one after the other, for a chain may be longer than Python recurses."""
+        alternative = self.alternative
+        while True:
+            scope.asks_for_gradients |= _mentions(node.test, _GRADIENTS)
+            alternative = alternative or _mentions(node.test, _VERSION)
+            with self.inside(chosen=True, alternative=alternative):
+                self.expression(node.test, scope)
+                self.body(node.body, scope, conditional=True)
+                after = node.orelse[0] if len(node.orelse) == 1 else None
+                if not isinstance(after, ast.If):
+                    self.body(node.orelse, scope, conditional=True)
+                    return
+            node = after
+
     def facts_under(self, node: ast.stmt) -> dict[str, object]:
         """What is different inside a compound statement."""
-        if isinstance(node, ast.If):
-            alternative = self.alternative or _mentions(node.test, _VERSION)
-            return {"chosen": True, "alternative": alternative}
         if isinstance(node, (ast.With, ast.AsyncWith)):
             items = tuple(item.context_expr for item in node.items)
             expects = self.expects_error or any(_expects_errors(item) for item in items)
