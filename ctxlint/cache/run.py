@@ -7,15 +7,13 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ctxlint.cache.folder import cache_folder
-from ctxlint.cache.packed import Refused, pack, unpack
 from ctxlint.cache.stamp import Stamp, digest, stamp_of
-from ctxlint.cache.store import Kept, Scanned, Store
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 from ctxlint.files.scan import holds_candidate
 from ctxlint.stages import stage
 
 if TYPE_CHECKING:
+    from ctxlint.cache.store import Kept, Scanned, Store
     from ctxlint.files.scan import Mentions
     from ctxlint.result import Candidate, FileResult
     from ctxlint.settings import Settings
@@ -44,6 +42,8 @@ class Cache:
             return None
         folder = _folder(settings)
         if folder not in self._stores:
+            from ctxlint.cache.store import Store
+
             self._stores[folder] = Store(folder)
         return self._stores[folder]
 
@@ -57,6 +57,8 @@ class Cache:
         absolute = os.path.abspath(path)
         known = store.scanned(absolute, stamp)
         if known is None:
+            from ctxlint.cache.store import Scanned
+
             known = Scanned(stamp, holds_candidate(read_bytes(path)), {})
             _keep(store, absolute, stamp, known)
         return known.candidate
@@ -99,6 +101,9 @@ class Cache:
         store = self._store(candidate.settings)
         if store is None or result.failed or result.source is None or not result.read or result.consulted is None:
             return
+        from ctxlint.cache.packed import pack
+        from ctxlint.cache.store import Kept
+
         look_ups = tuple((each.importer, each.name, each.found) for each in result.consulted.look_ups)
         store.keep(os.path.abspath(candidate.path), Kept(_key(candidate), result.read, look_ups, pack(result)))
 
@@ -123,6 +128,8 @@ class Cache:
 
     def _restored(self, candidate: Candidate, absolute: str, kept: Kept) -> FileResult | None:
         """The result, with the text as it is on disk, which must be the one that was linted."""
+        from ctxlint.cache.packed import Refused, unpack
+
         try:
             data = read_bytes(candidate.path)
             if dict(kept.read).get(absolute) != digest(data):
@@ -162,4 +169,6 @@ def _matter(settings: Settings) -> str:
 
 @lru_cache(maxsize=256)
 def _folder(settings: Settings) -> str:
+    from ctxlint.cache.folder import cache_folder
+
     return cache_folder(settings)
