@@ -46,8 +46,13 @@ class Diagnostic:
 
     @property
     def url(self) -> str:
-        """The page of the rule."""
-        return f"https://github.com/ctxlint/ctxlint/blob/main/docs/rules/{self.name}.md"
+        """The rule's module, which opens with the rule's page; for a bug in ctxlint, the place to report it."""
+        from ctxlint.result import INTERNAL_ERROR
+
+        if self.code == INTERNAL_ERROR:
+            return "https://github.com/ctxlint/ctxlint/issues"
+        module = f"{self.code}_{self.name}".lower().replace("-", "_")
+        return f"https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/{module}.py"
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str, str]:

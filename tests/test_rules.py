@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 import sys
 import types
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.diagnostic import Diagnostic
+from ctxlint.result import WHOLE_FILE
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
 from tests.console import replay
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from pathlib import Path
 
-    from ctxlint.diagnostic import Diagnostic
     from ctxlint.rules.base import Rule
     from tests.fixture_reader import Case, FixedCase, Proof, Session
 
@@ -180,3 +182,11 @@ def test_a_page_shows_what_triggers_the_rule_and_what_does_not(rule: Rule[Any]) 
     for block in good:
         diagnostics = lint(block.text, settings=with_rule(settings_from(""), rule.code))
         assert diagnostics == [], listing(diagnostics)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_the_link_of_a_finding_leads_to_the_file_of_its_rule(rule: Rule[Any]) -> None:
+    finding = Diagnostic("a.py", WHOLE_FILE, rule.code, rule.name, "")
+    path = inspect.getsourcefile(type(rule))
+    assert path is not None
+    assert path.replace(os.sep, "/").endswith(finding.url.partition("/blob/main/")[2])

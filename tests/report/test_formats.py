@@ -96,7 +96,10 @@ def test_rdjson() -> None:
     assert document["source"] == {"name": "ctxlint", "url": "https://github.com/ctxlint/ctxlint"}
     place = {"end": {"column": 11, "line": 2}, "start": {"column": 6, "line": 2}}  # in bytes
     assert document["diagnostics"][0] == {
-        "code": {"url": "https://github.com/ctxlint/ctxlint/blob/main/docs/rules/wrong-word.md", "value": "CTX211"},
+        "code": {
+            "url": "https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/ctx211_wrong_word.py",
+            "value": "CTX211",
+        },
         "location": {"path": os.path.abspath("a.py"), "range": place},
         "message": "`wrong` is found",
         "severity": "ERROR",
