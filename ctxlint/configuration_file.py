@@ -29,7 +29,9 @@ def read(path: str, *, _extended_by: tuple[str, ...] = ()) -> Settings:
         table, above = document, ()
     place = _Place(path, data.decode("utf-8", "replace"), above)
     if not isinstance(table, dict):
-        raise place.error((), "expected a table")
+        from ctxlint.options import kind_of
+
+        raise place.error((), f"`{'.'.join(above)}`: expected a table, found {kind_of(table)}")
     return _read_table(table, place, (*_extended_by, path))
 
 

@@ -56,7 +56,7 @@ def check_selectors(selectors: Iterable[str]) -> None:
 
 def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"expected a list of strings, found {_kind(value)}")
+        raise ValueError(f"expected a list of strings, found {kind_of(value)}")
     return tuple(value)
 
 
@@ -68,13 +68,13 @@ def _selectors(value: object) -> tuple[str, ...]:
 
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {_kind(value)}")
+        raise ValueError(f"expected true or false, found {kind_of(value)}")
     return value
 
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected a string, found {_kind(value)}")
+        raise ValueError(f"expected a string, found {kind_of(value)}")
     return value
 
 
@@ -99,14 +99,15 @@ def _torch(value: object) -> str:
 
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError(f"expected a table of globs and lists of rules, found {_kind(value)}")
+        raise ValueError(f"expected a table of globs and lists of rules, found {kind_of(value)}")
     return {glob: _selectors(selectors) for glob, selectors in value.items()}
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """What a value from TOML is, in words for a message."""
     if isinstance(value, list):
         strange = next((each for each in value if not isinstance(each, str)), None)
-        return "a list" if strange is None else f"a list with {_kind(strange)} in it"
+        return "a list" if strange is None else f"a list with {kind_of(strange)} in it"
     words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", dict: "a table"}
     return words.get(type(value), f"a {type(value).__name__}")
 

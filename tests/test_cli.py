@@ -356,7 +356,7 @@ def test_json_has_the_keys_of_ruff(run: Run) -> None:
             "name": "wrong-word",
             "noqa_row": 4,
             "severity": "error",
-            "url": "https://github.com/ctxlint/ctxlint/blob/main/docs/rules/wrong-word.md",
+            "url": "https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/ctx211_wrong_word.py",
         }
     ]
 
@@ -560,6 +560,13 @@ def test_standard_input(run: Run) -> None:
         out = run("-", name, "x/y.py", "-q", "--output-format", "concise", stdin=text)[1]
         assert out == "x/y.py:2:1: CTX301 `plain` is found\n"
     assert run("--stdin-filename", "z.py", "-q", "--output-format", "concise", stdin=text)[1].startswith("z.py:2:1")
+
+
+def test_standard_input_and_files_exclude_each_other(run: Run) -> None:
+    _write("a.py", "plain = 1\n")
+    code, out, err = run("-", "a.py", stdin=b"")
+    assert (code, out) == (2, "")
+    assert err.endswith("ctxlint: error: - (standard input) stands alone; there are other paths beside it\n")
 
 
 def test_standard_input_mended(run: Run) -> None:

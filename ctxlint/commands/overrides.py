@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands import environment
-from ctxlint.commands.arguments import parser, reads_stdin
+from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.configuration import Configuration, anchored, per_file_ignores
 from ctxlint.settings import Selection
 
@@ -22,6 +22,8 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
     asked = parser()
     options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
+    if STDIN in options.paths and not reads_stdin(options):
+        asked.error("- (standard input) stands alone; there are other paths beside it")
     if options.add_noqa is not None and reads_stdin(options):
         asked.error("--add-noqa needs files to write to")
     if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
