@@ -23,8 +23,11 @@ from ctxlint.stages import stage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError))
-"""LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string."""
+_REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
+"""LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string.
+
+Or it cannot read it at all: it takes UTF-8, which has no surrogates. An editor's text may hold one.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -440,3 +440,9 @@ def test_of_a_stub_uses_are_no_evidence() -> None:
     assert [each.kind for each in written.inputs] == [InputKind.UNKNOWN]
     _fn, written, _no_static = read(STUB, "example.py").functions
     assert [each.kind for each in written.inputs] == [InputKind.TENSOR]
+
+
+@pytest.mark.parametrize("text", ["\ud800", "x = '\ud800'", "class F(torch.autograd.Function):\n    x = '\ud800'"])
+def test_a_surrogate_that_no_encoding_writes(text: str) -> None:
+    file = understand(Source("a.py", f"import torch\n{text}\n"))
+    assert not file.functions
