@@ -16,6 +16,7 @@ from ctxlint.diagnostic import Diagnostic
 from ctxlint.result import WHOLE_FILE
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
+from ctxlint.rules.page import summary_of
 from tests.console import replay
 from tests.fixture_reader import RULE_FIXTURES, Block, Fixture, fenced_blocks, rule_fixtures
 from tests.linting import found_marks, lint, listing, mend, only_rule, settings_from, with_rule
@@ -190,3 +191,8 @@ def test_the_link_of_a_finding_leads_to_the_file_of_its_rule(rule: Rule[Any]) ->
     path = inspect.getsourcefile(type(rule))
     assert path is not None
     assert path.replace(os.sep, "/").endswith(finding.url.partition("/blob/main/")[2])
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
+def test_the_summary_of_a_rule_is_a_whole_sentence(rule: Rule[Any]) -> None:
+    assert re.fullmatch(r"Reports .+\.", summary_of(rule))

@@ -35,4 +35,4 @@ def summary_of(rule: Rule[Any]) -> str:
     """The first sentence of ``What it does``, in one line."""
     found = re.search(r"## What it does\n+(.+?)(?=\n\n|\n##|\Z)", explanation_of(rule), re.DOTALL)
     text = " ".join(found[1].split()) if found else rule.name
-    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]
+    return re.split(r"(?<=\.)\s", text, maxsplit=1)[0]
