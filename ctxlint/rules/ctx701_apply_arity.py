@@ -115,14 +115,20 @@ def _problem(call: ApplyCall, forward: Method) -> str | None:
     given = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in given]
     if missing:
-        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} Pass {'it' if len(missing) == 1 else 'them'} too."
+        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} Pass {_pronoun(missing)} too."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
     if unknown:
-        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Leave it out."
+        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Leave {_pronoun(unknown)} out."
     twice = [name for name in call.keywords if name in by_position]
-    return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass it once." if twice else None
+    if not twice:
+        return None
+    return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _pronoun(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 _RAISES = "torch raises TypeError at `apply`."

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.keyword_arguments import pass_by_position
-from ctxlint.model.functions import SourceFile
+from ctxlint.model.functions import ParameterKind, SourceFile
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.functions import ApplyCall, Method
     from ctxlint.settings import Settings
 
 
@@ -70,7 +71,8 @@ class ApplyKeyword(Rule[SourceFile]):
     for keyword-only parameters, and where a decorator may change what `forward` takes.
 
     ## Known limits
-    `**kwargs` may be empty and is not reported. Nor is a Function with an `apply` of its own.
+    `**kwargs` may be empty and is not reported. Keywords that `forward` does not take at all are the business of
+    apply-arity (CTX701). Nor is a Function with an `apply` of its own.
 
     ## References
     - [pytorch#16940](https://github.com/pytorch/pytorch/issues/16940)
@@ -88,9 +90,21 @@ class ApplyKeyword(Rule[SourceFile]):
                 continue
             if call.expects_error or not settings.torch.fall_below(2, 13):
                 continue
+            names = [name for name in call.keywords if not _refused(name, call, fn.forward)]
+            if not names:
+                continue
             yield Finding(
                 call.span,
-                f"`{fn.name}.apply` gets {quoted(call.keywords)} by keyword; torch raises TypeError before 2.13. Pass "
-                f"{'it' if len(call.keywords) == 1 else 'them'} by position.",
+                f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError before 2.13. Pass "
+                f"{'it' if len(names) == 1 else 'them'} by position.",
                 fix=pass_by_position(file.source, fn, call),
             )
+
+
+def _refused(name: str, call: ApplyCall, forward: Method | None) -> bool:
+    """Whether ``forward`` has no such input, or has it already, in any release; CTX701 says so, and position is no help."""
+    if forward is None or not forward.signature_known or forward.lacks_ctx or call.starred or call.double_starred:
+        return False
+    if any(param.name == name for param in forward.positional[: call.positional]):
+        return True
+    return all(param.name != name and param.kind is not ParameterKind.KEYWORDS for param in forward.own_params)
