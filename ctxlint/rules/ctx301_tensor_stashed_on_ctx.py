@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.stashes import Held, Stash, stashes
+from ctxlint.model.stashes import Held, Stash, freed_by_hand, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of
 from ctxlint.rules.wording import quoted
@@ -98,10 +98,11 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
         for stash in stashes(fn):
             if stash.held is not Held.COMPUTED:
                 related = reads_of(fn, stash.write.attribute)
-                yield Finding(fn.span(stash.write.node), _message(stash), save_instead(fn, stash), related)
+                freed = freed_by_hand(fn, stash.write.attribute)
+                yield Finding(fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related)
 
 
-def _message(stash: Stash) -> str:
+def _message(stash: Stash, freed: bool) -> str:
     attribute = f"`ctx.{stash.write.attribute}`"
     if stash.held is Held.INPUT:
         plural = len(stash.names) > 1
@@ -112,7 +113,8 @@ def _message(stash: Stash) -> str:
         )
     if stash.held is Held.OUTPUT:
         return (
-            f"{attribute} keeps an output; output and graph keep each other alive until the garbage collector runs. "
+            f"{attribute} keeps an output; output and graph keep each other alive until "
+            f"{'backward or ' if freed else ''}the garbage collector runs. "
             f"Use `save_for_backward`."
         )
     return (

@@ -10,8 +10,9 @@ from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from ctxlint.model.functions import Param
     from ctxlint.settings import Settings
 
 
@@ -75,6 +76,8 @@ class OperatorGradientCount(Rule[SourceFile]):
     ## Known limits
     Only functions of the same file, without decorators, are judged.
 
+    Inputs at the end that a call leaves at their defaults need no gradient, so a shortfall there shows in other calls only.
+
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
     """
@@ -102,9 +105,18 @@ class OperatorGradientCount(Rule[SourceFile]):
                 yield Finding(
                     operator.span(returned.node),
                     f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
-                    f"takes {listed(len(names), 'input', names)}; torch raises RuntimeError at backward{since}. "
+                    f"takes {listed(len(names), 'input', names)}; torch raises RuntimeError at backward{since}"
+                    f"{_when_set(operator.inputs[count:]) if few else ''}. "
                     f"{_RETURN_ALL if few else 'Leave the surplus out.'}",
                 )
 
 
-_RETURN_ALL = "Return one gradient for each input, `None` where there is none."
+def _when_set(missing: Sequence[Param]) -> str:
+    """For which calls gradients are missing: inputs at the end that keep their defaults need none."""
+    if not missing or not all(param.has_default for param in missing):
+        return ""
+    later = " or a later one" if len(missing) > 1 else ""
+    return f" if a call sets `{missing[0].name}`{later}"
+
+
+_RETURN_ALL = "Return a gradient or `None` for each input."
