@@ -100,7 +100,13 @@ def _torch(value: object) -> str:
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs and lists of rules, found {kind_of(value)}")
-    return {glob: _selectors(selectors) for glob, selectors in value.items()}
+    read = {}
+    for glob, selectors in value.items():
+        try:
+            read[glob] = _selectors(selectors)
+        except ValueError as error:
+            raise ValueError(f"`{glob}`: {error}") from None
+    return read
 
 
 def kind_of(value: object) -> str:

@@ -156,6 +156,8 @@ def test_a_wrong_option_is_explained(run: Run) -> None:
     code, out, err = run("--select", "wrong-wrd")
     assert (code, out) == (2, "")
     assert err.endswith("error: --select: unknown rule selector `wrong-wrd`; did you mean `wrong-word`?\n")
+    _, _, err = run("--per-file-ignores", "a.py:wrong-wrd")
+    assert err.endswith("error: --per-file-ignores: unknown rule selector `wrong-wrd`; did you mean `wrong-word`?\n")
 
 
 def test_a_wrong_configuration_is_explained(run: Run) -> None:

@@ -236,6 +236,10 @@ cache-dir = ".cache/ctxlint"
             "[tool.ctxlint]\nrequired-version = '>=99'\n",
             "pyproject.toml:2: this is ctxlint 0.1.0, and `>=99` is required",
         ),
+        (
+            "[tool.ctxlint]\nper-file-ignores = { 'a.py' = 'CTX2' }\n",
+            "pyproject.toml:2: `per-file-ignores`: `a.py`: expected a list of strings, found a string",
+        ),
         ("[tool]\nctxlint = 3\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, found a number"),
         ("[tool.ctxlint]\nselect = ?\n", "pyproject.toml:2:10: not valid TOML"),
         ("[tool.ctxlint]\nextend = 'gone.toml'\n", "gone.toml: cannot be read: No such file or directory"),

@@ -113,7 +113,10 @@ def _pairs(words: list[str]) -> list[tuple[str, tuple[str, ...]]]:
         glob, colon, selector = word.rpartition(":")
         if not colon or not glob:
             raise ValueError(f"--per-file-ignores: expected GLOB:RULE, found {word}")
-        check_selectors([selector.strip()])
+        try:
+            check_selectors([selector.strip()])
+        except ValueError as error:
+            raise ValueError(f"--per-file-ignores: {error}") from None
         pairs.append((glob.strip(), (selector.strip(),)))
     return pairs
 
