@@ -16,6 +16,7 @@ from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
 from ctxlint.fixes.parameters import drop_parameter
 from ctxlint.model.events import Mutation
 from ctxlint.model.functions import Binding
+from ctxlint.model.local_names import times_bound
 from ctxlint.model.method import ParameterKind
 from ctxlint.model.values import Parameter, usual_storage
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ctxlint.fixes.edit import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
 
 Line = cst.CSTNode
 """A statement of a block: a line of small statements, or a compound one."""
@@ -36,14 +38,17 @@ def split_forward(fn: FunctionClass) -> Fix | None:
     method that is called or overridden elsewhere, that is decorated, or that returns in several places.
     """
     forward = fn.forward
-    code = None if forward is None else code_of_method(fn, forward)
-    if forward is None or code is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
+    if forward is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
         return None
     if forward.binding is not Binding.STATIC or forward.receiver is not None or len(forward.decorators) != 1:
         return None
     if any(param.kind is not ParameterKind.POSITIONAL for param in forward.own_params):
         return None
     if not forward.facts.complete or forward.facts.is_generator or forward.facts.is_async:
+        return None
+    # Most forwards save what they compute on the way; that shows without a look at the text.
+    code = None if _saves_its_own(fn, forward) else code_of_method(fn, forward)
+    if code is None:
         return None
     split = _split(code)
     dropped = drop_parameter(code.layout, forward.node, forward.ctx.node)
@@ -137,7 +142,7 @@ def _split(code: MethodCode) -> _Split | None:
     if not isinstance(body, cst.IndentedBlock) or any(line.comment is not None for line in body.footer):
         return None
     ctx, lines = code.method.ctx, tuple(body.body)
-    returned = _returned(code, lines)
+    returned = _returned(code.method, lines)
     uses = context_uses(code)
     if ctx is None or returned is None or not uses.plain:
         return None
@@ -165,13 +170,25 @@ def _split(code: MethodCode) -> _Split | None:
     return _Split(code, moved, lines[-1], frozenset(inputs), names, single, tuple(renamed))
 
 
-def _returned(code: MethodCode, lines: tuple[Line, ...]) -> tuple[tuple[str | None, ...], bool] | None:
+def _saves_its_own(fn: FunctionClass, forward: Method) -> bool:
+    """Whether forward saves something by a name that is neither an input nor what it returns."""
+    body = forward.node.body
+    returned = _returned(forward, tuple(body.body)) if isinstance(body, cst.IndentedBlock) else None
+    if returned is None:
+        return True
+    known = {*returned[0], *(param.name for param in forward.own_params)}
+    own = times_bound(body).keys() - known
+    nodes = (argument.node for save in fn.saves for argument in save.arguments)
+    return any(isinstance(node, cst.Name) and node.value in own for node in nodes)
+
+
+def _returned(method: Method, lines: tuple[Line, ...]) -> tuple[tuple[str | None, ...], bool] | None:
     """The names of the values that the one ``return``, the last line, gives, and whether that is no tuple."""
     last = lines[-1]
-    if len(code.method.returns) != 1 or not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
+    if len(method.returns) != 1 or not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
         return None
     statement = last.body[0]
-    if not isinstance(statement, cst.Return) or statement is not code.method.returns[0].node or statement.value is None:
+    if not isinstance(statement, cst.Return) or statement is not method.returns[0].node or statement.value is None:
         return None
     value = statement.value
     if not isinstance(value, cst.Tuple):
