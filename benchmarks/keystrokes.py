@@ -26,8 +26,12 @@ def main() -> None:
     text = large_file()
     print(f"{text.count(chr(10))} lines, {times} keystrokes\n")
     print("| typed | median ms | p95 ms | core alone, median ms |\n|---|---|---|---|")
-    for what, typed in (("a letter", "z"), ("half a line", "\n    def half(")):
-        at = text.index("return grad_output", len(text) // 2)
+    for what, before, typed in (
+        ("a letter of a name", "ctx.scale", "z"),
+        ("a letter that breaks the line", "return grad_output", "z"),
+        ("half a method", "return grad_output", "\n    def half("),
+    ):
+        at = text.index(before, len(text) // 2)
         versions = [f"{text[:at]}{typed}{'z' * number}{text[at:]}" for number in range(times)]
         seconds, core = in_server(text, versions), alone(versions[:20])
         medians = [1000 * statistics.median(each) for each in (seconds, core)]
