@@ -245,7 +245,7 @@ def check_source(source: Source, settings: Settings, outside: OutsideFacts | Non
 
     project = _project(settings.extra_bases)
     trace = project.start_trace()
-    files = _guarded(source, settings, lambda: stage("understand")(readings)(source, project, outside))
+    files = _guarded(source, settings, lambda: readings(source, project, outside))
     if isinstance(files, FileResult):
         return files
     result = _check(files, settings)
@@ -285,7 +285,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
-    judged = stage("suppress")(suppress)(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
+    judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     if unused_matter and judged.directives:
         judged = _with_unused(files, judged, settings)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)

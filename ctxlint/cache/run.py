@@ -51,7 +51,8 @@ class Cache:
 
     def holds_candidate(self, path: str, settings: Settings) -> bool:
         """As ``scan.holds_candidate`` of the file. Raises Unreadable."""
-        store, stamp = self._store(settings), stamp_of(path)
+        store = self._store(settings)
+        stamp = stamp_of(path) if store is not None else None
         if store is None or stamp is None:
             return holds_candidate(read_bytes(path))
         absolute = os.path.abspath(path)
@@ -65,18 +66,19 @@ class Cache:
 
     def mentions(self, path: str, settings: Settings, mentions: Mentions) -> bool:
         """Whether the file mentions what is looked for; a file that cannot be read does not."""
-        store, stamp = self._store(settings), stamp_of(path)
-        absolute = os.path.abspath(path)
-        known = store.scanned(absolute, stamp) if store is not None and stamp is not None else None
-        if known is not None and mentions.question in known.mentions:
-            return known.mentions[mentions.question]
+        store = self._store(settings)
+        stamp = stamp_of(path) if store is not None else None
+        known = store.scanned(os.path.abspath(path), stamp) if store is not None and stamp is not None else None
+        question = _question(mentions) if known is not None else b""
+        if known is not None and question in known.mentions:
+            return known.mentions[question]
         try:
             found = mentions.in_data(read_bytes(path))
         except Unreadable:
             return False
         if store is not None and stamp is not None and known is not None:
             answers = dict(list(known.mentions.items())[-_QUESTIONS:])
-            _keep(store, absolute, stamp, known._replace(mentions={**answers, mentions.question: found}))
+            _keep(store, os.path.abspath(path), stamp, known._replace(mentions={**answers, question: found}))
         return found
 
     # Linting
@@ -148,6 +150,12 @@ _MATTERLESS = frozenset(
     ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]
 )
 """The settings that no finding hangs on."""
+
+
+@lru_cache(maxsize=64)
+def _question(mentions: Mentions) -> bytes:
+    """What is looked for, in short."""
+    return digest(repr(sorted((module, sorted(names)) for module, names in mentions.by_module.items())).encode())
 
 
 def _keep(store: Store, path: str, stamp: Stamp, scanned: Scanned) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,15 +32,6 @@ class Mentions:
         """``names`` are what is looked for, by the last part of the names of the modules that have them."""
         self.by_module = {module.encode(): frozenset(map(str.encode, found)) for module, found in names.items()}
         self.names = frozenset[bytes]().union(*self.by_module.values())
-
-    @cached_property
-    def question(self) -> bytes:
-        """What is looked for, in short."""
-        from hashlib import blake2b
-
-        return blake2b(
-            repr(sorted((module, sorted(found)) for module, found in self.by_module.items())).encode()
-        ).digest()
 
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may use one of the names. Imports are looked at first: they are short."""

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.files.slices import parse_slice
 from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.fixes.layout import Layout, layout_of, layout_of_import
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.code import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.files.source import Position, Source
     from ctxlint.fixes.module_code import ModuleCode
@@ -143,24 +142,18 @@ class _File:
 
     def _import_moved(self, statement: ast.ImportFrom, names: list[str]) -> list[Edit] | None:
         """The edits that import some names from ``torch.amp`` and leave the others where they are."""
-        last = statement.end_lineno or statement.lineno
-        try:
-            part = parse_slice(self.source, statement.lineno, last)
-        except (cst.ParserSyntaxError, RecursionError):
+        found = layout_of_import(self.source, statement)
+        if found is None:
             return None
-        line = part.module.body[0] if len(part.module.body) == 1 else None
-        node = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-        if not part.faithful or not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
-            return None
-        layout = Layout(self.source, part)
-        staying = [alias for alias in node.names if _local(alias) not in names]
+        layout, node, aliases = found
+        staying = [alias for alias in aliases if _local(alias) not in names]
         if node.module is None:
             return None
         if not staying:
             return [layout.replace(node.module, "torch.amp")]
-        moved = ", ".join(layout.code(alias).rstrip(" ,") for alias in node.names if _local(alias) in names)
+        moved = ", ".join(layout.code(alias).rstrip(" ,") for alias in aliases if _local(alias) in names)
         start = layout.line_start(layout.start(node))
-        edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *_without(layout, node.names, staying)]
+        edits = [Edit(start, start, f"from torch.amp import {moved}\n"), *_without(layout, aliases, staying)]
         lost = any("#" in self.source.text[edit.start : edit.end] for edit in edits)
         return None if lost else edits
 
@@ -169,19 +162,16 @@ def _local(alias: cst.ImportAlias) -> str:
     return alias.evaluated_alias or alias.evaluated_name
 
 
-def _without(layout: Layout, aliases: object, staying: list[cst.ImportAlias]) -> list[Edit]:
+def _without(layout: Layout, aliases: Sequence[cst.ImportAlias], staying: list[cst.ImportAlias]) -> list[Edit]:
     """Edits that take all aliases out but those that stay; a comma behind the last one stays too."""
-    listed = (
-        [each for each in aliases if isinstance(each, cst.ImportAlias)] if isinstance(aliases, (list, tuple)) else []
-    )
-    last_kept = max(at for at, alias in enumerate(listed) if alias in staying)
+    last_kept = max(at for at, alias in enumerate(aliases) if alias in staying)
     edits = [
-        layout.delete(layout.start(alias), layout.start(listed[at + 1]))
-        for at, alias in enumerate(listed[:last_kept])
+        layout.delete(layout.start(alias), layout.start(aliases[at + 1]))
+        for at, alias in enumerate(aliases[:last_kept])
         if alias not in staying
     ]
-    if last_kept < len(listed) - 1:
-        edits.append(layout.delete(_end(layout, listed[last_kept]), _end(layout, listed[-1])))
+    if last_kept < len(aliases) - 1:
+        edits.append(layout.delete(_end(layout, aliases[last_kept]), _end(layout, aliases[-1])))
     return edits
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.files.slices import parse_slice
 from ctxlint.fixes.decorators import lines_of_decorator
 from ctxlint.fixes.edit import Applicability, Fix
-from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.fixes.layout import layout_of, layout_of_import
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.code import dotted
 from ctxlint.model.functions import Binding
@@ -151,16 +150,11 @@ class _File:
 
     def _imported_beside(self, statement: ast.ImportFrom, path: str, other: str) -> Edit | None:
         """Import one more name from the same module: ``custom_bwd`` in front of ``custom_fwd``, and that behind it."""
-        try:
-            part = parse_slice(self.code.source, statement.lineno, statement.end_lineno or statement.lineno)
-        except (cst.ParserSyntaxError, RecursionError):
+        found = layout_of_import(self.code.source, statement)
+        if found is None:
             return None
-        line = part.module.body[0] if len(part.module.body) == 1 else None
-        node = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-        if not part.faithful or not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
-            return None
-        layout = Layout(self.code.source, part)
-        alias = next(each for each in node.names if (each.evaluated_alias or each.evaluated_name) == path)
+        layout, _node, aliases = found
+        alias = next(each for each in aliases if (each.evaluated_alias or each.evaluated_name) == path)
         start = layout.start(alias)
         indentation = layout.indentation(start)
         if other == "custom_bwd":

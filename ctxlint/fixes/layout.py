@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.files.slices import parse_slice
 from ctxlint.fixes.edit import Edit
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
+    from collections.abc import Sequence
 
     from ctxlint.files.slices import Slice
     from ctxlint.files.source import Source
@@ -93,6 +97,24 @@ class Layout:
         """Whether the rest of the line is empty, but for a comment."""
         rest = self.text[offset : self.line_end(offset)].strip()
         return not rest or rest.startswith("#")
+
+
+def layout_of_import(
+    source: Source, statement: ast.ImportFrom
+) -> tuple[Layout, cst.ImportFrom, Sequence[cst.ImportAlias]] | None:
+    """The layout of ``from … import …``, its node and the names that it imports.
+
+    None for a star, for a statement that shares its lines with others, and where no fix may touch it.
+    """
+    try:
+        part = parse_slice(source, statement.lineno, statement.end_lineno or statement.lineno)
+    except (cst.ParserSyntaxError, RecursionError):
+        return None
+    line = part.module.body[0] if len(part.module.body) == 1 else None
+    node = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    if not part.faithful or not isinstance(node, cst.ImportFrom) or isinstance(node.names, cst.ImportStar):
+        return None
+    return Layout(source, part), node, node.names
 
 
 def layout_of(fn: FunctionClass, method: Method | None = None) -> Layout | None:

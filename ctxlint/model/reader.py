@@ -14,6 +14,7 @@ from ctxlint.model.functions import SourceFile
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
 from ctxlint.model.unit import read_unit
+from ctxlint.stages import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +33,7 @@ def understand(source: Source, project: Project | None = None) -> SourceFile:
     return readings(source, project if project is not None else Project())[0]
 
 
+@stage("understand")
 def readings(source: Source, project: Project, outside: OutsideFacts | None = None) -> tuple[SourceFile, ...]:
     """What a file says by itself, as ``understand``; and then, with ``outside``, what is different or new by that.
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.settings import specificity
+from ctxlint.stages import stage
 from ctxlint.suppression.layout import Comment, Layout, Lines, read_layout
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Suppression:
     directives: tuple[Directive, ...] = ()
 
 
+@stage("suppress")
 def suppress(
     source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str], *, own_only: bool = False
 ) -> Suppression:
