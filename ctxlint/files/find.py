@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from ctxlint.files.gitignore import ignore_files_above, is_ignored, read_ignore_file
@@ -51,10 +52,16 @@ DEFAULT_EXCLUDE = (
 
 
 class Found(NamedTuple):
-    """A file to read. ``explicit`` says that it was named, not met on a walk."""
+    """A file to read. ``explicit`` says that it was named; else it was met on a walk, as ``entry`` of a folder."""
 
     path: str
     explicit: bool = False
+    entry: os.DirEntry[str] | None = None
+
+    @property
+    def absolute(self) -> str:
+        """Its absolute path."""
+        return os.path.abspath(self.path) if self.entry is None else self.entry.path
 
 
 class Skipped(NamedTuple):
@@ -116,13 +123,22 @@ def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
 class _Folder(NamedTuple):
     """A folder to list: where it is, what stands before the names in it when they are shown, what git ignores there.
 
-    ``real`` is where it is when the links on the way are followed.
+    ``real`` is what stands before the names when the links on the way are followed.
     """
 
     absolute: str
     real: str
     prefix: str
     ignore: tuple[IgnoreFile, ...]
+
+    def below(self, entry: os.DirEntry[str]) -> _Folder:
+        """The folder that is an entry of this one."""
+        end = entry.name + os.sep
+        return _Folder(entry.path, self.real + end, self.prefix + end, self.ignore)
+
+
+_NAME = attrgetter("name")
+_IGNORE_FILE = ".gitignore"
 
 
 class _Walk:
@@ -133,6 +149,7 @@ class _Walk:
         self.respect_gitignore = respect_gitignore
         self.met: set[str] = set()
         self.links: list[Found] = []
+        self.real_folders: dict[str, str] = {}
 
     def is_new(self, real: str) -> bool:
         """Whether the file, named without links, was not met before; from now on it was."""
@@ -148,41 +165,73 @@ class _Walk:
             if absolute in met_links:
                 continue
             met_links.add(absolute)
-            if self.is_new(os.path.realpath(absolute)):
+            if self.is_new(self.real(absolute)):
                 yield link
             else:
                 yield Skipped(link.path, "a link to a file that is read under another name")
 
+    def real(self, link: str) -> str:
+        """Where a link to a file leads, as ``os.path.realpath`` says."""
+        try:
+            target = os.readlink(link)
+        except OSError:
+            return os.path.realpath(link)
+        folder, name = os.path.split(os.path.join(os.path.dirname(link), target))
+        real = os.path.join(self.real_folder(folder), name)
+        return os.path.realpath(link) if os.path.isabs(target) or os.path.islink(real) else real
+
+    def real_folder(self, path: str) -> str:
+        """As ``os.path.realpath``, which asks about each folder on the way; many links lead to few folders."""
+        names: list[str] = []
+        while path not in self.real_folders:
+            above, name = os.path.split(path)
+            if above == path:
+                self.real_folders[path] = path
+            else:
+                path = above
+                names.append(name)
+        real = self.real_folders[path]
+        for name in reversed(names):
+            path = os.path.join(path, name)
+            if name == "..":
+                real = os.path.dirname(real)
+            elif name not in ("", "."):
+                real = os.path.join(real, name)
+                real = os.path.realpath(real) if os.path.islink(real) else real
+            self.real_folders[path] = real
+        return real
+
     def folder(self, top: str) -> Iterator[Result]:
         """Everything under a folder. An explicit stack: folders may nest deeper than Python recurses."""
-        absolute = os.path.abspath(top)
+        absolute, real = os.path.abspath(top), os.path.join(os.path.realpath(top), "")
         above = ignore_files_above(absolute) if self.respect_gitignore else ()
-        stack = [_Folder(absolute, os.path.realpath(top), "" if top == "." else os.path.join(top, ""), above)]
+        stack = [_Folder(absolute, real, "" if top == "." else os.path.join(top, ""), above)]
         while stack:
             folder = stack.pop()
             try:
                 with os.scandir(folder.absolute) as listing:
-                    entries = sorted(listing, key=lambda entry: entry.name)
+                    entries = list(listing)
             except OSError as error:
                 yield Skipped(folder.prefix.rstrip("/\\") or folder.prefix or ".", error.strerror or str(error))
                 continue
-            if self.respect_gitignore and any(entry.name == ".gitignore" for entry in entries):
-                own = read_ignore_file(os.path.join(folder.absolute, ".gitignore"), folder.absolute)
+            if self.respect_gitignore and _IGNORE_FILE in map(_NAME, entries):
+                own = read_ignore_file(os.path.join(folder.absolute, _IGNORE_FILE), folder.absolute)
                 if own is not None:
                     folder = folder._replace(ignore=(*folder.ignore, own))
-            below = []
-            for entry in entries:
-                if _is_folder(entry):
-                    if not self.leaves_out(entry, folder, "/"):
-                        real = os.path.join(folder.real, entry.name)
-                        below.append(_Folder(entry.path, real, f"{folder.prefix}{entry.name}{os.sep}", folder.ignore))
-                elif entry.name.endswith(SUFFIXES) and not self.leaves_out(entry, folder):
-                    found = _file(entry, folder.prefix + entry.name)
-                    if entry.is_symlink() and isinstance(found, Found):
-                        self.links.append(found)
-                    elif self.is_new(os.path.join(folder.real, entry.name)):
-                        yield found
-            stack.extend(reversed(below))
+            yield from self.files(folder, sorted((each for each in entries if each.name.endswith(SUFFIXES)), key=_NAME))
+            below = sorted(filter(_is_folder, entries), key=_NAME, reverse=True)
+            stack += [folder.below(each) for each in below if not self.leaves_out(each, folder, "/")]
+
+    def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:
+        """Those of the entries of a folder that are files, with what is there and cannot be read."""
+        for entry in entries:
+            if _is_folder(entry) or self.leaves_out(entry, folder):
+                continue
+            found = _file(entry, folder.prefix + entry.name)
+            if entry.is_symlink() and isinstance(found, Found):
+                self.links.append(found)
+            elif self.is_new(folder.real + entry.name):
+                yield found
 
     def leaves_out(self, entry: os.DirEntry[str], folder: _Folder, end: str = "") -> bool:
         """Whether an entry of ``folder`` is excluded or ignored; ``end`` is a slash for a folder."""
@@ -202,7 +251,7 @@ def _file(entry: os.DirEntry[str], shown: str) -> Found | Skipped:
     """A file met on a walk, unless there is nothing in it to read."""
     try:
         if entry.is_file():
-            return Found(shown)
+            return Found(shown, entry=entry)
         if not entry.is_symlink():
             return Skipped(shown, "not a regular file")
         return Skipped(shown, "a link to a folder" if entry.is_dir() else "a link to nothing")

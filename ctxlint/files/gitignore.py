@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.files.decode import Unreadable, read_bytes
 
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
     from pathspec.pattern import RegexPattern
 
-_PLAIN = re.compile(r"!?(?:\*(?P<ending>[\w.-]+)|/?(?P<whole>[\w.-]+(?:/[\w.-]+)*))(?P<folder>/?)[ ]*")
+_PART = r"[^\s/*?\\\[\]]+"
+_PLAIN = re.compile(rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*")
 """A pattern that is ``*`` and the end of a name, or a whole name or path."""
 _FOLDERS_INSIDE = re.compile(r"(?:/\*\*)+/(?=[ ]*$)")
 """The end of ``a/**/``: to git the folders in ``a``, to ``pathspec`` all of ``a``."""
 _EVERY_FOLDER = re.compile(r"(!?)/?(?:\*\*/)+(?:\*/)?[ ]*")
 """``**/`` and the like: ``pathspec`` looks no further than to the first folder of a path."""
-_LITERAL = re.compile(r"[\w.]")
+_ANYWHERE = re.compile(r"\A(!?)/?\*\*/(?=[^/]+/?[ ]*$)")
+"""The start of ``**/name``, which is ``name``."""
+_CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
+"""As in ``*.py[cod]``, which is three patterns."""
+_START = re.compile(r"\A[\w./-]+")
+_END = re.compile(r"[\w.-]+\Z")
 
 
 def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
@@ -76,7 +83,8 @@ class IgnoreFile:
         self._includes = [not line.startswith("!") for line in lines]
         numbered = list(enumerate(map(_normal, lines)))
         self._names = _Patterns([each for each in numbered if "/" not in _body(each[1])])
-        self._paths = _Patterns([each for each in numbered if "/" in _body(each[1])])
+        paths = [each for each in numbered if "/" in _body(each[1])]
+        self._paths, self._has_paths = _Patterns(paths), bool(paths)
         self._known: dict[str, int] = {}
 
     def verdict(self, path: str, name: str) -> bool | None:
@@ -84,29 +92,45 @@ class IgnoreFile:
         line = self._known.get(name)
         if line is None:
             line = self._known[name] = self._names.last_line(name)
-        line = max(line, self._paths.last_line(path[self._start :]))
+        if self._has_paths:
+            line = max(line, self._paths.last_line(path[self._start :]))
         return None if line < 0 else self._includes[line]
 
 
-class _Other(NamedTuple):
-    """A pattern with its line, and the characters that a path must start and end with to fit, where they are known.
+class _Other:
+    """A pattern that ``pathspec`` is asked about a path that begins with ``start``, if it also ends as it has to."""
 
-    ``inside`` says that it fits what is in a folder, not the folder: ``build/**``.
-    """
-
-    line: int
-    first: str
-    last: str
-    inside: bool
-    pattern: RegexPattern
+    def __init__(self, number: int, line: str) -> None:
+        """Take the pattern and the number of its line. Most are never read: no path comes near them."""
+        body = _body(line).lstrip("/")
+        self.number = number
+        self._line = line
+        self.start = "".join(_START.findall(body)[:1])
+        self._end = "".join(_END.findall(body)[:1])
+        self._fits_inside = body.endswith("/**")  # what is in a folder, not the folder
 
     def fits(self, path: str) -> bool:
         """Whether it fits the path itself; ``pathspec`` also says yes for what lies in a folder that it fits."""
-        found = self.pattern.match_file(path[:-1] if self.inside and path.endswith("/") else path)
+        bare = path.removesuffix("/")
+        if not bare.endswith(self._end) or self._pattern is None:
+            return False
+        found = self._pattern.match_file(bare if self._fits_inside else path)
         if found is None:
             return False
         group = found.match.lastgroup
         return group is None or found.match.end(group) == len(path)
+
+    @cached_property
+    def _pattern(self) -> RegexPattern | None:
+        from pathspec import GitIgnoreSpec
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of classes such as [[:alpha:]]
+                patterns: list[Any] = list(GitIgnoreSpec.from_lines([self._line]).patterns)
+        except ValueError:  # git passes over what it cannot read
+            return None
+        return patterns[0] if patterns and patterns[0].include is not None else None
 
 
 class _Patterns:
@@ -120,15 +144,17 @@ class _Patterns:
         for number, line in lines:
             self._add(number, line)
         self._any_ending = tuple(self._endings)
+        self._any_start = tuple({each.start for each in self._others})
 
     def _add(self, number: int, line: str) -> None:
+        choice = _CHOICE.search(line)
+        if choice is not None and line.count("[") == 1:
+            for char in choice[1]:
+                self._add(number, line[: choice.start()] + char + line[choice.end() :])
+            return
         plain = _PLAIN.fullmatch(line)
         if plain is None:
-            pattern = _read(line)
-            if pattern is not None:
-                body = _body(line).lstrip("/")
-                first, last = (char if _LITERAL.fullmatch(char) else "" for char in (body[:1], body[-1:]))
-                self._others.insert(0, _Other(number, first, last, body.endswith("/**"), pattern))
+            self._others.insert(0, _Other(number, line))
             return
         known = self._endings if plain["ending"] else self._whole
         for slash in ("/",) if plain["folder"] else ("", "/"):
@@ -139,33 +165,21 @@ class _Patterns:
         last = self._whole.get(path, -1)
         if path.endswith(self._any_ending):
             last = max(last, *(number for ending, number in self._endings.items() if path.endswith(ending)))
-        first_char, last_char = path[:1], path[-2:-1] if path.endswith("/") else path[-1:]
-        for other in self._others:
-            if other.line < last:
-                break
-            if other.first in ("", first_char) and other.last in ("", last_char) and other.fits(path):
-                return other.line
+        if path.startswith(self._any_start):
+            for other in self._others:
+                if other.number < last:
+                    break
+                if path.startswith(other.start) and other.fits(path):
+                    return other.number
         return last
 
 
 def _normal(line: str) -> str:
     """A pattern that means to ``pathspec`` what ``line`` means to git."""
     every = _EVERY_FOLDER.fullmatch(line)
-    return f"{every[1]}*/" if every else _FOLDERS_INSIDE.sub("/**/*/", line)
+    return f"{every[1]}*/" if every else _ANYWHERE.sub(r"\1", _FOLDERS_INSIDE.sub("/**/*/", line))
 
 
 def _body(line: str) -> str:
     """A pattern without what says that it includes, or fits folders only."""
-    return line.strip().lstrip("!").rstrip("/")
-
-
-def _read(line: str) -> RegexPattern | None:
-    from pathspec import GitIgnoreSpec
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes such as [[:alpha:]]
-            patterns: list[Any] = list(GitIgnoreSpec.from_lines([line]).patterns)
-    except ValueError:  # git passes over what it cannot read
-        return None
-    return patterns[0] if patterns and patterns[0].include is not None else None
+    return line.strip().removeprefix("!").rstrip("/")

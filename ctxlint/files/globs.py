@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_SPECIAL = frozenset("*?[]{},")
+
+
 class Globs:
     """Globs made ready to be asked about many paths."""
 
@@ -23,9 +26,10 @@ class Globs:
         """Take the globs, and the folder that those with a slash are relative to."""
         self.root = _slashed(os.path.abspath(root)).rstrip("/")
         slashed = [_slashed(glob) for glob in globs]
-        self._name = _any_of([_expression(glob) for glob in slashed if glob and "/" not in glob])
+        names = [glob for glob in slashed if glob and "/" not in glob]
+        self._name = _any_of([_expression(glob) for glob in names if _SPECIAL.intersection(glob)])
         self._path = _any_of([self._relative(glob.rstrip("/")) for glob in slashed if "/" in glob])
-        self._names: dict[str, bool] = {}
+        self._names = {glob: True for glob in names if not _SPECIAL.intersection(glob)}
 
     def _relative(self, glob: str) -> str:
         if os.path.isabs(glob):

@@ -61,9 +61,9 @@ def _upward(folder: str) -> list[str]:
     found = [folder]
     topmost_project = 0
     while len(found) < _MAX_ASCENT:
-        if os.path.exists(os.path.join(found[-1], ".git")):
+        if _is_repository(found[-1]):
             return found
-        if any(os.path.exists(os.path.join(found[-1], name)) for name in _PROJECT_FILES):
+        if _is_project(found[-1]):
             topmost_project = len(found)
         above = os.path.dirname(found[-1])
         if above == found[-1]:
@@ -72,7 +72,14 @@ def _upward(folder: str) -> list[str]:
     return found[:topmost_project] if topmost_project else found
 
 
-_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+@lru_cache(maxsize=65536)
+def _is_repository(folder: str) -> bool:
+    return os.path.exists(os.path.join(folder, ".git"))
+
+
+@lru_cache(maxsize=65536)
+def _is_project(folder: str) -> bool:
+    return any(os.path.exists(os.path.join(folder, name)) for name in ("pyproject.toml", "setup.py", "setup.cfg"))
 
 
 def _holds(root: str, name: str) -> bool:
@@ -110,5 +117,5 @@ def _is_folder(path: str) -> bool:
 
 def forget() -> None:
     """Forget what was seen on disk; the language server calls this when files come and go."""
-    for cached in (_roots, root_of, _is_file, _is_folder):
+    for cached in (_roots, root_of, _is_repository, _is_project, _is_file, _is_folder):
         cached.cache_clear()
