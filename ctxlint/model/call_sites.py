@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Callable
 
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
-from ctxlint.model.scopes import Scope, bindings, dotted_name, resolutions
+from ctxlint.model.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
     from ctxlint.model.elsewhere import Elsewhere
     from ctxlint.model.index import CallRecord, FileIndex
+
+_GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
+"""What a condition mentions that asks whether gradients are wanted."""
 
 
 class CallSites:
@@ -177,7 +181,7 @@ class CallSites:
             return True
         scope: Scope | None = record.scope
         while scope is not None:
-            if scope.kind == "function" and scope.asks_for_gradients:
+            if scope.kind == "function" and any(mentions(test, _GRADIENTS) for test in scope.conditions):
                 return True
             entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
             decorators = entry.node.decorator_list if entry is not None else ()

@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import re
 
 LOCAL = "local:"
 """Prefix of the names of classes and functions that the file itself defines."""
@@ -39,7 +42,7 @@ class Bound(NamedTuple):
         return type(self.value).__name__ == "Constant" and getattr(self.value, "value", ...) is None
 
 
-@dataclass
+@dataclass(eq=False)
 class Scope:
     """A module, function or class body. ``names`` maps each name bound there to its bindings in order."""
 
@@ -49,12 +52,16 @@ class Scope:
     names: dict[str, list[Bound]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     """Modules that are star-imported here."""
-    asks_for_gradients: bool = False
-    """Whether a condition written here asks whether gradients are wanted."""
+    conditions: list[ast.expr] = field(default_factory=list)
+    """What ``if`` asks here, as a statement or in an expression."""
 
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""
-        self.names.setdefault(name, []).append(bound)
+        found = self.names.get(name)
+        if found is None:
+            self.names[name] = [bound]
+        else:
+            found.append(bound)
 
     def live(self, name: str, before: int | None = None) -> list[Bound]:
         """The bindings of ``name`` that may be the one in force, the last last.
@@ -220,3 +227,13 @@ def dotted_name(node: ast.AST) -> str | None:
             return ".".join(reversed(parts))
         else:
             return None
+
+
+def mentions(test: ast.expr, words: re.Pattern[str]) -> bool:
+    """Whether a name or an attribute in a condition has one of the words in it."""
+    return any(
+        words.search(name) is not None
+        for node in ast.walk(test)
+        for name in (getattr(node, "id", None), getattr(node, "attr", None))
+        if isinstance(name, str)
+    )

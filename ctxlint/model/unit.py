@@ -12,13 +12,14 @@ from ctxlint.files.slices import Slice, parse_slice
 from ctxlint.files.source import Position
 from ctxlint.model.finder import ClassFinder
 from ctxlint.model.functions import BrokenStatement
-from ctxlint.model.index import FileIndex, index_module
+from ctxlint.model.indexer import index_module
 from ctxlint.model.parsing import parse
 
 if TYPE_CHECKING:
     import ast
 
     from ctxlint.files.source import Source
+    from ctxlint.model.index import FileIndex
 
 
 @dataclass(frozen=True, eq=False)
