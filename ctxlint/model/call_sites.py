@@ -44,7 +44,10 @@ class CallSites:
         calls: list[ApplyCall] = []
         by_hand: dict[str, set[str]] = {}
         patched: set[str] = set()
+        matter = self.names_that_matter()
         for record in self.index.calls:
+            if record.name not in matter:
+                continue
             self.by_hand(record, by_hand)
             self.patches(record, patched)
             call = self.call(record)
@@ -55,6 +58,15 @@ class CallSites:
                 imported = self.elsewhere.function(owner, scope)
                 patched.update(self.classes_of(owner, scope) if imported is None else {imported})
         return sorted(calls, key=lambda call: call.span), by_hand, patched
+
+    def names_that_matter(self) -> frozenset[str]:
+        """The last parts of the names that a call of a Function, or one that changes it, may be made by.
+
+        Empty for what is called and is no name: an instance, say.
+        """
+        own = {name.rpartition(".")[2].partition("@")[0] for name in self.functions}
+        means_function = self.index.names_for({"apply"}.union(own, self.elsewhere.names))
+        return means_function.union(PROTOCOL, ("", "setattr"))
 
     def patches(self, record: CallRecord, patched: set[str]) -> None:
         """``setattr(Fn, ...)``."""

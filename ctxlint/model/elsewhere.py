@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from ctxlint.model.project import Definition
 from ctxlint.model.scopes import LOCAL, Scope, dotted_name, meanings
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.functions import ApplyCall, FunctionClass
@@ -131,13 +131,35 @@ def _last(dotted: str) -> str:
 
 def _called(unit: Unit) -> Iterator[str]:
     """The names, as they are imported, of what is called and not defined here."""
+    for path, scope, line in _calls_of_names(unit):
+        for name in meanings(path, scope, line):
+            if name is not None and not name.startswith((LOCAL, "builtins.")):
+                yield name
+
+
+def _calls_of_names(unit: Unit) -> Iterator[tuple[str, Scope, int]]:
+    """The dotted names that are called and may be imported, each with a scope and a line where it is.
+
+    A name that is bound once means the same wherever that binding is seen, and comes once.
+    """
+    given = {name for _origin, name in unit.index.renamed}
+    starred = "*" in given
+    seen: set[tuple[str, Scope]] = set()
     for record in unit.index.calls:
+        head = record.node.func
+        while isinstance(head, ast.Attribute):
+            head = head.value
+        if not isinstance(head, ast.Name) or not (starred or head.id in given):
+            continue
         path = dotted_name(record.node.func)
         if path is None or path.endswith(".apply"):
             continue
-        for name in meanings(path, record.scope, record.node.lineno):
-            if name is not None and not name.startswith((LOCAL, "builtins.")):
-                yield name
+        owner = record.scope.owner(head.id)
+        if owner is not None and len(owner.names[head.id]) == 1:
+            if (path, owner) in seen:
+                continue
+            seen.add((path, owner))
+        yield path, record.scope, record.node.lineno
 
 
 def _attached(elsewhere: Elsewhere) -> Iterator[Alias]:

@@ -83,7 +83,10 @@ class FileIndex:
     attribute_aliases: list[tuple[ast.expr, str, ast.Attribute, Scope]] = field(default_factory=list)
     """Owner, attribute, value and scope of each ``owner.attribute = Fn.apply``."""
     renamed: set[tuple[str, str]] = field(default_factory=set)
-    """For each import, and each name that is assigned to a name: the last part of what is given, and the new name."""
+    """For each import, and each name that is assigned to a name: the last part of what is given, and the new name.
+
+    What a star imports is called ``*``.
+    """
 
     # Questions
 

@@ -135,6 +135,7 @@ class _Indexer:
         for alias in node.names:
             if alias.name == "*":
                 scope.stars.append(origin)
+                self.index.renamed.add((origin.rpartition(".")[2], "*"))
             else:
                 target = f"{origin}.{alias.name}" if node.module else f"{origin}{alias.name}"
                 self.imported(alias.asname or alias.name, target, node.lineno, scope, place)
