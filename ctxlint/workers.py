@@ -7,6 +7,8 @@ import os
 import signal
 from typing import TYPE_CHECKING, Callable, TypeVar
 
+from ctxlint.interruption import held
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -49,13 +51,17 @@ def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes
         return
     try:
         chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
-        for each in [executor.submit(_each, function, chunk) for chunk in chunks]:
+        with held():  # this starts the processes, too
+            submitted = [executor.submit(_each, function, chunk) for chunk in chunks]
+        for each in submitted:
             yield from each.result()
     except BrokenProcessPool:
         pass
     except BaseException:  # Ctrl-C, or nobody wants the rest: do not wait for what the workers are at
-        for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
-            process.kill()
+        with held():
+            for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
+                process.kill()
+            executor.shutdown()
         raise
     finally:
         executor.shutdown()

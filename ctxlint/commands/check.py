@@ -7,7 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint.commands import baseline, environment, interruption, overrides, progress
+from ctxlint import interruption
+from ctxlint.commands import baseline, environment, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import say, wants_color, write, write_bytes
 from ctxlint.stages import profiled, stage

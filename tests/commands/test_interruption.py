@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.commands.interruption import noticed, until_interrupted
+from ctxlint.interruption import noticed, until_interrupted
 from ctxlint.workers import WORTH_SHARING
 from tests.fixture_reader import ROOT
 
@@ -58,3 +58,46 @@ if sys.platform != "win32":
         assert (out, err) == (b"", b"")
         assert process.returncode in (130, -signal.SIGINT)  # a shell shows 130 for both
         assert time.monotonic() - started < 10
+
+    @pytest.mark.parametrize(
+        "starts",
+        ["multiprocessing.forkserver:ForkServer.ensure_running", "multiprocessing.popen_forkserver:Popen._launch"],
+    )
+    @pytest.mark.parametrize("seconds", [0.01, 0.02, 0.04])
+    def test_processes_that_are_just_starting_say_nothing(tmp_path: Path, starts: str, seconds: float) -> None:
+        program = (ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py").read_text(encoding="utf-8")
+        for number in range(WORTH_SHARING):
+            (tmp_path / f"a{number}.py").write_text(program, encoding="utf-8")
+        script = tmp_path / "interrupted.py"
+        script.write_text(_INTERRUPTED, encoding="utf-8")
+        run = subprocess.run(
+            [sys.executable, str(script), starts, str(seconds), "--no-cache", "-j2", str(tmp_path)],
+            check=False,
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+            timeout=60,
+        )
+        assert (run.returncode, run.stdout, run.stderr) == (130, b"", b"")
+
+    _INTERRUPTED = """
+import importlib, os, signal, sys, time
+from ctxlint.cli import main
+
+if __name__ == "__main__":
+    module, _, path = sys.argv[1].partition(":")
+    *owner, name = path.split(".")
+    place = importlib.import_module(module)
+    for each in owner:
+        place = getattr(place, each)
+    starts = getattr(place, name)
+
+    def starts_and_is_interrupted(*args, **kwargs):
+        result = starts(*args, **kwargs)
+        time.sleep(float(sys.argv[2]))
+        os.killpg(0, signal.SIGINT)  # as a terminal does
+        return result
+
+    setattr(place, name, starts_and_is_interrupted)
+    sys.exit(main(sys.argv[3:]))
+"""
