@@ -99,11 +99,25 @@ def split_command(given: list[str]) -> tuple[str, list[str]]:
     """The command, and the arguments without its name.
 
     The command is the first word that is no option, if it is one of ``COMMANDS``; else it is ``check``, so that
-    ``ctxlint file.py`` works. A file that is called like a command is written ``./rule``.
+    ``ctxlint file.py`` works. A file that is called like a command is written ``./rule``. Raises ConfigurationError for
+    a first word that is no path, and nearly a command.
     """
     at = 0
     while at < len(given) and given[at].startswith("-") and given[at] not in ("-", "--"):
         at += 2 if given[at] in _GLOBAL_WITH_VALUE else 1
     if at < len(given) and given[at] in COMMANDS:
         return given[at], [*given[:at], *given[at + 1 :]]
+    if given and given[0][:1] != "-" and given[0].replace("-", "").isalpha() and not os.path.lexists(given[0]):
+        _check_spelling(given[0])
     return "check", given
+
+
+def _check_spelling(word: str) -> None:
+    """Raise ConfigurationError where a word is probably meant as a command."""
+    from ctxlint.configuration import ConfigurationError
+    from ctxlint.options import nearest_of
+
+    near = nearest_of(word, (*COMMANDS, "help", "version"))
+    if near is not None:
+        meant = near if near in COMMANDS else f"--{near}"
+        raise ConfigurationError(f"`{word}` is neither a command nor a file; did you mean `ctxlint {meant}`?")

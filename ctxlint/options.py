@@ -34,12 +34,27 @@ class Option:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean `X`?`` with the known word that is most like ``word``, or nothing."""
+    """``; did you mean `X`?`` with the known word that ``word`` is a slip of, or nothing."""
+    near = nearest_of(word, known)
+    return "" if near is None else f"; did you mean `{near}`?"
+
+
+def nearest_of(word: str, known: Iterable[str]) -> str | None:
+    """The known word that ``word`` is a slip of, if any.
+
+    Another number is no slip: a code has many neighbours, and none of them is nearer than the others.
+    """
     from difflib import get_close_matches
 
-    by_lower = {each.lower(): each for each in known}
-    close = get_close_matches(word.lower().replace("_", "-"), by_lower, n=1)
-    return f"; did you mean `{by_lower[close[0]]}`?" if close else ""
+    def spelt(text: str) -> str:
+        return text.lower().replace("_", "-")
+
+    def digits(text: str) -> list[str]:
+        return [each for each in text if each.isdigit()]
+
+    by_spelling = {spelt(each): each for each in known if digits(each) == digits(word)}
+    close = get_close_matches(spelt(word), by_spelling, n=1, cutoff=0.8)
+    return by_spelling[close[0]] if close else None
 
 
 def check_selectors(selectors: Iterable[str]) -> None:
@@ -125,7 +140,7 @@ OPTIONS: tuple[Option, ...] = (
         "the rules that are on by default",
         'select = ["CTX2", "tensor-stashed-on-ctx"]',
         "The rules to run. A selector is a code, the beginning of one, a rule's name, or `ALL`. The most specific\n"
-        "selector decides; `ignore` wins a tie.",
+        "selector decides; `ignore` wins a tie. An empty list switches all rules off.",
         _selectors,
     ),
     Option(

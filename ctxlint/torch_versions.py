@@ -26,6 +26,10 @@ NO_LIMIT: Release = (10_000, 0)
 """Newer than any release."""
 
 
+_FARTHEST: Release = (3, 99)
+"""Who asks for something newer than this has mistyped it."""
+
+
 @dataclass(frozen=True)
 class TorchVersions:
     """The releases that meet any of ``specifiers``, each as PEP 440 writes it; none stands for the default."""
@@ -48,11 +52,13 @@ class TorchVersions:
 def read_target(text: str) -> TorchVersions:
     """The versions that ``target-torch`` means: a range, or the oldest version that counts.
 
-    Raises ValueError where it is neither, or where no version is in the range.
+    Raises ValueError where it is neither, or where no version is in the range, nor will be soon.
     """
     specifier = normal(text)
     if _AT_LEAST.fullmatch(specifier) is None and _bounds_of(specifier) is None:
         raise ValueError(f'expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "{text}"')
+    if _bounds((specifier,))[0] > _FARTHEST:
+        raise ValueError(f'expected a version of torch such as "2.4", found "{text}", which no version meets')
     return TorchVersions((specifier,))
 
 

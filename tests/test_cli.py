@@ -87,6 +87,38 @@ def test_the_first_word_chooses_the_command(given: list[str], command: str, rest
     assert split_command(given) == (command, rest)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["chek", "."], "check"),
+        (["rules", "CTX201"], "rule"),
+        (["explian", "a.py"], "explain"),
+        (["help"], "--help"),
+        (["version"], "--version"),
+    ],
+)
+def test_a_word_that_is_nearly_a_command(run: Run, given: list[str], meant: str) -> None:
+    said = f"ctxlint: error: `{given[0]}` is neither a command nor a file; did you mean `ctxlint {meant}`?\n"
+    assert run(*given) == (2, "", said)
+
+
+def test_what_may_be_a_path_is_no_command(run: Run) -> None:
+    Path("rules").mkdir()
+    assert run("rules") == (0, "", "")
+    for given in (["./chek"], ["chek.py"], ["check", "chek"], ["tests"], ["--", "chek"]):
+        assert "No such file or directory" in run(*given)[1]
+
+
+def test_suggestions_are_near(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    for word in ("CTX999", "CTX220", "ABC123", "no-print", "gradients"):
+        assert "did you mean" not in run("rule", word)[2]
+    assert run("rule", "cxt201")[2].endswith("unknown rule `cxt201`; did you mean `CTX201`?\n")
+    assert run("rule", "missing_nones")[2].endswith("; did you mean `missing-none`?\n")
+    for word in ("format", "line-length", "lint"):
+        assert "did you mean" not in run("config", word)[2]
+
+
 def test_version(run: Run) -> None:
     assert run("--version") == run("-V") == run("check", "--version") == (0, f"ctxlint {__version__}\n", "")
 
@@ -158,6 +190,17 @@ def test_a_wrong_option_is_explained(run: Run) -> None:
     assert err.endswith("error: --select: unknown rule selector `wrong-wrd`; did you mean `wrong-word`?\n")
     _, _, err = run("--per-file-ignores", "a.py:wrong-wrd")
     assert err.endswith("error: --per-file-ignores: unknown rule selector `wrong-wrd`; did you mean `wrong-word`?\n")
+
+
+@pytest.mark.parametrize("option", ["--select", "--fixable"])
+def test_an_empty_choice_is_a_mistake(run: Run, option: str) -> None:
+    _write("a.py", "wrong = 1\n")
+    for nothing in ("", " ", ","):
+        code, out, err = run(option, nothing)
+        assert (code, out) == (2, "")
+        assert err.endswith(f"error: {option}: names no rule\n")
+    assert run(option, "", option, "CTX2")[0] == 1
+    assert run("--ignore", "")[0] == run("--extend-select", "")[0] == 1
 
 
 def test_a_wrong_configuration_is_explained(run: Run) -> None:
@@ -405,6 +448,30 @@ def test_statistics_and_count(run: Run) -> None:
     assert run("--count", "-q", "--output-format", "concise", "--select", "CTX3")[1] == (
         "a.py:3:1: CTX301 `plain` is found\n1\n"
     )
+
+
+def test_statistics_are_a_table_or_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write("a.py", "plain = 1\n")
+    for name in ("full", "concise", "grouped"):
+        assert run("--statistics", "-q", "--output-format", name) == (1, "1\tCTX301\tplain-word\n", "")
+    for name in ("github", "sarif", "junit", "json-lines"):
+        code, out, err = run("--statistics", "--output-format", name)
+        assert (code, out) == (2, "")
+        assert err.endswith(f"error: --statistics is a table, or json; not {name}\n")
+    assert run("--statistics", "--diff")[0] == 2
+    monkeypatch.setenv("CTXLINT_OUTPUT_FORMAT", "github")  # meant for the findings
+    assert run("--statistics", "-q") == (1, "1\tCTX301\tplain-word\n", "")
+
+
+def test_the_count_spoils_nothing(run: Run) -> None:
+    _write("a.py", "plain = 1\n")
+    for flags in ([], ["--statistics"]):
+        code, out, err = run(*flags, "--count", "--output-format", "json")
+        assert (code, len(json.loads(out)), err) == (1, 1, "1\n")
+    assert run("--count", "-q", "-o", "out.json", "--output-format", "json") == (1, "1\n", "")
+    assert len(json.loads(Path("out.json").read_text(encoding="utf-8"))) == 1
+    assert run("--count", "--ignore", "CTX3") == (0, "0\n", "")
+    assert run("--count", "--silent") == (1, "", "")
 
 
 def test_output_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,13 @@ def test_what_is_no_range(text: str) -> None:
     assert str(caught.value).endswith(f'found "{text}"')
 
 
+@pytest.mark.parametrize("text", [">=99", "24", "==99.1", ">24,<25", "~=24.1", ">=2024.1"])
+def test_what_no_version_meets(text: str) -> None:
+    with pytest.raises(ValueError, match="which no version meets") as caught:
+        read_target(text)
+    assert f'found "{text}"' in str(caught.value)
+
+
 def test_several_ranges_and_none() -> None:
     assert _ends() == ("2.4", "on")
     assert _ends(">=2.6,<2.8", "==2.1.2") == ("2.1", "2.7")

@@ -200,8 +200,14 @@ def _add_output(group: Any) -> None:
     group.add_argument(
         "-o", "--output-file", metavar="PATH", help="write the findings there instead of to standard output"
     )
-    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
-    group.add_argument("--count", action="store_true", help="print the number of findings at the end")
+    group.add_argument(
+        "--statistics", action="store_true", help="count findings by rule instead of listing them; a table, or json"
+    )
+    group.add_argument(
+        "--count",
+        action="store_true",
+        help="print the number of findings at the end; on standard error beside a format for programs",
+    )
     group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even when something was found")
     volume = group.add_mutually_exclusive_group()
     volume.add_argument("-v", "--verbose", action="store_true", help="say what is skipped, and why")

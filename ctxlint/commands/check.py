@@ -265,7 +265,7 @@ _ABOUT_FILES = ("CTX900", "CTX902")
 def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO) -> None:
     from ctxlint.report import FOR_PEOPLE, render
 
-    for_programs = settings.output_format not in FOR_PEOPLE
+    for_programs = settings.output_format == "json" if options.statistics else settings.output_format not in FOR_PEOPLE
     name = _output_file(options)
     if not (report.results or for_programs or options.count or name):
         return  # the usual run ends here, without the cost of importing a format
@@ -275,11 +275,15 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
         pieces = render_statistics(report, settings.output_format)
     else:
         pieces = render(report, settings.output_format)
-    if options.count:
-        pieces = _with_count(pieces, len(report.diagnostics))
     if name is None:
         write(pieces, stream, encoding="utf-8" if for_programs else "")
-        return
+    else:
+        _write_file(name, pieces)
+    if options.count:  # what a program reads is not to be spoilt by it
+        write([f"{len(report.diagnostics)}\n"], sys.stderr if for_programs and name is None else stream)
+
+
+def _write_file(name: str, pieces: Iterator[str]) -> None:
     from ctxlint.configuration import ConfigurationError
 
     try:
@@ -292,11 +296,6 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
 def _output_file(options: Namespace) -> str | None:
     name: str | None = options.output_file or environment.value("OUTPUT_FILE")
     return name
-
-
-def _with_count(pieces: Iterator[str], count: int) -> Iterator[str]:
-    yield from pieces
-    yield f"{count}\n"
 
 
 def _diff(report: Report, *, named: bool) -> Iterator[str]:

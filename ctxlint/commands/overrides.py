@@ -12,7 +12,7 @@ from ctxlint.configuration import Configuration, anchored, per_file_ignores
 from ctxlint.settings import Selection
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
 
 _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 """Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
@@ -22,14 +22,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
     asked = parser()
     options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
-    if STDIN in options.paths and not reads_stdin(options):
-        asked.error("- (standard input) stands alone; there are other paths beside it")
-    if options.add_noqa is not None and reads_stdin(options):
-        asked.error("--add-noqa needs files to write to")
-    if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
-        asked.error("a baseline is made of files as they are, without standard input and --diff")
-    if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
-        asked.error("--add-noqa: the reason is one line without #")
+    _check_company(asked, options)
     try:
         overrides = _overrides(options)
     except ValueError as error:
@@ -50,6 +43,25 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
             asked.error(f"--config: no such file: {each}")
     file = files[0] if files else None
     return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
+
+
+def _check_company(asked: ArgumentParser, options: Namespace) -> None:
+    """Exit with 2 for options that do not go together."""
+    if STDIN in options.paths and not reads_stdin(options):
+        asked.error("- (standard input) stands alone; there are other paths beside it")
+    if options.add_noqa is not None and reads_stdin(options):
+        asked.error("--add-noqa needs files to write to")
+    if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
+        asked.error("a baseline is made of files as they are, without standard input and --diff")
+    if options.statistics and options.diff:
+        asked.error("--statistics counts findings, --diff shows none")
+    if options.statistics and options.output_format not in (None, "json"):
+        from ctxlint.report import FOR_PEOPLE
+
+        if options.output_format not in FOR_PEOPLE:
+            asked.error(f"--statistics is a table, or json; not {options.output_format}")
+    if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
+        asked.error("--add-noqa: the reason is one line without #")
 
 
 _PLAIN = (
@@ -96,6 +108,8 @@ def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
     selectors = getattr(options, name)
     if selectors is None:
         return None
+    if not selectors and name in ("select", "fixable"):  # an empty variable of a shell must not switch rules off
+        raise ValueError(f"--{name}: names no rule")
     from ctxlint.options import check_selectors
 
     try:

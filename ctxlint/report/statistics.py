@@ -35,7 +35,7 @@ def statistics(report: Report) -> list[Statistic]:
 
 
 def render_statistics(report: Report, output_format: str) -> Iterator[str]:
-    """A table for people; a list of records with the ``json`` format."""
+    """A list of records with the ``json`` format; with any other, a table for people."""
     found = statistics(report)
     if output_format == "json":
         import json
