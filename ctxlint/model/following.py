@@ -29,7 +29,7 @@ class Follower:
         """The value that the function returns for these arguments; NEVER where it only raises, None where unknown."""
         if self._busy or self.unit.is_stub:
             return None
-        node = self.unit.slices.find_function(qualname)
+        node = self.unit.slices.find_bare_function(qualname)
         if node is None or node.asynchronous is not None:
             return None
         around = self.unit.index.functions[qualname].scope

@@ -20,10 +20,14 @@ from ctxlint.stages import stage
 
 @dataclass(frozen=True)
 class Parsed:
-    """A module as far as it parses. ``broken`` names the statements that do not, in order."""
+    """A module as far as it parses. ``broken`` names the statements that do not, in order.
+
+    ``as_written`` is False where the words of an older Python may stand in the place of what is written.
+    """
 
     module: ast.Module
     broken: tuple[BrokenStatement, ...] = ()
+    as_written: bool = True
 
 
 @stage("parse")
@@ -34,13 +38,15 @@ def parse(source: Source) -> Parsed:
     """
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
+    as_written = True
     for block in source.blocks:
         found = _parse_lines(source, Lines(*block))
         if isinstance(found, BrokenStatement):
             found, more = _parse_piecewise(source, Lines(*block))
             broken.extend(more)
+            as_written = False
         body.extend(found)
-    return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken))
+    return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken), as_written)
 
 
 def _parse(text: str, first: int = 1) -> ast.Module:

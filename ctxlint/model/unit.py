@@ -11,6 +11,7 @@ from ctxlint.files.nesting import too_deep
 from ctxlint.files.slices import Slice, parse_slice
 from ctxlint.files.source import Position
 from ctxlint.model.finder import ClassFinder
+from ctxlint.model.from_ast import NotMade, function_from_ast
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.indexer import index_module
 from ctxlint.model.parsing import parse
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import ast
 
     from ctxlint.files.source import Source
-    from ctxlint.model.index import FileIndex
+    from ctxlint.model.index import FileIndex, FunctionRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +47,23 @@ def read_unit(source: Source) -> Unit:
     """Parse and index a file. Nothing is raised for bad code."""
     parsed = parse(source)
     index = index_module(parsed.module)
-    return Unit(source, index, Slices(source, index), parsed.broken)
+    return Unit(source, index, Slices(source, index, parsed.as_written), parsed.broken)
 
 
 class Slices:
-    """Parses top-level statements with LibCST when they are asked for, once each."""
+    """Parses top-level statements with LibCST when they are asked for, once each.
 
-    def __init__(self, source: Source, index: FileIndex) -> None:
+    ``as_written`` is False where ``ast`` has read the file in other words than it is written in.
+    """
+
+    def __init__(self, source: Source, index: FileIndex, as_written: bool = True) -> None:
         self.source = source
         self.index = index
+        self.as_written = as_written
         self.broken: list[BrokenStatement] = []
         self._slices: dict[int, Slice | None] = {}
         self._found: dict[int, ClassFinder] = {}
+        self._bare: dict[str, cst.FunctionDef | None] = {}
 
     def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
         """The LibCST node of a class, and the slice that it stands in; None where LibCST cannot read it."""
@@ -75,12 +81,31 @@ class Slices:
     def find_function_in_slice(self, qualname: str) -> tuple[cst.FunctionDef, Slice] | None:
         """As ``find_function``, with the slice that the function stands in."""
         record = self.index.functions.get(qualname)
-        if record is None or not record.certain:
-            return None
+        return self._numbered_function(record) if record is not None and record.certain else None
+
+    def _numbered_function(self, record: FunctionRecord) -> tuple[cst.FunctionDef, Slice] | None:
         finder, part = self._look_up(record.statement)
         if part is None or record.ordinal >= len(finder.functions):
             return None
         return finder.functions[record.ordinal], part
+
+    def find_bare_function(self, qualname: str) -> cst.FunctionDef | None:
+        """As ``find_function``, for one that is not shown to anybody: it may have no layout and no positions."""
+        record = self.index.functions.get(qualname)
+        if record is None or record.statement in self._found:
+            return self.find_function(qualname)
+        if qualname not in self._bare:
+            self._bare[qualname] = self._bare_function(record) if record.certain else None
+        return self._bare[qualname]
+
+    def _bare_function(self, record: FunctionRecord) -> cst.FunctionDef | None:
+        if self.as_written:
+            try:
+                return function_from_ast(record.node, self.source)
+            except (NotMade, RecursionError):
+                pass
+        found = self._numbered_function(record)
+        return found[0] if found is not None else None
 
     def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
         if statement not in self._found:

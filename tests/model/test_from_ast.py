@@ -1,0 +1,145 @@
+"""LibCST nodes made from ``ast`` nodes are those that LibCST makes itself, but for their layout."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import libcst as cst
+import pytest
+
+import ctxlint
+from ctxlint.files.source import Source
+from ctxlint.model.code import children
+from ctxlint.model.from_ast import NotMade, function_from_ast
+from ctxlint.model.unit import read_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ROOT = Path(ctxlint.__file__).parent
+
+
+def _meaning(node: cst.CSTNode) -> object:
+    """A node and what is below it, without layout."""
+    if isinstance(node, cst.SimpleString):
+        return node.evaluated_value
+    if isinstance(node, (cst.ConcatenatedString, cst.FormattedString)):
+        return ["string", *map(_meaning, _fields_in(node))]
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return node.evaluated_value
+    kind = "IndentedBlock" if isinstance(node, cst.SimpleStatementSuite) else type(node).__name__
+    operator = type(getattr(node, "operator", None)).__name__
+    asynchronous = getattr(node, "asynchronous", None) is not None
+    words = [value for name in ("value", "star") if isinstance(value := getattr(node, name, None), str)]
+    return [
+        kind,
+        operator,
+        asynchronous,
+        *([] if isinstance(node, cst.Param) else words),
+        *map(_meaning, _code_in(node)),
+    ]
+
+
+def _code_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The children of a node; statements that share a line have one each."""
+    for child in children(node):
+        if isinstance(child, cst.SimpleStatementLine):
+            yield from child.body
+        else:
+            yield child
+
+
+def _fields_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for child in children(node):
+        if isinstance(child, cst.FormattedStringExpression):
+            yield child.expression
+            for part in child.format_spec or ():
+                yield from _fields_in(part)
+        else:
+            yield from _fields_in(child)
+
+
+def _both(text: str) -> tuple[object, object]:
+    """A function as it is made from ``ast``, and as LibCST reads it."""
+    read = cst.parse_statement(text)
+    assert isinstance(read, cst.FunctionDef)
+    made = ast.parse(text).body[0]
+    assert isinstance(made, ast.FunctionDef)
+    return _meaning(function_from_ast(made, Source("f.py", text))), _meaning(read)
+
+
+@pytest.mark.parametrize("path", sorted(_ROOT.glob("model/*.py")), ids=lambda path: path.stem)
+def test_functions_of_this_package(path: Path) -> None:
+    """Every function of the model's own code comes out the same."""
+    unit = read_unit(Source(str(path), path.read_text(encoding="utf-8")))
+    for name, record in unit.index.functions.items():
+        read = unit.slices.find_function(name)
+        if read is not None:
+            assert _meaning(function_from_ast(record.node, unit.source)) == _meaning(read), name
+
+
+BODIES = {
+    "strings": "a = 'x', \"it's\", r'\\n', '\\n', b'x', u'x', '''x''', 'é', ('x' 'y'), 'x' f'{y}', rb'\\x'",
+    "string on two lines": "a = ('x'\n    'y'), '''x\ny''', 'x\\\ny'",
+    "strings in brackets": "f('a'), g[\"b\" 'c'], 'é' + 'é' 'x'",
+    "f-strings": "a = f'{x}', f'{x!r:>{width}}{{}}', f'', f'{x:.2f}' 'y' f'{z}'",
+    "numbers": "a = 1, 0x1F, 1_000, 1.5, 1e5, .5, 1_0.0, True, None, ...",
+    "subscripts": "a[1], a[1:2], a[:, ::2, ...], a[()], a[b, c], a[(b)], a[(b, c), d], a[i][j]",
+    "displays": "a = (), (1,), [], [1, *b], {1, 2}, {}, {1: 2, **c}, *d, (e, f)",
+    "unpacking": "a, (b, *c) = d\n[e, f] = g\n*h, = i",
+    "targets": "a = b = c\na.b += 1\na[0] @= b\na: int\nb: 'x' = 1",
+    "calls": "f(), f(a, *b, c, k=1, *d, **e), f(x for x in y), f(a)(b).c()",
+    "operators": "a + b - c * d / e // f % g ** h @ i & j | k ^ l << m >> n, -a, +b, ~c, not d",
+    "boolean": "a and b and c or d or (e and (f and g)) or (h or i)",
+    "comparisons": "a < b <= c > d >= e == f != g, h is i, j is not k, l in m, n not in o",
+    "conditional": "a if b else c if d else e",
+    "walrus": "if (a := b): pass",
+    "lambdas": "lambda: 0, lambda a, /, b=1, *c, d, e=2, **f: a, lambda *, k: k",
+    "comprehensions": "[a for a, b in c if d if e for f in g], {a for a in b}, {a: b for a, b in c}, (a for a in b)",
+    "yields": "a = yield\nyield b\nyield from c",
+    "nested functions": "@d.e\n@f(1)\nasync def g(a: int, /, b: str = 'x', *c, d=1, **e) -> int:\n  async for i in j: await k\n"
+    "  async with l as m, n: return [o async for o in p]",
+    "nested class": "@d\nclass C(A, B[int], metaclass=M, **k):\n  '''text'''\n  x = 1\n  def f(self): nonlocal y",
+    "if": "if a: b; c\nelif d:\n  e\nelse:\n  if f: g\n  else: pass",
+    "loops": "for a, b in c:\n  break\nelse: d\nwhile e: continue\nelse: f",
+    "with": "with a as (b, c), d as e.f, g: pass\nwith a: pass",
+    "try": "try: a\nexcept (B, C) as d: e\nexcept F: raise\nexcept: raise G from h\nelse: i\nfinally: j",
+    "statements": "global a, b\nassert c, 'd'\nassert e\ndel f\ndel g, h[0]\nraise I(j)\nreturn",
+    "imports": "import a, b.c as d\nfrom . import e\nfrom ..f.g import h as i, j\nfrom k import (l)",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_syntax(name: str) -> None:
+    """One body for each kind of syntax."""
+    made, read = _both(f"def f(x, y=1, *args: int, z: str, **more) -> None:\n{textwrap.indent(BODIES[name], '    ')}\n")
+    assert made == read
+
+
+@pytest.mark.parametrize("body", ["a[(b, c)]", "a[(b), c]", "x = 1j", "x = 1e999"])
+def test_left_to_libcst(body: str) -> None:
+    """What ``ast`` does not tell apart, and what is too rare."""
+    with pytest.raises(NotMade):
+        _both(f"def f():\n    {body}\n")
+
+
+FILES = {
+    "made from ast": "def helper(x):\n    return x, x * 2\n",
+    "left to LibCST": "def helper(x):\n    x[(0, 1)]\n    return x, x * 2\n",
+    "in a file that is broken": "def helper(x):\n    return x, x * 2\n\nbroken(\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bare_functions_are_found(name: str) -> None:
+    """A function is there whoever makes it, and the same at every question."""
+    slices = read_unit(Source("f.py", FILES[name])).slices
+    found = slices.find_bare_function("helper")
+    read = slices.find_function("helper")
+    assert found is not None
+    assert read is not None
+    assert _meaning(found) == _meaning(read)
+    assert slices.find_bare_function("helper") in (found, read)
