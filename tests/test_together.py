@@ -258,6 +258,12 @@ def test_an_instance_is_made_elsewhere() -> None:
     assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is called")
 
 
+def test_apply_of_an_instance_made_elsewhere() -> None:
+    """It is one finding, of the call as a whole; none of the instance in it, which only a run over both files follows."""
+    write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale().apply(x, y)\n"})
+    assert matches(found(), "train.py:5: CTX703 `Scale(...).apply` makes an instance for nothing")
+
+
 def test_keywords_in_a_call_elsewhere() -> None:
     write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x):\n    Scale.apply(x, factor=x)\n"})
     assert matches(found(), "train.py:5: CTX702 `Scale.apply` gets `factor` by keyword")

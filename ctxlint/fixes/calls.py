@@ -17,9 +17,11 @@ _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
 def call_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
-    """Call ``apply`` on the class itself. None where arguments would be lost, or go by keyword."""
+    """Call ``apply`` on the class itself. None where arguments would be lost, go by keyword, or are no inputs."""
     place = call.callee_span
     if place is None or call.keywords or call.double_starred:
+        return None
+    if call.how == "construct" and "__init__" in fn.methods:
         return None
     start, end = source.offset(place.start), source.offset(place.end)
     edit = _edit(source.text, call, start, end)

@@ -40,7 +40,10 @@ class CallSites:
         self.elsewhere = elsewhere
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
-        """The calls in source order; by class, the protocol methods called by hand; and the classes patched."""
+        """The calls in source order; by class, the protocol methods called by hand; and the classes patched.
+
+        ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
+        """
         calls: list[ApplyCall] = []
         by_hand: dict[str, set[str]] = {}
         patched: set[str] = set()
@@ -57,7 +60,9 @@ class CallSites:
             if attribute in PROTOCOL or attribute == "apply":
                 imported = self.elsewhere.function(owner, scope)
                 patched.update(self.classes_of(owner, scope) if imported is None else {imported})
-        return sorted(calls, key=lambda call: call.span), by_hand, patched
+        within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
+        whole = [call for call in calls if call.how != "construct" or call.span not in within]
+        return sorted(whole, key=lambda call: call.span), by_hand, patched
 
     def names_that_matter(self) -> frozenset[str]:
         """The last parts of the names that a call of a Function, or one that changes it, may be made by.

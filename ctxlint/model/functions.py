@@ -127,8 +127,8 @@ class Input:
 
     @property
     def surely_differentiable(self) -> bool:
-        """Certainly a tensor for which backward returns a gradient."""
-        return self.is_tensor is Tri.YES and self.gradient is Tri.YES
+        """Certainly a tensor for which backward returns a gradient, where nothing says that the gradient is wrong."""
+        return self.is_tensor is Tri.YES and self.gradient is Tri.YES and not self.against_a_gradient
 
 
 @dataclass(frozen=True)

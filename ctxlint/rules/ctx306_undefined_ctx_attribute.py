@@ -106,6 +106,8 @@ def _attributes_known(fn: FunctionClass) -> bool:
     forward = fn.forward
     if forward is None or forward.raises_only or fn.has_subclass or fn.patched or fn.escapes:
         return False
+    if fn.legacy_state is not None:  # it is meant to be an instance (CTX108)
+        return False
     if not (fn.bases_known and fn.class_decorators_known) or "backward" in fn.called_directly:
         return False
     methods = (forward, *fn.context_methods, *fn.reading_methods)

@@ -91,13 +91,10 @@ class FunctionInstantiated(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         if not settings.torch.reach(1, 5):  # instances were what one called then
             return
-        inner = {call.callee_span for call in file.calls if call.how in ("construct-call", "construct-apply")}
         for call in file.calls:
             fn = file.by_name[call.function]
             if call.expects_error or not fn.signature_judgeable or "__new__" in fn.methods:
                 continue
-            if call.how == "construct" and call.span in inner:
-                continue  # said of the whole of `Fn()(x)`
             message = _message(fn, call)
             if message is not None:
                 yield Finding(call.span, message, call_apply(file.source, fn, call))
@@ -123,7 +120,9 @@ def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
     if call.how == "construct-call":
         return f"An instance of `{name}` is called; torch raises RuntimeError. Write `{name}.apply(...)`."
     if call.how == "construct" and (fn.backward is not None or fn.applied):  # else a class that is a namespace
-        if call.positional or call.starred or call.keywords or call.double_starred:
+        given = call.positional or call.starred or call.keywords or call.double_starred
+        if given and "__init__" not in fn.methods:
             return f"`{name}(...)` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
-        return f"`{name}()` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
+        made = f"{name}(...)" if given else f"{name}()"
+        return f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     return None

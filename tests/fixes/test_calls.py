@@ -48,3 +48,10 @@ def test_other_calls_change_only_where_that_is_asked_for(before: str, after: str
 @pytest.mark.parametrize("call", ["F(x)(x)", "F(x=x)", "F()"])
 def test_what_would_lose_arguments_stays(call: str) -> None:
     assert mended_by("CTX703", _CLASS.format(call=call), unsafe=True) == _CLASS.format(call=call)
+
+
+def test_what_an_init_is_given_is_no_input() -> None:
+    text = _CLASS.replace(
+        "    @staticmethod\n", "    def __init__(self, factor):\n        pass\n\n    @staticmethod\n", 1
+    )
+    assert mended_by("CTX703", text.format(call="F(2)"), unsafe=True) == text.format(call="F(2)")
