@@ -280,7 +280,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     result = FileResult(source.path, source, diagnostics, broken=len(files[-1].broken), settings=settings)
     # What hides nothing may still have something to hide where the code cannot be read.
     unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
-    if settings.ignore_noqa or not (diagnostics or unused_matter):
+    if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress

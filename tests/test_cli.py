@@ -618,6 +618,14 @@ def test_noqa(run: Run) -> None:
     assert run("--ignore-noqa")[0] == run("--disable-noqa")[0] == 1
 
 
+def test_a_misspelt_suppression_is_told_of_where_nothing_is_found(run: Run) -> None:
+    _write("a.py", "x = 1  # ctxlint: ignore[no-such]\n")
+    said = "warning: a.py:2: `ctxlint: ignore` names no rule with `no-such`\n"
+    assert run() == (0, "", said)
+    assert run() == (0, "", said)  # also from the cache
+    assert run("-q") == run("--ignore-noqa") == (0, "", "")
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Standard input
 

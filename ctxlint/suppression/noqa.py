@@ -11,8 +11,8 @@
 ``# flake8: noqa``                    as ``# ctxlint: noqa``, with or without codes
 ====================================  ================================================================================
 
-Case does not matter, nor do spaces. A comment that tries to be one of these and is not hides nothing, and is warned
-about.
+Case does not matter, nor do spaces. A comment that tries to be one of these and is not hides nothing. It is warned
+about where it is addressed to ctxlint, or stands where a finding would have been hidden.
 """
 
 from __future__ import annotations
@@ -79,15 +79,19 @@ class Directive:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A comment that looks like a directive and is none. ``lines`` is what it would have covered; None for the file."""
+    """A comment that looks like a directive and is none. ``lines`` is what it would have covered; None for the file.
+
+    ``own`` says that it is addressed to ctxlint by name.
+    """
 
     comment: Comment
     lines: Lines | None
     message: str
+    own: bool = True
 
     def matters(self, diagnostics: Iterable[Diagnostic]) -> bool:
-        """Whether it stands where a finding would have been hidden; else it may belong to another tool."""
-        return any(
+        """Whether it is certainly a mistake: a ``noqa`` where nothing is found may belong to another tool."""
+        return self.own or any(
             self.lines is None or self.lines.first <= each.span.start.line <= self.lines.last for each in diagnostics
         )
 
@@ -157,11 +161,11 @@ def _noqa(
         listed = tuple(word.selector for word in words)
         yield Directive(comment, lines, listed, own, start, end + codes.end(), words)
     elif re.match(r"\s*:", rest):
-        yield Mistake(comment, lines, f"`{_shown(found)}:` needs codes after the colon, such as `# noqa: CTX301`")
+        yield Mistake(comment, lines, f"`{_shown(found)}:` needs codes after the colon, such as `# noqa: CTX301`", own)
     elif not rest or rest[0].isspace() or rest[0] == "#":
         yield Directive(comment, lines, None, own, start, end)
     elif not rest[0].isalnum():
-        yield Mistake(comment, lines, f"`{_shown(found)}` needs a colon before codes, such as `# noqa: CTX301`")
+        yield Mistake(comment, lines, f"`{_shown(found)}` needs a colon before codes, such as `# noqa: CTX301`", own)
 
 
 def _file_level(comment: Comment) -> Iterator[Directive | Mistake]:
@@ -180,13 +184,14 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
         word = tool["word"].lower()
         found = _OWN.match(comment.text, tool.start())
         if found is None and word != "noqa":
-            yield Mistake(comment, lines, f"`ctxlint: {word}` is no directive; write `# ctxlint: ignore[CTX301]`")
+            message = f"`ctxlint: {word}` is no directive; write `# ctxlint: ignore[CTX301]`"
+            yield Mistake(comment, lines, message, own=_is_nearly_a_directive(word))
         if found is None:
             continue
         listed = [(each, _selector(each[0], names)) for each in re.finditer(r"[^\s,]+", found["rules"] or "")]
-        known = tuple(selector for _, selector in listed if selector is not None)
+        known = tuple(selector for _, selector in listed if selector is not None)  # none: then it hides nothing
         unknown = [each[0] for each, selector in listed if selector is None]
-        if known:
+        if listed:
             at = comment.offset + found.start("rules")
             words = tuple(Word(selector or each[0], at + each.start(), at + each.end()) for each, selector in listed)
             start, end = comment.offset + found.start(), comment.offset + found.end()
@@ -197,6 +202,13 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             yield Mistake(
                 comment, lines, "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`"
             )
+
+
+def _is_nearly_a_directive(word: str) -> bool:
+    """Whether it cannot be prose."""
+    from ctxlint.options import nearest_of
+
+    return nearest_of(word, ("ignore", "noqa", "disable")) is not None
 
 
 def _selector(word: str, names: Mapping[str, str]) -> str | None:

@@ -89,7 +89,7 @@ def unused_directives(
         useless, unknown = [], True
         for word in directive.words:
             meant = [code for code, name in names.items() if _means(word, code, name)]
-            foreign = not meant and not is_prefix(word.selector)
+            foreign = not meant and not directive.own and not is_prefix(word.selector)
             if foreign or CODE in meant or any(_means(word, each.code, each.name) for each in covered):
                 continue
             useless.append(word)

@@ -109,8 +109,18 @@ def test_a_mistake_hides_nothing_and_is_warned_about(comment: str, message: str)
     assert _warnings(f"x = 1  {comment}\n") == [(1, message)]
 
 
-def test_a_mistake_away_from_findings_is_nobodys_business() -> None:
+def test_a_mistake_away_from_findings_may_be_of_another_tool() -> None:
     assert _warnings("x = 1\ny = 2  # noqa: whatever\n") == []
+    assert _warnings("x = 1\ny = 2  # noqa-whatever\n") == []
+
+
+def test_prose_about_ctxlint_is_no_mistake() -> None:
+    assert _warnings("x = 1\ny = 2  # ctxlint: it does not see the kernel\n") == []
+
+
+@pytest.mark.parametrize("comment", ["# ctxlint: ignore[nope]", "# ctxlint: ignore", "# ctxlint: ignor[CTX203]"])
+def test_a_mistake_that_is_addressed_to_ctxlint_is_told_of_anyway(comment: str) -> None:
+    assert [line for line, _ in _warnings(f"x = 1\ny = 2  {comment}\n")] == [2]
 
 
 @pytest.mark.parametrize(
