@@ -15,7 +15,15 @@ from ctxlint.cache.stamp import digest
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
-from ctxlint.result import WHOLE_FILE, Candidate, FileResult, describe, internal_error, io_error
+from ctxlint.result import (
+    WHOLE_FILE,
+    Candidate,
+    FileResult,
+    describe,
+    internal_error,
+    io_error,
+    without_needless_text,
+)
 from ctxlint.settings import ALL, Settings
 from ctxlint.stages import stage, stage_of_each
 
@@ -56,33 +64,48 @@ def lint_paths(
     cache = Cache(used=cached)
     candidates: list[Candidate] = []
     others: list[tuple[Found, Settings]] = []
-    for found, settings in stage_of_each("find", _find(paths, configuration)):
+    for each in stage_of_each("find", _find(paths, configuration)):
+        found, settings = each
         if isinstance(found, Skipped):
             yield FileResult(found.path, skipped=found.reason, settings=settings)
-        elif isinstance(found, Missing):
+            continue
+        if isinstance(found, Missing):
             yield _unreadable(found.path, "No such file or directory", settings)
+            continue
+        try:
+            holds = _holds_candidate(cache, found, settings)
+        except Unreadable as error:
+            yield _unreadable(found.path, str(error), settings)
+            continue
+        if not holds:
+            others.append((found, settings))
+            continue
+        candidate = _admit(configuration, found, settings)
+        if candidate is None:
+            yield FileResult(found.path, skipped="excluded", settings=settings)
         else:
-            scanned = _scan(found, configuration, settings, cache)
-            if scanned.candidate:
-                candidates.append(Candidate(scanned.path, scanned.settings))
-            elif scanned.skipped or scanned.diagnostics:
-                yield scanned
-            else:
-                others.append((found, settings))
+            candidates.append(candidate)
     if not candidates:
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
     else:
         from ctxlint.together import lint_together
 
         lint = partial(_lint_candidates, cache=cache, jobs=jobs, finish=finish, watch=watch)
-        yield from lint_together(candidates, others, partial(_mentioned, cache), partial(_admit, configuration), lint)
+        mentioning = partial(_mentioning, cache)
+        yield from lint_together(candidates, others, mentioning, partial(_admit, configuration), lint)
     cache.write()
 
 
 @stage("scan")
-def _mentioned(cache: Cache, other: tuple[Found, Settings], mentions: Mentions) -> bool:
-    found, settings = other
-    return cache.mentions(found.path, settings, mentions)
+def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
+    return cache.holds_candidate(found, settings)
+
+
+@stage("scan")
+def _mentioning(
+    cache: Cache, others: Iterable[tuple[Found, Settings]], mentions: Mentions
+) -> list[tuple[Found, Settings]]:
+    return list(cache.mentioning(others, mentions))
 
 
 def _lint_candidates(
@@ -138,24 +161,11 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             yield found, settings
 
 
-@stage("scan")
-def _scan(found: Found, configuration: Configuration, settings: Settings, cache: Cache) -> FileResult:
-    """What the bytes of a file say: nothing more to do, or a candidate, with the settings that apply to it."""
-    try:
-        if found.explicit:  # a file is read sooner than a cache
-            holds = holds_candidate(read_bytes(found.path))
-        else:
-            holds = cache.holds_candidate(found.path, settings)
-    except Unreadable as error:
-        return _unreadable(found.path, str(error), settings)
-    return _admit(configuration, found, settings) if holds else FileResult(found.path, settings=settings)
-
-
-def _admit(configuration: Configuration, found: Found, settings: Settings) -> FileResult:
-    """The mark of a file that is to be linted, with the settings that apply to it, unless these exclude it."""
+def _admit(configuration: Configuration, found: Found, settings: Settings) -> Candidate | None:
+    """A file that is to be linted, with the settings that apply to it, unless these exclude it."""
     if _left_out_by_nearer(found, configuration, settings):
-        return FileResult(found.path, skipped="excluded", settings=settings)
-    return FileResult(found.path, candidate=True, settings=configuration.settings_for_file(found.path))
+        return None
+    return Candidate(found.path, configuration.settings_for_file(found.path))
 
 
 def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Settings) -> bool:
@@ -170,7 +180,7 @@ def is_left_out(path: str, settings: Settings) -> bool:
 
 
 def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
-    return _finished(lint_file(*candidate), finish)
+    return without_needless_text(_finished(lint_file(*candidate), finish))
 
 
 def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | None) -> FileResult:
@@ -262,10 +272,10 @@ def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Re
         return read()
     except RecursionError:
         found = _selected([_too_deep(source.path)], settings)
-        return FileResult(source.path, source, found, broken=1, settings=settings)
+        return FileResult(source.path, source, found, broken=1, linted=True, settings=settings)
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         failure = internal_error(source.path, describe("The model", error))
-        return FileResult(source.path, source, (failure,), settings=settings)
+        return FileResult(source.path, source, (failure,), linted=True, settings=settings)
 
 
 def check_file(file: SourceFile, settings: Settings) -> FileResult:
@@ -277,7 +287,8 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     """The result for the readings of one file: the one by itself, and what others add."""
     file, source = files[0], files[0].source
     diagnostics = _in_order(stage_of_each("judge", judge_all(files, settings)))
-    result = FileResult(source.path, source, diagnostics, broken=len(files[-1].broken), settings=settings)
+    broken = len(files[-1].broken)
+    result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
     # What hides nothing may still have something to hide where the code cannot be read.
     unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):

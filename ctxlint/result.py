@@ -46,12 +46,12 @@ class Candidate(NamedTuple):
 class FileResult:
     """One file after it went through the pipeline.
 
-    ``source`` is None where the file was not decoded: it holds no candidate, cannot be read, or was ``skipped`` (the
-    reason). ``candidate`` marks one that was scanned only and has to be read. ``diagnostics`` are sorted; ``hidden``
-    are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments. ``broken``
-    counts the statements that cannot be parsed. ``baselined`` are findings that a baseline lists, and ``gone`` is what
-    it lists and what is not there any more. After ``--fix``, ``source`` and ``diagnostics`` are what is left, ``fixed``
-    is what is not, and ``before`` is the text as it was. ``settings`` are those that applied to the file.
+    ``linted`` says that it was read and understood; else it holds no candidate, cannot be read, or was ``skipped`` (the
+    reason). ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
+    ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments.
+    ``broken`` counts the statements that cannot be parsed. ``baselined`` are findings that a baseline lists, and
+    ``gone`` is what it lists and what is not there any more. After ``--fix``, ``source`` and ``diagnostics`` are what
+    is left, ``fixed`` is what is not, and ``before`` is the text as it was. ``settings`` are those that applied.
 
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
     this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
@@ -67,7 +67,7 @@ class FileResult:
     gone: tuple[Known, ...] = ()
     broken: int = 0
     skipped: str = ""
-    candidate: bool = False
+    linted: bool = False
     fixed: tuple[Fixed, ...] = ()
     before: Source | None = None
     settings: Settings = _DEFAULT
@@ -80,6 +80,16 @@ class FileResult:
     def failed(self) -> bool:
         """Whether ctxlint itself failed on the file."""
         return any(each.code == INTERNAL_ERROR for each in self.diagnostics)
+
+
+def shows_text(result: FileResult) -> bool:
+    """Whether something is to be said about places in the file."""
+    return bool(result.diagnostics or result.hidden or result.warnings or result.before)
+
+
+def without_needless_text(result: FileResult) -> FileResult:
+    """The result as it is kept until it is reported: most files say nothing, and all texts together are large."""
+    return result if result.source is None or shows_text(result) else replace(result, source=None)
 
 
 def locate(diagnostic: Diagnostic, source: Source | None) -> Located:

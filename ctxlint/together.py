@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, Optional
 
 from ctxlint.files.modules import locate, root_of
 from ctxlint.files.scan import Mentions
@@ -31,18 +31,18 @@ Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
 Other = tuple["Found", "Settings"]
 """A file that was scanned only, with the settings of the folder that it was found from."""
 
-Mentioned = Callable[["Other", "Mentions"], bool]
-"""Whether a file mentions what is looked for."""
+Mentioning = Callable[["Iterable[Other]", "Mentions"], "Iterable[Other]"]
+"""Those files that mention what is looked for."""
 
-Admit = Callable[["Found", "Settings"], FileResult]
-"""Marks a file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
+Admit = Callable[["Found", "Settings"], Optional[Candidate]]
+"""A file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
 
 
 def lint_together(
-    candidates: Sequence[Candidate], others: Sequence[Other], mentioned: Mentioned, admit: Admit, lint: Lint
+    candidates: Sequence[Candidate], others: Sequence[Other], mentioning: Mentioning, admit: Admit, lint: Lint
 ) -> Iterator[FileResult]:
     """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's."""
-    run = _Run(others, mentioned, admit, lint)
+    run = _Run(others, mentioning, admit, lint)
     try:
         run.do(candidates)
         run.spread_names()
@@ -69,16 +69,16 @@ class _Names:
 class _Run:
     """The files of a run: those that were linted, by path, and all others."""
 
-    def __init__(self, others: Sequence[Other], mentioned: Mentioned, admit: Admit, lint: Lint) -> None:
-        self.mentioned = mentioned
+    def __init__(self, others: Sequence[Other], mentioning: Mentioning, admit: Admit, lint: Lint) -> None:
+        self.which_mention = mentioning
         self.admit = admit
         self.lint = lint
         self.candidates: dict[str, Candidate] = {}
         self.linted: dict[str, FileResult] = {}
-        self.others = {found.path: (found, settings) for found, settings in others}
-        self.others_by_root: dict[str, list[str]] = defaultdict(list)
-        for path in self.others:
-            self.others_by_root[root_of(os.path.dirname(os.path.abspath(path)))].append(path)
+        self.others = {each[0].path: each for each in others}
+        self.others_by_root: dict[str, list[Other]] = defaultdict(list)
+        for each in others:
+            self.others_by_root[root_of(each[0].folder)].append(each)
 
     def do(self, todo: Sequence[Candidate]) -> None:
         """Lint files, or lint them again."""
@@ -137,12 +137,11 @@ class _Run:
         for root, known in names.items():
             if not known.names or known == before.get(root):
                 continue
-            mentions = Mentions(dict(known.by_module))
-            for path in self.others_by_root[root]:
-                if path not in self.linted and self.mentioned(self.others[path], mentions):
-                    admitted = self.admit(*self.others[path])
-                    if admitted.candidate:
-                        yield Candidate(path, admitted.settings)
+            unread = [each for each in self.others_by_root[root] if each[0].path not in self.linted]
+            for other in self.which_mention(unread, Mentions(dict(known.by_module))):
+                candidate = self.admit(*other)
+                if candidate is not None:
+                    yield candidate
 
     # Facts
 

@@ -7,14 +7,20 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ctxlint.cache.stamp import Stamp, digest, stamp_of
+from ctxlint.cache.stamp import digest, stamp_at, stamp_of
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 from ctxlint.files.scan import holds_candidate
+from ctxlint.result import shows_text
 from ctxlint.stages import stage
 
 if TYPE_CHECKING:
-    from ctxlint.cache.store import Kept, Scanned, Store
+    from collections.abc import Iterable, Iterator
+
+    from ctxlint.cache.stamp import Stamp
+    from ctxlint.cache.store import Kept, Seen, Store
+    from ctxlint.files.find import Found
     from ctxlint.files.scan import Mentions
+    from ctxlint.files.source import Source
     from ctxlint.result import Candidate, FileResult
     from ctxlint.settings import Settings
 
@@ -30,6 +36,9 @@ class Cache:
         self.used = used
         self._stores: dict[str, Store] = {}
         self._digests: dict[str, bytes | None] = {}
+        self._answers: dict[tuple[tuple[bytes, bool], ...], tuple[tuple[bytes, bool], ...]] = {}
+        self._settings: Settings | None = None
+        self._its_store: Store | None = None
 
     @stage("cache")
     def write(self) -> None:
@@ -38,48 +47,61 @@ class Cache:
             store.write()
 
     def _store(self, settings: Settings) -> Store | None:
-        if not self.used or settings.no_cache or settings.fix:
-            return None
-        folder = _folder(settings)
+        if settings is not self._settings:  # files of one folder, or of thousands, have the same
+            self._settings = settings
+            self._its_store = self._store_in(_folder(settings)) if self._is_for(settings) else None
+        return self._its_store
+
+    def _is_for(self, settings: Settings) -> bool:
+        return self.used and not (settings.no_cache or settings.fix)
+
+    def _store_in(self, folder: str) -> Store:
         if folder not in self._stores:
             from ctxlint.cache.store import Store
 
             self._stores[folder] = Store(folder)
         return self._stores[folder]
 
-    # Scanning
+    # What bytes say
 
-    def holds_candidate(self, path: str, settings: Settings) -> bool:
+    def holds_candidate(self, found: Found, settings: Settings) -> bool:
         """As ``scan.holds_candidate`` of the file. Raises Unreadable."""
         store = self._store(settings)
-        stamp = stamp_of(path) if store is not None else None
-        if store is None or stamp is None:
-            return holds_candidate(read_bytes(path))
-        absolute = os.path.abspath(path)
-        known = store.scanned(absolute, stamp)
-        if known is None:
-            from ctxlint.cache.store import Scanned
+        if store is None or found.entry is None:  # a file that is named is read sooner than a cache
+            return holds_candidate(read_bytes(found.path))
+        path, stamp = found.entry.path, stamp_of(found.entry)
+        seen = store.seen(path, stamp) if stamp is not None else None
+        if seen is not None:
+            return seen.candidate
+        candidate = holds_candidate(read_bytes(path))
+        if stamp is not None and stamp.is_settled:
+            store.see(path, _seen(stamp, store, candidate))
+        return candidate
 
-            known = Scanned(stamp, holds_candidate(read_bytes(path)), {})
-            _keep(store, absolute, stamp, known)
-        return known.candidate
+    def mentioning(
+        self, others: Iterable[tuple[Found, Settings]], mentions: Mentions
+    ) -> Iterator[tuple[Found, Settings]]:
+        """Those files that mention what is looked for; a file that cannot be read does not."""
+        question = _question(mentions) if self.used else b""
+        for each in others:
+            found, settings = each
+            store = self._store(settings)
+            seen = store.now(found.entry.path) if store is not None and found.entry is not None else None
+            answers = dict(seen.answers) if seen is not None else {}
+            if question not in answers:
+                try:
+                    answers[question] = mentions.in_data(read_bytes(found.path))
+                except Unreadable:
+                    continue
+                if store is not None and seen is not None:
+                    store.see(found.absolute, seen._replace(answers=self._shared(answers)))
+            if answers[question]:
+                yield each
 
-    def mentions(self, path: str, settings: Settings, mentions: Mentions) -> bool:
-        """Whether the file mentions what is looked for; a file that cannot be read does not."""
-        store = self._store(settings)
-        stamp = stamp_of(path) if store is not None else None
-        known = store.scanned(os.path.abspath(path), stamp) if store is not None and stamp is not None else None
-        question = _question(mentions) if known is not None else b""
-        if known is not None and question in known.mentions:
-            return known.mentions[question]
-        try:
-            found = mentions.in_data(read_bytes(path))
-        except Unreadable:
-            return False
-        if store is not None and stamp is not None and known is not None:
-            answers = dict(list(known.mentions.items())[-_QUESTIONS:])
-            _keep(store, os.path.abspath(path), stamp, known._replace(mentions={**answers, question: found}))
-        return found
+    def _shared(self, answers: dict[bytes, bool]) -> tuple[tuple[bytes, bool], ...]:
+        """The last answers, as one and the same tuple for all files that give them."""
+        last = tuple(answers.items())[-_QUESTIONS:]
+        return self._answers.setdefault(last, last)
 
     # Linting
 
@@ -91,8 +113,8 @@ class Cache:
             return None
         absolute = os.path.abspath(candidate.path)
         for kept in store.kept(absolute, _key(candidate)):
-            if self._holds_still(kept):
-                found = self._restored(candidate, absolute, kept)
+            if self._holds_still(kept, store):
+                found = self._restored(candidate, kept)
                 if found is not None:
                     return found
         return None
@@ -101,46 +123,82 @@ class Cache:
     def keep(self, candidate: Candidate, result: FileResult) -> None:
         """Remember what linting the file gave, before anything else was done with it."""
         store = self._store(candidate.settings)
-        if store is None or result.failed or result.source is None or not result.read or result.consulted is None:
+        if store is None or result.failed or not result.linted or not result.read or result.consulted is None:
             return
         from ctxlint.cache.packed import pack
         from ctxlint.cache.store import Kept
 
         look_ups = tuple((each.importer, each.name, each.found) for each in result.consulted.look_ups)
-        store.keep(os.path.abspath(candidate.path), Kept(_key(candidate), result.read, look_ups, pack(result)))
+        (absolute, content), *_ = result.read
+        store.keep(absolute, Kept(_key(candidate), result.read, look_ups, pack(result)))
+        seen = store.now(absolute)
+        if seen is not None:  # it was read after that
+            store.see(absolute, seen._replace(content=content))
 
-    def _holds_still(self, kept: Kept) -> bool:
-        from ctxlint.files.modules import locate
-
-        if any(self._digest(path) != content for path, content in kept.read):
+    def _holds_still(self, kept: Kept, store: Store) -> bool:
+        if any(self._digest(path, store) != content for path, content in kept.read):
             return False
-        for importer, name, found in kept.look_ups:
-            place = locate(importer, name)
-            if (place.path if place is not None else None) != found:
-                return False
-        return True
+        return all(_leads_to(importer, name, found) for importer, name, found in kept.look_ups)
 
-    def _digest(self, path: str) -> bytes | None:
+    def _digest(self, path: str, store: Store) -> bytes | None:
+        """What stands for the content of a file; None where it cannot be read."""
         if path not in self._digests:
-            try:
-                self._digests[path] = digest(read_bytes(path))
-            except Unreadable:
-                self._digests[path] = None
+            self._digests[path] = _digest(path, store)
         return self._digests[path]
 
-    def _restored(self, candidate: Candidate, absolute: str, kept: Kept) -> FileResult | None:
-        """The result, with the text as it is on disk, which must be the one that was linted."""
+    def _restored(self, candidate: Candidate, kept: Kept) -> FileResult | None:
+        """The result, with the text that was linted, if it is needed."""
         from ctxlint.cache.packed import Refused, unpack
 
         try:
-            data = read_bytes(candidate.path)
-            if dict(kept.read).get(absolute) != digest(data):
-                return None
-            source = decode(candidate.path, data)
             found = unpack(kept.packed)
-        except (Unreadable, Undecodable, NotPython, Refused):
+            source = _source(candidate.path, kept) if shows_text(found) else None
+        except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
         return replace(found, source=source, settings=candidate.settings, outside=candidate.outside)
+
+
+class Changed(Exception):
+    """A file is not the one that was linted any more."""
+
+
+def _source(path: str, kept: Kept) -> Source:
+    data = read_bytes(path)
+    if kept.read[0][1] != digest(data):
+        raise Changed
+    return decode(path, data)
+
+
+def _digest(path: str, store: Store) -> bytes | None:
+    seen = store.now(path)
+    stamp = stamp_at(path) if seen is None else None
+    if stamp is not None:
+        seen = store.seen(path, stamp)
+    if seen is not None and seen.content is not None:
+        return seen.content
+    try:
+        data = read_bytes(path)
+    except Unreadable:
+        return None
+    content = digest(data)
+    if seen is None and stamp is not None and stamp.is_settled:
+        seen = _seen(stamp, store, holds_candidate(data))
+    if seen is not None:
+        store.see(path, seen._replace(content=content))
+    return content
+
+
+def _seen(stamp: Stamp, store: Store, candidate: bool) -> Seen:
+    from ctxlint.cache.store import Seen
+
+    return Seen(tuple(stamp), store.today, candidate)
+
+
+def _leads_to(importer: str, name: str, found: str | None) -> bool:
+    from ctxlint.files.modules import locate
+
+    place = locate(importer, name)
+    return (place.path if place is not None else None) == found
 
 
 _QUESTIONS = 6
@@ -156,11 +214,6 @@ _MATTERLESS = frozenset(
 def _question(mentions: Mentions) -> bytes:
     """What is looked for, in short."""
     return digest(repr(sorted((module, sorted(names)) for module, names in mentions.by_module.items())).encode())
-
-
-def _keep(store: Store, path: str, stamp: Stamp, scanned: Scanned) -> None:
-    if stamp.is_settled:
-        store.keep_scanned(path, scanned)
 
 
 def _key(candidate: Candidate) -> bytes:

@@ -25,12 +25,23 @@ class Stamp(NamedTuple):
         return abs(time.time_ns() - max(self.modified, self.changed)) > _SETTLED
 
 
-def stamp_of(path: str) -> Stamp | None:
-    """The stamp of a file, links followed; None for anything else."""
+def stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
+    """The stamp of a file that was met in a folder, links followed; None for anything else."""
     try:
-        status = os.stat(path)
+        return _stamp(entry.stat() if os.name == "posix" else os.stat(entry.path))  # on Windows, a listing may be late
+    except OSError:
+        return None
+
+
+def stamp_at(path: str) -> Stamp | None:
+    """The stamp of the file at ``path``, links followed; None for anything else."""
+    try:
+        return _stamp(os.stat(path))
     except (OSError, ValueError):
         return None
+
+
+def _stamp(status: os.stat_result) -> Stamp | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

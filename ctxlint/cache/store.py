@@ -1,8 +1,9 @@
 """One cache: a file that is read once, and written anew as a whole at the end of a run.
 
-It holds three things. Which files hold no candidate, or mention none of the names that a run looked for, as long as the
-system says that the file is as it was. And what was found in a file, as long as its content is the same, its settings
-are, what other files say of it, and the content of all that its imports lead to.
+It holds two things. What the bytes of each file say, as long as the system says that the file is as it was: whether it
+holds a candidate, whether it mentions what a run looked for, and what stands for its content. And what was found in a
+file, as long as its content is the same, its settings are, what other files say of it, and the content of all that its
+imports lead to.
 
 Nothing is locked. Each run writes a file of its own and moves it into place, so a reader finds the old one or the new
 one, whole; of two that write at once, one has worked for nothing. What cannot be read, is not ours, or was written by
@@ -19,24 +20,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ctxlint.cache.folder import TAG, TAG_FILE
 from ctxlint.cache.identity import identity
 from ctxlint.cache.packed import Refused, pack_table, unpack_table
-from ctxlint.cache.stamp import Stamp, digest, stamp_of
+from ctxlint.cache.stamp import Stamp, digest, stamp_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HEAD = b"ctxlint cache 1\n"
+_HEAD = b"ctxlint cache 2\n"
 _KEPT_DAYS = 30
 _KEPT_FINDINGS = 8
 """For each file: it is judged for itself, and again with what others say, and perhaps under other settings."""
 
 
-class Scanned(NamedTuple):
-    """What the bytes of a file say, while the system says that it is as it was."""
+class Seen(NamedTuple):
+    """What the bytes of a file say, while the system says that it is as it was. Its shape is that of the table."""
 
     stamp: tuple[int, ...]
+    day: int
     candidate: bool
-    mentions: dict[bytes, bool]
-    """By the names that were looked for: whether the file uses one."""
+    content: bytes | None = None
+    """What stands for it, where somebody asked."""
+    answers: tuple[tuple[bytes, bool], ...] = ()
+    """By the names that were looked for: whether the file uses one. Most files share all answers."""
 
 
 class Kept(NamedTuple):
@@ -52,27 +56,36 @@ class Store:
     """The cache in one folder."""
 
     def __init__(self, folder: str) -> None:
-        """Nothing is read before something is asked for."""
+        """Read what is there."""
         self.folder = folder
-        self._today = int(time.time() // 86_400)
+        self.today = int(time.time() // 86_400)
+        self._path = os.path.join(folder, "results.bin")
         self._changed = False
-        self._table: dict[str, Any] | None = None
+        table = _table_in(self._path) or {"seen": {}, "found": {}}
+        self._seen: dict[str, Any] = table["seen"]
+        self._found: dict[str, Any] = table["found"]
+        self._now: dict[str, Seen] = {}
 
-    # The files that hold nothing
+    # What bytes say
 
-    def scanned(self, path: str, stamp: Stamp) -> Scanned | None:
-        """What is known of the file with this absolute path; None where it was not scanned as it is now."""
-        found = self._scans.get(path)
-        if found is None or tuple(found[0]) != tuple(stamp):
+    def now(self, path: str) -> Seen | None:
+        """What is known of the file with this absolute path, which was asked for with its stamp in this run."""
+        return self._now.get(path)
+
+    def seen(self, path: str, stamp: Stamp) -> Seen | None:
+        """What is known of the file with this absolute path; None where it was not seen as it is now."""
+        kept = self._seen.get(path)
+        if kept is None or kept[0] != stamp:
             return None
-        if found[3] != self._today:
-            self._changed = True
-            self._scans[path] = (*found[:3], self._today)
-        return Scanned(*found[:3])
+        found = self._now[path] = Seen(*kept)
+        if found.day != self.today:
+            self.see(path, found._replace(day=self.today))
+        return found
 
-    def keep_scanned(self, path: str, scanned: Scanned) -> None:
+    def see(self, path: str, seen: Seen) -> None:
         """Remember what the bytes of a file say."""
-        self._scans[path] = (tuple(scanned.stamp), scanned.candidate, scanned.mentions, self._today)
+        self._now[path] = seen
+        self._seen[path] = tuple(seen)
         self._changed = True
 
     # Findings
@@ -81,7 +94,7 @@ class Store:
         """What was found in the file with this absolute path when the same was asked, the newest first."""
         for found in self._found.get(path, ()):
             if found[0] == key:
-                if found[4] != self._today:
+                if found[4] != self.today:
                     self._changed = True
                     self._keep(path, Kept(*found[:4]))
                 yield Kept(*found[:4])
@@ -93,37 +106,20 @@ class Store:
 
     def _keep(self, path: str, kept: Kept) -> None:
         others = [each for each in self._found.get(path, ()) if tuple(each[:3]) != tuple(kept[:3])]
-        self._found[path] = [(*kept, self._today), *others][:_KEPT_FINDINGS]
+        self._found[path] = [(*kept, self.today), *others][:_KEPT_FINDINGS]
 
     # The file
 
-    @property
-    def _scans(self) -> dict[str, Any]:
-        return self._read()["scans"]  # type: ignore[no-any-return]
-
-    @property
-    def _found(self) -> dict[str, Any]:
-        return self._read()["found"]  # type: ignore[no-any-return]
-
-    @property
-    def _path(self) -> str:
-        return os.path.join(self.folder, "results.bin")
-
-    def _read(self) -> dict[str, Any]:
-        if self._table is None:
-            self._table = _table_in(self._path) or {"scans": {}, "found": {}}
-        return self._table
-
     def write(self) -> None:
         """Write what was learnt, if anything. A folder that cannot be written to is no reason to complain."""
-        if not self._changed or self._table is None:
+        if not self._changed:
             return
-        oldest = self._today - _KEPT_DAYS
+        oldest = self.today - _KEPT_DAYS
         table = {
-            "scans": {path: each for path, each in self._table["scans"].items() if each[3] >= oldest},
+            "seen": {path: each for path, each in self._seen.items() if each[1] >= oldest},
             "found": {
                 path: fresh
-                for path, every in self._table["found"].items()
+                for path, every in self._found.items()
                 if (fresh := [each for each in every if each[4] >= oldest])
             },
         }
@@ -141,7 +137,7 @@ def _own() -> bytes:
 def _table_in(path: str) -> dict[str, Any] | None:
     """The table that this very ctxlint wrote; None where there is none, or something else."""
     try:
-        if stamp_of(path) is None:
+        if stamp_at(path) is None:
             return None
         with open(path, "rb") as file:
             data = file.read()
@@ -156,7 +152,7 @@ def _table_in(path: str) -> dict[str, Any] | None:
         table = unpack_table(body)
     except Refused:
         return None
-    return table if all(isinstance(table.get(name), dict) for name in ("scans", "found")) else None
+    return table if all(isinstance(table.get(name), dict) for name in ("seen", "found")) else None
 
 
 def _make(folder: str) -> None:

@@ -117,7 +117,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
     )
     results = interruption.until_interrupted(each if options.diff else _written(each, known) for each in found)
     if known is not None:  # a file that was scanned only, and holds no Function any more
-        results = (each if each.source or each.diagnostics else known.leave_out(each) for each in results)
+        results = (each if each.linted or each.diagnostics else known.leave_out(each) for each in results)
     return sorted(results, key=lambda each: each.path)
 
 
@@ -216,7 +216,7 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
         from ctxlint.report import counted
 
         linted = [each for each in results if not each.skipped]
-        candidates = sum(each.source is not None for each in linted)
+        candidates = sum(each.linted for each in linted)
         say(f"Read {counted(len(linted), 'file')}, {candidates} of which may hold Functions")
         baselined = sum(len(each.baselined) for each in results)
         if baselined:

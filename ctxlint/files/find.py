@@ -63,6 +63,11 @@ class Found(NamedTuple):
         """Its absolute path."""
         return os.path.abspath(self.path) if self.entry is None else self.entry.path
 
+    @property
+    def folder(self) -> str:
+        """The absolute path of the folder that it is in."""
+        return os.path.dirname(self.absolute)
+
 
 class Skipped(NamedTuple):
     """Something that is left out, and why."""

@@ -208,7 +208,7 @@ def test_a_damaged_or_foreign_cache_counts_as_empty(project: Path, in_process: C
     elif damage.startswith("evil"):
         table = pickle.loads(data[start + 16 :])
         if damage == "evil table":
-            table["scans"]["x"] = Boom()
+            table["seen"]["x"] = Boom()
         else:
             evil = pickle.dumps(Boom())
             table["found"] = {
