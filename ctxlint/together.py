@@ -65,6 +65,12 @@ class _Names:
     by_module: tuple[tuple[str, tuple[str, ...]], ...] = ()
     aliases: tuple[Alias, ...] = ()
 
+    def since(self, before: _Names | None) -> dict[str, frozenset[str]]:
+        """The names, by module, that were not known ``before``."""
+        known = {module: frozenset(names) for module, names in before.by_module} if before is not None else {}
+        new = {module: frozenset(names).difference(known.get(module, ())) for module, names in self.by_module}
+        return {module: names for module, names in new.items() if names}
+
 
 class _Run:
     """The files of a run: those that were linted, by path, and all others."""
@@ -135,10 +141,11 @@ class _Run:
     def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
         """The other files that mention a new name; those that settings exclude are looked at once."""
         for root, known in names.items():
-            if not known.names or known == before.get(root):
+            new = known.since(before.get(root))
+            if not known.names or not new:
                 continue
             unread = [each for each in self.others_by_root[root] if each[0].path not in self.linted]
-            for other in self.which_mention(unread, Mentions(dict(known.by_module))):
+            for other in self.which_mention(unread, Mentions(new)):
                 candidate = self.admit(*other)
                 if candidate is not None:
                     yield candidate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
+from ctxlint.files.imports import Imports
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import shows_text
 from ctxlint.stages import stage
@@ -35,6 +36,7 @@ class Cache:
         """Nothing is read before something is asked for."""
         self.used = used
         self._stores: dict[str, Store] = {}
+        self._imports = Imports()
         self._digests: dict[str, bytes | None] = {}
         self._answers: dict[tuple[tuple[bytes, bool], ...], tuple[tuple[bytes, bool], ...]] = {}
         self._settings: Settings | None = None
@@ -90,7 +92,7 @@ class Cache:
             answers = dict(seen.answers) if seen is not None else {}
             if question not in answers:
                 try:
-                    answers[question] = mentions.in_data(read_bytes(found.path))
+                    answers[question] = mentions.in_file(found.path, self._imports)
                 except Unreadable:
                     continue
                 if store is not None and seen is not None:

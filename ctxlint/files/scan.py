@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
+
+from ctxlint.files.decode import read_bytes
+from ctxlint.files.imports import imports_in, read_import
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from ctxlint.files.imports import Import, Imports
 
 
 def holds_candidate(data: bytes) -> bool:
@@ -32,59 +37,40 @@ class Mentions:
         """``names`` are what is looked for, by the last part of the names of the modules that have them."""
         self.by_module = {module.encode(): frozenset(map(str.encode, found)) for module, found in names.items()}
         self.names = frozenset[bytes]().union(*self.by_module.values())
+        self._through: dict[bytes, frozenset[bytes] | None] = {}
 
     def in_data(self, data: bytes) -> bool:
-        """Whether a file with these bytes may use one of the names. Imports are looked at first: they are short."""
-        through_modules: set[bytes] = set()
-        for statement in _imports(data):
-            start, imported = (*_IMPORT.split(statement, maxsplit=1), b"")[:2]
-            words = _words(imported)
-            if b"from" in start:
-                path = start.partition(b"from")[2].rstrip(_BLANK)
-                modules = [b"", *_words(path)]  # no word at all is left of a string
-                known = self.by_module.get(modules[-1], _NOTHING) if path[-1:] != b"." else self.names
-                if not known.isdisjoint(words) or (known and b"*" in imported):
-                    return True
-                through_modules |= known  # it may be a class that has the name
-            for word in words:
-                through_modules |= self.by_module.get(word, _NOTHING)
-        return bool(through_modules) and not through_modules.isdisjoint(_ATTRIBUTE.findall(data))
+        """Whether a file with these bytes may use one of the names."""
+        return self.among(imports_in(data), lambda: data)
+
+    def in_file(self, path: str, imports: Imports) -> bool:
+        """As ``in_data`` of a file. Raises Unreadable."""
+        return self.among(imports.of_file(path), lambda: read_bytes(path))
+
+    def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
+        """Whether a file with these imports may use one of the names; ``data`` is for where these leave it open."""
+        attributes: set[bytes] = set()
+        for statement in statements:
+            if statement not in self._through:
+                self._through[statement] = self._imported(read_import(statement))
+            through = self._through[statement]
+            if through is None:
+                return True
+            attributes |= through
+        return bool(attributes) and _has_attribute(data(), attributes)
+
+    def _imported(self, statement: Import) -> frozenset[bytes] | None:
+        """What may be used as attributes of what a statement imports; None where it imports one of the names."""
+        known = self.by_module.get(statement.module, _NOTHING) if statement.module is not None else self.names
+        if not known.isdisjoint(statement.words) or (known and statement.star):
+            return None
+        # What is imported from a module with such a name may be a class that has it.
+        return known.union(*(self.by_module.get(word, _NOTHING) for word in statement.words))
 
 
-_BLANK = b" \t\r\n\\"
 _NOTHING: frozenset[bytes] = frozenset()
-_IMPORT = re.compile(rb"\bimport\b")
-_ATTRIBUTE = re.compile(rb"\.\s*(\w+)")
-_BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
 
 
-def _words(data: bytes) -> list[bytes]:
-    return data.translate(_BLANKS).split()
-
-
-def _imports(data: bytes) -> Iterator[bytes]:
-    """What looks like an import statement; a part of a string or comment may look so, too."""
-    at = data.find(b"import")
-    while at >= 0:
-        start = data.rfind(b"\n", 0, at) + 1
-        while start > 1 and data[start - 2 : start] == _CONTINUED:
-            start = data.rfind(b"\n", 0, start - 1) + 1
-        end = _line_end(data, at)
-        bracket = data.find(b"(", at, end)
-        if bracket >= 0:
-            end = max(data.find(b")", bracket), end)
-        before = data[start:at].rpartition(b";")[2].strip()
-        if not before or before.startswith(b"from") or before.endswith(b":") or b" from " in before:
-            yield data[start:end]
-        at = data.find(b"import", end)
-
-
-_CONTINUED = b"\\\n"
-
-
-def _line_end(data: bytes, at: int) -> int:
-    """The end of the line, and of those that a backslash joins to it."""
-    end = data.find(b"\n", at)
-    while end > 0 and data[end - 1 : end + 1] == _CONTINUED:
-        end = data.find(b"\n", end + 1)
-    return end if end >= 0 else len(data)
+def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:
+    """Whether one of the names stands behind a dot."""
+    return any(name in data and re.search(rb"\.\s*%b\b" % re.escape(name), data) is not None for name in names)
