@@ -8,72 +8,149 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Union
 
+import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from ctxlint.files.source import Position, Span
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import libcst as cst
-
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class Places:
-    """The places of the nodes of one module, worked out when they are asked for."""
+_HEAD = re.compile(
+    r"(?:\A|[\r\n])(?P<indentation>[ \t\f]*)(?P<head>(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>[^\s(:\[\\#]+))"
+)
 
-    def __init__(self, module: cst.Module) -> None:
-        """Take a module; nothing is done yet."""
+Definition = Union[cst.FunctionDef, cst.ClassDef]
+
+
+class Places:
+    """The places of the nodes of one module, worked out when they are asked for.
+
+    Writing costs about half of what parsing did. So who knows that all that he is interested in stands in one function
+    says so by ``write``, and the rest of the module is not written.
+    """
+
+    def __init__(self, module: cst.Module, given: str = "") -> None:
+        """Take a module, and the text that it was parsed from, as far as that is known; nothing is done yet."""
         self._module = module
+        self._given = _Text(given)
         self._whole: _Written | None = None
+        self._functions: dict[cst.FunctionDef, _Written | None] = {}
         self._asked = False
 
     @property
     def text(self) -> str:
         """The text that LibCST gives back for the module."""
-        return self._all().text
+        return self._all().text.text
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in ``text``, without the space around it. Raises KeyError for another module's node."""
+        for function in self._functions.values():
+            if function is not None and node in function.places:
+                return function.span(node)
         if self._whole is None and not self._asked:
             # Most modules are asked for one thing, often the name of a class: no more is written than that takes.
             self._asked = True
-            written = _Written(self._module, until=node)
-            self._whole = written if written.whole else None
+            written, whole = _write(self._module, until=node)
+            self._whole = written if whole else None
             return written.span(node)
         return self._all().span(node)
 
     def _all(self) -> _Written:
         if self._whole is None:
-            self._whole = _Written(self._module)
+            self._whole, _ = _write(self._module)
         return self._whole
 
+    # Without the whole module
 
-class _Written:
-    """The text of a module or its beginning, up to the end of the node ``until``, and what was written where."""
+    def span_of_name(self, definition: Definition) -> Span:
+        """As ``span`` of the name of a function or class that is defined in the module."""
+        found = self._head(definition)
+        if found is None:
+            return self.span(definition.name)
+        return self._given.span(found.start("name"), found.end("name"))
 
-    def __init__(self, module: cst.Module, until: cst.CSTNode | None = None) -> None:
-        state = _Tokens(module, until)
-        self.whole = True
-        try:
-            module._codegen(state)  # noqa: SLF001  (what `Module.code` calls, with a state of its own)
-        except _Reached:
-            self.whole = False
-        self.text = "".join(state.tokens)
-        self._places = state.places
-        self._line_starts = [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+    def write(self, function: cst.FunctionDef) -> bool:
+        """Work out where the nodes of a function stand, if that can be done without the rest of the module.
 
-    def span(self, node: cst.CSTNode) -> Span:
-        start, end = self._places[node]
+        True only where LibCST gives back the very text of the function.
+        """
+        if function not in self._functions:
+            self._functions[function] = self._alone(function)
+        return self._functions[function] is not None
+
+    def _alone(self, function: cst.FunctionDef) -> _Written | None:
+        found = self._head(function)
+        if found is None:
+            return None
+        tokens = _Tokens(self._module)
+        tokens.increase_indent(found["indentation"])
+        function._codegen(tokens)  # noqa: SLF001
+        above = found.start("head") - tokens.places[function][0]
+        fits = above >= 0 and self._given.text.startswith("".join(tokens.tokens), above)
+        return _Written(self._given, tokens.places, above) if fits else None
+
+    def _head(self, definition: Definition) -> re.Match[str] | None:
+        """How a definition begins in the given text; None where several look like that."""
+        if isinstance(definition, cst.FunctionDef):
+            space = definition.whitespace_after_def
+        else:
+            space = definition.whitespace_after_class
+        return None if space.value.strip(" \t") else self._heads.get(definition.name.value)
+
+    @cached_property
+    def _heads(self) -> dict[str, re.Match[str] | None]:
+        """By name, what looks like the beginning of a definition, in strings as well; None for several."""
+        found: dict[str, re.Match[str] | None] = {}
+        for each in _HEAD.finditer(self._given.text):
+            found[each["name"]] = None if each["name"] in found else each
+        return found
+
+
+class _Text:
+    """A text, and where its lines start."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def span(self, start: int, end: int) -> Span:
         return Span(self._position(start), self._position(end))
 
     def _position(self, offset: int) -> Position:
         line = bisect_right(self._line_starts, offset)
         return Position(line, offset - self._line_starts[line - 1] + 1)
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A text and what stands where in it; offsets count from ``above``."""
+
+    text: _Text
+    places: dict[cst.CSTNode, tuple[int, int]]
+    above: int = 0
+
+    def span(self, node: cst.CSTNode) -> Span:
+        start, end = self.places[node]
+        return self.text.span(start + self.above, end + self.above)
+
+
+def _write(module: cst.Module, until: cst.CSTNode | None = None) -> tuple[_Written, bool]:
+    """Write a module, or its beginning up to the end of a node; and whether that is the whole of it."""
+    tokens = _Tokens(module, until)
+    whole = True
+    try:
+        module._codegen(tokens)  # noqa: SLF001  (what `Module.code` calls, with a state of its own)
+    except _Reached:
+        whole = False
+    return _Written(_Text("".join(tokens.tokens)), tokens.places), whole
 
 
 class _Reached(Exception):
@@ -86,37 +163,57 @@ class _Tokens(CodegenState):
     What LibCST calls the syntactic position is kept where a node has one, as ``PositionProvider`` does.
     """
 
-    def __init__(self, module: cst.Module, until: cst.CSTNode | None) -> None:
+    def __init__(self, module: cst.Module, until: cst.CSTNode | None = None) -> None:
         super().__init__(module.default_indent, module.default_newline)
         self.places: dict[cst.CSTNode, tuple[int, int]] = {}
         self._until = until
-        self._offset = 0
+        self.offset = 0
         self._starts: list[int] = []
 
     def add_indent_tokens(self) -> None:
         super().add_indent_tokens()
-        self._offset += sum(map(len, self.indent_tokens))
+        self.offset += sum(map(len, self.indent_tokens))
 
     def add_token(self, value: str) -> None:
         self.tokens.append(value)
-        self._offset += len(value)
+        self.offset += len(value)
 
     def before_codegen(self, node: cst.CSTNode) -> None:  # noqa: ARG002  (LibCST passes it)
-        self._starts.append(self._offset)
+        self._starts.append(self.offset)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._starts.pop()
-        self.places.setdefault(node, (start, self._offset))
+        self.places.setdefault(node, (start, self.offset))
         if node is self._until:
             raise _Reached
 
-    @contextmanager
-    def record_syntactic_position(
+    def record_syntactic_position(  # type: ignore[override]
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> Iterator[None]:
-        start = self._offset
-        yield
-        self.places[node] = (
-            self.places[start_node][0] if start_node is not None else start,
-            self.places[end_node][1] if end_node is not None else self._offset,
+    ) -> _Recording:
+        return _Recording(self, node, start_node, end_node)
+
+
+class _Recording:
+    """Keeps where a node stands, once it is written."""
+
+    __slots__ = ("end_node", "node", "start", "start_node", "tokens")
+
+    def __init__(
+        self, tokens: _Tokens, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+    ) -> None:
+        self.tokens = tokens
+        self.node = node
+        self.start_node = start_node
+        self.end_node = end_node
+
+    def __enter__(self) -> None:
+        self.start = self.tokens.offset
+
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
+        if kind is not None:
+            return
+        places = self.tokens.places
+        places[self.node] = (
+            self.start if self.start_node is None else places[self.start_node][0],
+            self.tokens.offset if self.end_node is None else places[self.end_node][1],
         )

@@ -45,7 +45,11 @@ class Statement:
     @cached_property
     def places(self) -> Places:
         """Where its nodes stand, with lines counted from its first one."""
-        return Places(self.module)
+        return Places(self.module, self.text)
+
+    def gives_back(self, function: cst.FunctionDef) -> bool:
+        """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
+        return ("\f" not in self.text and self.places.write(function)) or self.faithful
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,26 @@ class Slice:
         """
         return self.statement.faithful
 
+    def gives_back(self, function: cst.FunctionDef) -> bool:
+        """As ``faithful``, for a fix that touches one function or method of the slice."""
+        return self.statement.gives_back(function)
+
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
-        start, end = self.statement.places.span(node)
+        return self._below(self.statement.places.span(node))
+
+    def span_in(self, function: cst.FunctionDef, node: cst.CSTNode) -> Span:
+        """As ``span``, at less cost, for a node that stands in a function of the slice."""
+        self.statement.places.write(function)
+        return self.span(node)
+
+    def span_of_name(self, definition: cst.FunctionDef | cst.ClassDef) -> Span:
+        """As ``span``, at less cost, for the name of a function or class that is defined in the slice."""
+        return self._below(self.statement.places.span_of_name(definition))
+
+    def _below(self, span: Span) -> Span:
+        """A place in the slice as one in the file."""
+        start, end = span
         above = self.first_line - 1
         return Span(Position(start.line + above, start.column), Position(end.line + above, end.column))
 

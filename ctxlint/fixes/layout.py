@@ -119,8 +119,10 @@ def layout_of_import(
 
 def layout_of(fn: FunctionClass, method: Method | None = None) -> Layout | None:
     """The layout of a class, or None where no fix may touch it, or the method in question is not written in it."""
-    if not fn.slice.faithful or fn.slice.source is not fn.source:
+    if fn.slice.source is not fn.source:
         return None
-    if method is not None and (method.inherited or method.slice is not fn.slice):
+    if method is None:
+        return Layout(fn.source, fn.slice) if fn.slice.faithful else None
+    if method.inherited or method.slice is not fn.slice:
         return None
-    return Layout(fn.source, fn.slice)
+    return Layout(fn.source, fn.slice) if fn.slice.gives_back(method.node) else None

@@ -13,6 +13,8 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 from ctxlint.files.places import Places
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.files.source import Span
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,65 @@ def test_the_first_question_is_answered_like_the_others(path: Path) -> None:
     expected = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     for node in random.Random(0).sample(sorted(expected, key=id), 40):
         assert as_range(Places(module).span(node)) == expected[node]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_a_function_is_written_alone_and_names_need_no_writing(path: Path) -> None:
+    text = path.read_bytes().decode()
+    module = cst.parse_module(text)
+    expected = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    definitions = [node for node in expected if isinstance(node, (cst.FunctionDef, cst.ClassDef))]
+    for definition in definitions:
+        assert as_range(Places(module, text).span_of_name(definition)) == expected[definition.name]
+    functions = [node for node in definitions if isinstance(node, cst.FunctionDef)]
+    alone = 0
+    for function in functions:
+        places = Places(module, text)
+        alone += places.write(function)
+        inside = [node for node in _nodes(function) if node in expected]
+        assert {node: as_range(places.span(node)) for node in inside} == {node: expected[node] for node in inside}
+    names = [function.name.value for function in functions]
+    assert alone >= sum(names.count(name) == 1 for name in names)
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _nodes(child)
+
+
+METHOD = "    @staticmethod\n    def forward(ctx, x):\n        return x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        (f"class A(Function):\n{METHOD}", True),
+        (f"class A(Function):\n{METHOD}".replace("\n", "\r\n"), True),
+        (f"class A(Function):\n{METHOD}".replace("\n", "\r"), True),
+        (f"class A(Function):\n\n    # above\n\n{METHOD}\n    # below\n\n\n    a = 1\n", True),
+        (f"if torch:\n\tclass A(Function):\n{METHOD}".replace("    ", "\t\t"), True),
+        ("class A(Function):\n  def forward(ctx, x): return x\n", True),
+        ("class A(Function):\n    async  def  forward (ctx, x):\n        return x\n", True),
+        # what looks like the same function stands somewhere else as well
+        (f'class A(Function):\n    """\n{METHOD}"""\n{METHOD}', False),
+        (f"class B:\n{METHOD}\nclass A(Function):\n{METHOD}", False),
+        # or only somewhere else
+        (f'class A(Function):\n    """\n{METHOD}"""\n{METHOD}'.replace("def", "def\\\n", 2), False),
+        ('class A(Function):\n    """\n    def f(): ..."""\n    def \\\n f(): ...\n', False),
+        # LibCST loses a form feed, on another line
+        (f"\fclass A(Function):\n{METHOD}", True),
+    ],
+)
+def test_a_function_stands_where_its_text_does(text: str, alone: bool) -> None:
+    module = cst.parse_module(text)
+    expected = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    function = next(node for node in reversed(list(expected)) if isinstance(node, cst.FunctionDef))
+    places = Places(module, text)
+    assert as_range(Places(module, text).span_of_name(function)) == expected[function.name]
+    assert places.write(function) is alone
+    inside = [node for node in _nodes(function) if node in expected]
+    assert {node: as_range(places.span(node)) for node in inside} == {node: expected[node] for node in inside}
 
 
 def test_a_node_of_another_module_has_no_place() -> None:
