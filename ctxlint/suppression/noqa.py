@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.result import INTERNAL_ERROR
-from ctxlint.settings import specificity
+from ctxlint.settings import is_prefix, specificity
 from ctxlint.stages import stage
 from ctxlint.suppression.layout import Comment, Layout, Lines, read_layout
 
@@ -66,6 +66,11 @@ class Directive:
     end: int
     words: tuple[Word, ...] = ()
 
+    @property
+    def speaks_to_ctxlint(self) -> bool:
+        """Whether it is not for other linters alone: it names ctxlint, or one of its rules."""
+        return self.own or any(is_prefix(word.selector) for word in self.words)
+
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether the comment speaks about this finding."""
         return self.covers(diagnostic.span.start.line) and (
@@ -100,7 +105,8 @@ class Mistake:
 class Suppression:
     """What is left of the findings of a file, which were hidden, and what to warn about, as (line, message).
 
-    ``directives`` are all that the file holds, whether they hide something or not.
+    ``directives`` are those that the file holds, whether they hide something or not; none of them may be there where
+    all are for other linters and none can hide a finding.
     """
 
     kept: tuple[Diagnostic, ...]
@@ -118,7 +124,8 @@ def suppress(
     With ``own_only``, ``# noqa`` is left to somebody else. A failure of ctxlint itself is never hidden.
     """
     found = tuple(diagnostics)
-    if _WORTH_A_LOOK.search(source.text) is None:
+    lines = {each.span.start.line for each in found}
+    if not any(_may_matter(source, each, lines) for each in _WORTH_A_LOOK.finditer(source.text)):
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
     directives = tuple(each for each in comments if isinstance(each, Directive))
@@ -135,6 +142,28 @@ def suppress(
         tuple((each.comment.line, each.message) for each in mistakes if each.matters(found)),
         directives,
     )
+
+
+def _may_matter(source: Source, directive: re.Match[str], lines: set[int]) -> bool:
+    """Whether what looks like a directive may be for ctxlint, or hide what starts on one of ``lines``.
+
+    Most are for other linters, at lines without findings; the layout of such a file need not be known.
+    """
+    line = source.position(directive.start()).line
+    start = source.line_starts[line - 1]
+    before, rest = (
+        source.text[start : directive.start()],
+        source.text[directive.start() : start + len(source.line(line))],
+    )
+    if "ctx" in rest.lower():
+        return True
+    if not lines:
+        return False
+    if line in lines or "flake8" in rest.lower():
+        return True
+    # The line may be joined to one above: by a string that ends on it, or by a backslash.
+    joined = '"' in before or "'" in before or (line > 1 and source.line(line - 1).endswith("\\"))
+    return joined and min(lines) < line
 
 
 def read_directives(layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
