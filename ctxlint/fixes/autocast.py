@@ -14,7 +14,7 @@ from ctxlint.fixes.module_code import module_code
 from ctxlint.model.code import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ctxlint.files.source import Position, Source
     from ctxlint.fixes.module_code import ModuleCode
@@ -70,14 +70,14 @@ class _File:
             and statement.module in _OLD_MODULES
             and any((alias.asname or alias.name) == name and alias.name in _MOVED for alias in statement.names)
         ]
-        return found[0] if len(found) == 1 and self.code.times_bound[name] == 1 else None
+        return found[0] if len(found) == 1 and self.code.names.bound[name] == 1 else None
 
     def spelled_out(self, start: Position, new: str) -> list[Edit] | None:
         """``torch.amp.custom_fwd(...)`` in the place of the decorator that starts there."""
         if not self.code.means_package("torch"):
             return None
         offset = self.source.offset(start)
-        for node in self._decorators():
+        for node in self.code.names.decorators:
             named = node.func if isinstance(node, ast.Call) else node
             if self.code.start(named) == offset:
                 with_device = self._with_device(node)
@@ -108,22 +108,16 @@ class _File:
 
     def _decorators_called(self, name: str) -> list[Edit] | None:
         """The device for every decorator of that name; None where the name is used in another way too."""
-        uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.module))
-        texts = any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(self.module))
         edits: list[Edit] = []
-        for node in self._decorators():
+        for node in self.code.names.decorators:
             named = node.func if isinstance(node, ast.Call) else node
             if isinstance(named, ast.Name) and named.id == name:
                 edit = self._with_device(node)
                 if edit is None:
                     return None
                 edits.append(edit)
-        return edits if len(edits) == uses and not texts else None
-
-    def _decorators(self) -> Iterator[ast.expr]:
-        for node in ast.walk(self.module):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                yield from node.decorator_list
+        names = self.code.names
+        return edits if len(edits) == names.read[name] and name not in names.texts else None
 
     def _with_device(self, decorator: ast.expr) -> Edit | None:
         """The edit that gives a decorator its device; None where it has arguments that do not go with that."""

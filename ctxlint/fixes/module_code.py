@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Union
 
@@ -17,6 +17,59 @@ if TYPE_CHECKING:
     from ctxlint.files.source import Source
 
 Import = Union[ast.Import, ast.ImportFrom]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a file does with names, in whatever scope: how often it binds and reads each one.
+
+    ``texts`` are its string constants. ``decorators`` stand in the order of ``ast.walk``.
+    """
+
+    bound: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
+    texts: set[str] = field(default_factory=set)
+    plain_imports: list[ast.Import] = field(default_factory=list)
+    decorators: list[ast.expr] = field(default_factory=list)
+
+
+def names_in(module: ast.Module) -> Names:
+    """The names of a file, by one walk over it, with which all fixes can do."""
+    found = Names()
+    for node in _walk(module):
+        if isinstance(node, ast.Name):
+            (found.read if isinstance(node.ctx, ast.Load) else found.bound)[node.id] += 1
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                found.texts.add(node.value)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.bound[node.name] += 1
+            found.decorators.extend(node.decorator_list)
+        elif isinstance(node, ast.ExceptHandler):
+            found.bound[node.name or ""] += 1
+        elif isinstance(node, ast.arg):
+            found.bound[node.arg] += 1
+        elif isinstance(node, ast.alias):
+            found.bound[node.asname or node.name.split(".")[0]] += 1
+        elif isinstance(node, ast.Import):
+            found.plain_imports.append(node)
+    return found
+
+
+def _walk(module: ast.Module) -> list[ast.AST]:
+    """As ``ast.walk``, in a third of its time."""
+    nodes: list[ast.AST] = [module]
+    for node in nodes:  # which grows on the way
+        for name in () if type(node) in _LEAVES else node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                nodes += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST):
+                nodes.append(value)
+    return nodes
+
+
+_LEAVES = (ast.Name, ast.Constant)
 
 
 @lru_cache(maxsize=1)
@@ -42,32 +95,14 @@ class ModuleCode:
     # Names
 
     @cached_property
-    def times_bound(self) -> Counter[str]:
-        """How many places in the file bind each name, in any scope."""
-        found: Counter[str] = Counter()
-        for node in ast.walk(self.module):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found[node.id] += 1
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
-                found[node.name or ""] += 1
-            elif isinstance(node, ast.arg):
-                found[node.arg] += 1
-            elif isinstance(node, ast.alias):
-                found[node.asname or node.name.split(".")[0]] += 1
-        return found
-
-    def times_used(self, name: str) -> int:
-        """How many places in the file read a name, in any scope."""
-        return sum(
-            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-            for node in ast.walk(self.module)
-        )
+    def names(self) -> Names:
+        """What the whole file does with each name."""
+        return names_in(self.module)
 
     def means_package(self, name: str) -> bool:
         """Whether ``name`` is a package wherever it stands: ``import name`` at the top, and no other binding."""
         plain = any(isinstance(statement, ast.Import) and _binds(statement, name) for statement in self.module.body)
-        imports = sum(_binds(node, name) for node in ast.walk(self.module) if isinstance(node, ast.Import))
-        return plain and self.times_bound[name] == imports
+        return plain and self.names.bound[name] == sum(_binds(each, name) for each in self.names.plain_imports)
 
     def name_for(
         self, targets: tuple[str, ...], before: int, *, import_it: bool = True
@@ -81,11 +116,11 @@ class ModuleCode:
         for statement in self._imports(before):
             for alias in statement.names if isinstance(statement, ast.ImportFrom) else ():
                 local = alias.asname or alias.name
-                if f"{_origin(statement)}.{alias.name}" in targets and self.times_bound[local] == 1:
+                if f"{_origin(statement)}.{alias.name}" in targets and self.names.bound[local] == 1:
                     return local, None
         module, _, name = targets[0].rpartition(".")
         spelled = targets[0] if self.means_package(module.partition(".")[0]) else None
-        line = self._import_line(module, name, before) if not self.times_bound[name] else None
+        line = self._import_line(module, name, before) if not self.names.bound[name] else None
         if line is not None and (import_it or spelled is None):
             return name, line
         return None if spelled is None else (spelled, None)

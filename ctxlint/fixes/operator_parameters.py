@@ -38,7 +38,7 @@ def call_them_so(file: SourceFile, operator: Operator, expected: list[str]) -> F
     sharing = [each for each in file.operators if each.setup_context and each.setup_context.node is setup.node]
     if any(bool(each.keyword_only) != bool(operator.keyword_only) for each in sharing):
         return None
-    alone = code.times_used(setup.node.name.value) == len(sharing)
+    alone = code.names.read[setup.node.name.value] == len(sharing)
     names = [param.name for param in setup.params]
     missing = [name for name in expected if name not in names]
     surplus = [param for param in setup.params if param.name not in expected]
