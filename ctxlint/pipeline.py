@@ -297,7 +297,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     from ctxlint.suppression.noqa import suppress
 
     judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
-    if unused_matter and judged.directives:
+    if unused_matter and any(each.speaks_to_ctxlint for each in judged.directives):
         judged = _with_unused(files, judged, settings)
     return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
 
@@ -388,15 +388,13 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
 
 def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings) -> Iterator[Diagnostic]:
     """What the rules that are on say about ``subjects``, which are sorted by their type."""
-    from ctxlint.model.reachability import backward_never_runs
-
     path = source.path
     for rule in _rules_that_are_on(settings):
         if settings.is_ignored_in(path, rule.code, rule.name):
             continue
         for subject in subjects.get(rule.subject, ()):
             try:
-                if rule.about_backward and backward_never_runs(subject):
+                if rule.about_backward and subject.backward_never_runs:
                     continue
                 for finding in rule.check(subject, settings):
                     yield _diagnostic(source, rule, finding, settings)
@@ -406,6 +404,7 @@ def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Set
                 yield internal_error(path, describe(f"{rule.code} ({rule.name})", error))
 
 
+@lru_cache(maxsize=8)
 def _rules_that_are_on(settings: Settings) -> tuple[Rule[Any], ...]:
     from ctxlint.rules import all_rules
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.code import children, code_of
 from ctxlint.model.events import Question
-from ctxlint.model.reachability import absent_gradients, backward_never_runs, never_taken
+from ctxlint.model.reachability import absent_gradients, never_taken
 from ctxlint.model.values import NeedsInputGrad, Tri
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
     None where there is no such way, or none is certain.
     """
     backward = fn.backward
-    if backward is None or fn.forward is None or not fn.count_judgeable or backward_never_runs(fn):
+    if backward is None or fn.forward is None or not fn.count_judgeable or fn.backward_never_runs:
         return None
     facts = backward.facts
     if facts.falls_through is not Tri.YES or not facts.complete or facts.is_generator or facts.is_async:

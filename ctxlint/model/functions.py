@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxlint.model.apply_calls import ApplyCall, ArgumentKind
+from ctxlint.model.code import children
 from ctxlint.model.events import (
     Asks,
     Assigned,
@@ -32,6 +33,7 @@ from ctxlint.model.events import (
     Unpacking,
 )
 from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
+from ctxlint.model.reachability import backward_never_runs
 from ctxlint.model.values import Sequence, Slot, Tri, Value
 
 if TYPE_CHECKING:
@@ -231,12 +233,37 @@ class FunctionClass:
 
     def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
         """The file that a node stands in, which is another one for inherited methods, and where; None if elsewhere."""
+        definition = self._definitions.get(node)
+        if definition is not None:
+            part, named = definition
+            return part.source, part.span_of_name(named)
+        method = self._homes.get(node)
+        if method is not None:
+            return method.slice.source, method.slice.span_in(method.node, node)
         for each in self._slices:
             try:
                 return each.source, each.span(node)
             except KeyError:
                 continue
         return None
+
+    @cached_property
+    def _definitions(self) -> dict[cst.CSTNode, tuple[Slice, cst.ClassDef | cst.FunctionDef]]:
+        """The names of the class and its methods, with what defines them."""
+        methods = ((method.node.name, (method.slice, method.node)) for method in self.methods.values())
+        return {self.node.name: (self.slice, self.node), **dict(methods)}
+
+    @cached_property
+    def _homes(self) -> dict[cst.CSTNode, Method]:
+        """The method that each node of code stands in."""
+        found: dict[cst.CSTNode, Method] = {}
+        for method in self.methods.values():
+            todo: list[cst.CSTNode] = [method.node]
+            while todo:
+                node = todo.pop()
+                found[node] = method
+                todo.extend(children(node))
+        return found
 
     @cached_property
     def _slices(self) -> tuple[Slice, ...]:
@@ -296,7 +323,7 @@ class FunctionClass:
         """Whether rules on signatures may speak: bases, class decorators, apply and methods are what they seem."""
         return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
 
-    @property
+    @cached_property
     def count_judgeable(self) -> bool:
         """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
 
@@ -325,6 +352,11 @@ class FunctionClass:
             or self.required_inputs < len(self.inputs)
             or any(method.lacks_ctx or method.receiver is not None for method in self.own_protocol_methods)
         )
+
+    @cached_property
+    def backward_never_runs(self) -> bool:
+        """Whether autograd certainly never calls backward; most rules ask."""
+        return backward_never_runs(self)
 
     @property
     def required_inputs(self) -> int:

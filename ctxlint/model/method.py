@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 from ctxlint.model.events import (
     ContextCall,
@@ -116,7 +117,15 @@ class MethodFacts:
 
     def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
         """The events of one kind, in order."""
-        return tuple(event for event in self.events if isinstance(event, kind))
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = self._by_kind[kind] = tuple(event for event in self.events if isinstance(event, kind))
+        return cast("tuple[EventType, ...]", found)
+
+    @cached_property
+    def _by_kind(self) -> dict[type[Event], tuple[Event, ...]]:
+        """What ``of`` was asked for so far: every rule asks for a few kinds."""
+        return {}
 
 
 @dataclass(frozen=True)

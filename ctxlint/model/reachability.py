@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
     """What backward returns, as far as rules may judge it: on paths that autograd takes, as gradients of forward."""
-    if not fn.count_judgeable or fn.forward is None or backward_never_runs(fn):
+    if not fn.count_judgeable or fn.forward is None or fn.backward_never_runs:
         return ()
     return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
 
 
 def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
     """The methods that are given a ctx, less those that autograd never runs."""
-    return fn.context_methods if backward_never_runs(fn) else (*fn.context_methods, *fn.reading_methods)
+    return fn.context_methods if fn.backward_never_runs else (*fn.context_methods, *fn.reading_methods)
 
 
 def backward_never_runs(fn: FunctionClass) -> bool:
