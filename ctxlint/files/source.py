@@ -6,18 +6,17 @@ which neither Python nor LibCST nor an editor does, so it is not used anywhere i
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.files.edits import Edit
-
-_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class Position(NamedTuple):
@@ -73,7 +72,9 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """The character offset at which each line starts; the first entry is 0."""
-        return [0, *(match.end() for match in _LINE_END.finditer(self.text))]
+        lines = StringIO(self.text, newline="")  # it ends lines there, too
+        starts = [0, *accumulate(map(len, lines))]
+        return starts if not self.text or self.text[-1] in "\r\n" else starts[:-1]
 
     @property
     def line_count(self) -> int:
