@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index import ClassRecord
     from ctxlint.model.project import Project
     from ctxlint.model.unit import Unit
+    from ctxlint.model.wrapping import Wrapping
 
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Gives a method the facts of its body, with the values that its parameters have."""
@@ -197,12 +198,12 @@ class Builder:
             home=home,
         )
 
-    def decorator(self, unit: Unit, name: str) -> cst.FunctionDef | str | None:
+    def decorator(self, unit: Unit, name: str) -> Wrapping | str | None:
         """The function of the project that a decorator's name leads to, or the dotted name of one from outside."""
         meaning = self.project.meaning(unit, name)
         if meaning is None or isinstance(meaning, str):
             return meaning
-        return meaning.unit.slices.find_function(meaning.qualname)
+        return meaning.unit.slices.find_decorator(meaning.qualname)
 
     # Walks
 

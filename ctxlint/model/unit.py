@@ -15,12 +15,14 @@ from ctxlint.model.from_ast import NotMade, function_from_ast
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.indexer import index_module
 from ctxlint.model.parsing import parse
+from ctxlint.model.wrapping import wrapping_of
 
 if TYPE_CHECKING:
     import ast
 
     from ctxlint.files.source import Source
     from ctxlint.model.index import FileIndex, FunctionRecord
+    from ctxlint.model.wrapping import Wrapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,7 @@ class Slices:
         self._slices: dict[int, Slice | None] = {}
         self._found: dict[int, ClassFinder] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
+        self._decorators: dict[str, Wrapping | None] = {}
 
     def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
         """The LibCST node of a class, and the slice that it stands in; None where LibCST cannot read it."""
@@ -106,6 +109,13 @@ class Slices:
                 pass
         found = self._numbered_function(record)
         return found[0] if found is not None else None
+
+    def find_decorator(self, qualname: str) -> Wrapping | None:
+        """What a function does as a decorator; None where ``find_function`` finds none."""
+        if qualname not in self._decorators:
+            node = self.find_bare_function(qualname)
+            self._decorators[qualname] = wrapping_of(node) if node is not None else None
+        return self._decorators[qualname]
 
     def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
         if statement not in self._found:
