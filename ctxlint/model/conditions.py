@@ -44,7 +44,7 @@ class Conditions(Recorder):
         if holds:
             self.note_flags(test)
         guards = [self.guard(test, holds, id(block))]
-        for part, part_holds in _certain_parts(test, holds):
+        for part, part_holds in certain_parts(test, holds):
             if part is not test:
                 guards.append(self.guard(part, part_holds, id(part)))
         return tuple(guards)
@@ -163,7 +163,7 @@ class Conditions(Recorder):
 
     def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
         """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
-        for part, part_holds in _certain_parts(test, holds):
+        for part, part_holds in certain_parts(test, holds):
             self.narrow_one(part, part_holds)
 
     def narrow_one(self, test: cst.BaseExpression, holds: bool) -> None:
@@ -206,12 +206,12 @@ def _tests_none(test: cst.Comparison) -> bool | None:
     return isinstance(part.operator, cst.IsNot)
 
 
-def _certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
+def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
     """The parts of a test that certainly hold (or certainly do not) on the arm where it came out as ``holds``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        return _certain_parts(test.expression, not holds)
+        return certain_parts(test.expression, not holds)
     if isinstance(test, cst.BooleanOperation):
         if isinstance(test.operator, cst.And) is holds:
-            return [*_certain_parts(test.left, holds), *_certain_parts(test.right, holds)]
+            return [*certain_parts(test.left, holds), *certain_parts(test.right, holds)]
         return []
     return [(test, holds)]

@@ -11,7 +11,7 @@ from ctxlint.model.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.values import NeedsInputGrad, Tri, is_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.events import Event, Guard
     from ctxlint.model.functions import FunctionClass
@@ -45,14 +45,20 @@ def computed_under(method: Method, name: str) -> frozenset[int] | None:
     None where some binding hangs on no single flag, or on a test of flags that cannot be read.
     """
     found: set[int] = set()
+    for flags in _flags_by_binding(method, name):
+        if flags is None:
+            return None
+        found |= flags
+    return frozenset(found) if found else None
+
+
+def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | None]:
+    """The flags that are certainly set at each binding that gives a name a value; None where none is, or who knows."""
     for each in method.facts.of(Assigned):
         if each.name != name or each.augmented or (each.value is not None and is_none(each.value) is Tri.YES):
             continue
         flags = flags_of(each.guards)
-        if not flags or tested_flags(each.guards):
-            return None
-        found |= flags
-    return frozenset(found) if found else None
+        yield flags if flags and not tested_flags(each.guards) else None
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,19 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
         flags = computed_under(backward, name)
         if flags is not None and len(positions) == 1 and not flags & positions:
             found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
-    return [each for each in found if each.slot < len(fn.inputs) and max(each.flags) < len(fn.inputs)]
+    return [
+        each
+        for each in found
+        if each.slot < len(fn.inputs) and max(each.flags) < len(fn.inputs) and not _always_computed(backward, each)
+    ]
+
+
+def _always_computed(backward: Method, gradient: Misplaced) -> bool:
+    """Whether backward raises on every path on which the flags of a gradient are not set: it never returns without."""
+    ends = [each.guards for each in backward.facts.returns]
+    ends.extend(backward.facts.fall_paths)
+    ways = [*_flags_by_binding(backward, gradient.name)] if gradient.name else [gradient.flags]
+    return all(any(way is not None and way <= flags_of(end) for way in ways) for end in ends)
 
 
 def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:

@@ -379,6 +379,8 @@ def is_container(value: Value) -> Tri:
         return Tri.NO
     if isinstance(value, Parameter):
         return Tri.NO if value.tensor is Tri.YES or value.role in ("gradient", "tangent") else Tri.UNKNOWN
+    if isinstance(value, Item) and isinstance(value.of, Variadic):
+        return Tri.NO if value.of.role in ("gradient", "tangent") else Tri.UNKNOWN
     return Tri.UNKNOWN
 
 

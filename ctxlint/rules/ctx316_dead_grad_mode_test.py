@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from ctxlint.model.conditions import certain_parts
 from ctxlint.model.functions import FunctionClass, GenericCall
 from ctxlint.rules.base import Finding, Rule
 
@@ -64,7 +67,8 @@ class DeadGradModeTest(Rule[FunctionClass]):
     There is no fix. To know the caller's mode, ask before `apply` and pass the answer as an input.
 
     ## Known limits
-    Silent in a method that switches grad mode on itself.
+    Silent in a method that switches grad mode on itself, and in `assert not torch.is_grad_enabled()`, which says what
+    is so.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -84,9 +88,17 @@ class DeadGradModeTest(Rule[FunctionClass]):
             if any(call.callee in _GRAD_MODE_SWITCHES for call in calls):
                 continue
             for call in calls:
-                if call.callee == "torch.is_grad_enabled":
+                if call.callee == "torch.is_grad_enabled" and not _asserts_that_it_is_off(call):
                     yield Finding(
                         fn.span(call.node),
                         f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
                         f"mode off. Test `ctx.needs_input_grad`, or ask before `apply` and pass the answer as an input.",
                     )
+
+
+def _asserts_that_it_is_off(call: GenericCall) -> bool:
+    """Whether the call stands in ``assert not torch.is_grad_enabled()``, alone or beside other conditions."""
+    line = call.statement
+    statements = line.body if isinstance(line, cst.SimpleStatementLine) else ()
+    tests = [each.test for each in statements if isinstance(each, cst.Assert)]
+    return any(part is call.node and not holds for test in tests for part, holds in certain_parts(test, holds=True))

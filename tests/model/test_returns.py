@@ -53,7 +53,7 @@ GRADIENTS = {
     # 8: the gradient itself
     "bare gradient": ("grad:\n return grad", "1"),
     "bare *args": ("*grads:\n return grads", "0+"),
-    "element of *args": ("*grads:\n return grads[0]", "?"),
+    "element of *args": ("*grads:\n return grads[0]", "1"),
     "one of two gradients": ("grad, other:\n return other", "1"),
     "gradient with default": ("grad, other=None:\n return other", "1"),
     # 9: arithmetic
