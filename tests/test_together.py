@@ -6,18 +6,26 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from textwrap import dedent
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxlint import workers
+from ctxlint.cli import main
+from ctxlint.commands.add_noqa import add_noqa
 from ctxlint.configuration import Configuration
-from ctxlint.pipeline import lint_file, lint_paths
+from ctxlint.pipeline import check_source, lint_file, lint_paths
 from ctxlint.settings import ALL, Settings
 from tests.fixture_reader import programs
 from tests.subset import one_by_one, together
+
+if TYPE_CHECKING:
+    from ctxlint.files.source import Source
+    from ctxlint.result import FileResult
 
 OPS = """
 import torch
@@ -452,3 +460,27 @@ def test_what_is_looked_up_and_missing_is_told() -> None:
     assert result.consulted is not None
     (look_up,) = result.consulted.look_ups
     assert (look_up.name, look_up.found) == ("pkg.ops.Scale", None)
+
+
+def test_noqa_comments_hide_what_neighbours_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    write({"ops.py": OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
+    assert matches(found(), f"ops.py:12: {PASSES_A_NUMBER}")
+    assert main(["--add-noqa"]) == 0
+    assert found() == []
+    assert capsys.readouterr().err == "Added 1 noqa comment.\n"
+
+
+def test_noqa_comments_are_checked_with_what_neighbours_tell() -> None:
+    """A comment that does not hide the finding is not written, also where a neighbour is the reason for it."""
+    write({"ops.py": OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
+    checked: list[list[str]] = []
+
+    def check(source: Source, result: FileResult) -> FileResult:
+        after = check_source(source, replace(result.settings, ignore_noqa=True), result.outside)
+        checked.append([each.code for each in after.diagnostics])
+        return after
+
+    results = list(lint_paths(["."], Configuration()))
+    assert add_noqa(results, "", check) == 1
+    assert checked == [["CTX204"]]
+    assert Path("ops.py").read_text(encoding="utf-8") == dedent(OPS)

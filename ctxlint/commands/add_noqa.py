@@ -11,16 +11,15 @@ if TYPE_CHECKING:
 
     from ctxlint.files.source import Source
     from ctxlint.result import FileResult
-    from ctxlint.settings import Settings
 
-    Check = Callable[[Source, Settings], FileResult]
+    Check = Callable[[Source, FileResult], FileResult]
 
 
 def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
     """Write a ``# noqa`` for every finding into its file and say how many lines that took; gives the exit code.
 
-    ``check`` gives the result for a text under the settings of its file. A file is left as it is where a comment would
-    not do: 1 then, and a message that says so.
+    ``check`` gives the result for a text in the place of a file, with all that is known of that. A file is left as it
+    is where a comment would not do: 1 then, and a message that says so.
     """
     from ctxlint.report import counted
 
@@ -51,7 +50,7 @@ def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     if not result.source.can_take(edits):
         return 0, "a comment would not fit where IPython's own syntax stands; nothing was changed"
     source = result.source.edited(edits)
-    left = [each for each in check(source, result.settings).diagnostics if each.code not in NOT_TO_HIDE]
+    left = [each for each in check(source, result).diagnostics if each.code not in NOT_TO_HIDE]
     if left:
         line = source.locate_line(left[0].span.start.line)
         return 0, f"a comment in line {line} would not hide {left[0].code}; nothing was changed"

@@ -96,7 +96,9 @@ def _add_noqa(options: Namespace, configuration: Configuration) -> int:
     leave_out = None if known is None else known.leave_out
     results = list(lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=leave_out))
     results.sort(key=lambda each: each.path)
-    return add_noqa(results, options.add_noqa, lambda source, settings: _checked(source, settings, known))
+    return add_noqa(
+        results, options.add_noqa, lambda source, result: _checked(source, result.settings, known, result.outside)
+    )
 
 
 def _lint_files(options: Namespace, configuration: Configuration, known: Baseline | None) -> list[FileResult]:
