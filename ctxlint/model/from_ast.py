@@ -52,7 +52,7 @@ class _Maker:
     def expression(self, node: ast.expr) -> Any:  # the fields of LibCST nodes ask for many different types
         make = _EXPRESSIONS.get(type(node))
         if make is None:
-            raise NotMade(type(node).__name__)
+            raise NotMade
         return make(self, node)
 
     def optional(self, node: ast.expr | None) -> Any:
@@ -86,11 +86,14 @@ class _Maker:
         return cst.SimpleString(text) if _ONE_STRING.fullmatch(text) else cst.FormattedString(())
 
     def written(self, node: ast.expr) -> str:
-        """The text of a node; ``ast`` counts columns in bytes."""
-        first, last = node.lineno, node.end_lineno or node.lineno
-        text = self.source.lines(first, last).encode()
-        after = len(self.source.lines(last, last).encode()) - (node.end_col_offset or 0)
-        return text[node.col_offset : len(text) - after].decode()
+        """The text of a node."""
+        return self.text(_start(node), _end(node))
+
+    def text(self, start: tuple[int, int], end: tuple[int, int]) -> str:
+        """The text between two places; ``ast`` counts columns in bytes."""
+        lines = self.source.lines(start[0], end[0]).encode()
+        after = len(self.source.lines(end[0], end[0]).encode()) - end[1]
+        return lines[start[1] : len(lines) - after].decode()
 
     def formatted(self, node: ast.JoinedStr) -> cst.FormattedString:
         return cst.FormattedString(self.pieces(node))
@@ -157,12 +160,20 @@ class _Maker:
 
     def indices(self, node: ast.expr) -> Sequence[ast.expr]:
         """The parts of a subscript; a tuple in parentheses is one part."""
-        if not isinstance(node, ast.Tuple) or not node.elts:
+        if not isinstance(node, ast.Tuple) or not node.elts or self.has_parentheses(node):
             return (node,)
-        first = node.elts[0]
-        if (node.lineno, node.col_offset) != (first.lineno, first.col_offset):
-            raise NotMade  # the parentheses may be those of the tuple or of its first element
         return node.elts
+
+    def has_parentheses(self, node: ast.Tuple) -> bool:
+        """Whether what opens before the first element is still open behind it."""
+        first, *others = node.elts
+        if _start(node) == _start(first):
+            return False
+        before = self.text(_start(node), _start(first))
+        after = self.text(_end(first), _start(others[0]) if others else _end(node))
+        if "#" in before or "#" in after:  # a comment may hold anything
+            raise NotMade
+        return before.count("(") > after.partition(",")[0].count(")")
 
     def index(self, node: ast.expr) -> cst.BaseSlice:
         if isinstance(node, ast.Slice):
@@ -298,7 +309,7 @@ class _Maker:
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> cst.FunctionDef:
         if getattr(node, "type_params", None):
-            raise NotMade(type(node).__name__)
+            raise NotMade
         return cst.FunctionDef(
             cst.Name(node.name),
             self.parameters(node.args),
@@ -310,7 +321,7 @@ class _Maker:
 
     def class_(self, node: ast.ClassDef) -> cst.ClassDef:
         if getattr(node, "type_params", None):
-            raise NotMade(type(node).__name__)
+            raise NotMade
         return cst.ClassDef(
             cst.Name(node.name),
             self.block(node.body),
@@ -334,7 +345,7 @@ class _Maker:
             return cst.SimpleStatementLine([small(self, node)], trailing_whitespace=_LINE_END)
         compound = _COMPOUND.get(kind)
         if compound is None:
-            raise NotMade(type(node).__name__)
+            raise NotMade
         return compound(self, node)
 
     def assign(self, node: ast.Assign) -> cst.Assign:
@@ -430,6 +441,14 @@ class _Maker:
         return cst.ExceptHandler(
             self.block(node.body), self.optional(node.type), _as_name(cst.Name(node.name)) if node.name else None
         )
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def _dotted(path: str) -> Any:

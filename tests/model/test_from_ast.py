@@ -88,6 +88,9 @@ BODIES = {
     "f-strings": "a = f'{x}', f'{x!r:>{width}}{{}}', f'', f'{x:.2f}' 'y' f'{z}'",
     "numbers": "a = 1, 0x1F, 1_000, 1.5, 1e5, .5, 1_0.0, True, None, ...",
     "subscripts": "a[1], a[1:2], a[:, ::2, ...], a[()], a[b, c], a[(b)], a[(b, c), d], a[i][j]",
+    "tuples in subscripts": "a[(b,)], a[(b),], a[b,], a[(b, c)], a[(b), c], a[(b), (c)], a[((b), c)], a[((b), (c))],"
+    " a[(('é'), b)], a[('é'), b,], a[(\n b,\n c\n )], a[(b)(c), d], a[((b, c), d),], a[f(b), c], a[(f(b), c)],"
+    " a[(b for b in c), d], a[((b for b in c), d)]",
     "displays": "a = (), (1,), [], [1, *b], {1, 2}, {}, {1: 2, **c}, *d, (e, f)",
     "unpacking": "a, (b, *c) = d\n[e, f] = g\n*h, = i",
     "targets": "a = b = c\na.b += 1\na[0] @= b\na: int\nb: 'x' = 1",
@@ -119,7 +122,7 @@ def test_syntax(name: str) -> None:
     assert made == read
 
 
-@pytest.mark.parametrize("body", ["a[(b, c)]", "a[(b), c]", "x = 1j", "x = 1e999"])
+@pytest.mark.parametrize("body", ["a[(  # one\n b, c)]", "x = 1j", "x = 1e999"])
 def test_left_to_libcst(body: str) -> None:
     """What ``ast`` does not tell apart, and what is too rare."""
     with pytest.raises(NotMade):
@@ -128,7 +131,7 @@ def test_left_to_libcst(body: str) -> None:
 
 FILES = {
     "made from ast": "def helper(x):\n    return x, x * 2\n",
-    "left to LibCST": "def helper(x):\n    x[(0, 1)]\n    return x, x * 2\n",
+    "left to LibCST": "def helper(x):\n    y = 1j\n    return x, x * 2\n",
     "in a file that is broken": "def helper(x):\n    return x, x * 2\n\nbroken(\n",
 }
 
