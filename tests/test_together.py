@@ -484,3 +484,12 @@ def test_noqa_comments_are_checked_with_what_neighbours_tell() -> None:
     assert add_noqa(results, "", check) == 1
     assert checked == [["CTX204"]]
     assert Path("ops.py").read_text(encoding="utf-8") == dedent(OPS)
+
+
+def test_a_file_whose_name_is_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    if sys.platform != "linux":
+        return
+    name = os.fsdecode(b"caf\xe9.py")
+    write({name: OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
+    assert main([".", "--no-cache", "--select", "CTX2"]) == 0
+    assert capsys.readouterr() == ("", "")

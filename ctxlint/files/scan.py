@@ -35,7 +35,11 @@ class Mentions:
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
         """``names`` are what is looked for, by the last part of the names of the modules that have them."""
-        self.by_module = {module.encode(): frozenset(map(str.encode, found)) for module, found in names.items()}
+        # A module is called like its file, whose name may be no text.
+        self.by_module = {
+            module.encode("utf-8", "surrogatepass"): frozenset(map(str.encode, found))
+            for module, found in names.items()
+        }
         self.names = frozenset[bytes]().union(*self.by_module.values())
         self._through: dict[bytes, frozenset[bytes] | None] = {}
 
