@@ -474,6 +474,23 @@ def test_the_count_spoils_nothing(run: Run) -> None:
     assert run("--count", "--silent") == (1, "", "")
 
 
+@pytest.mark.parametrize(
+    "where", ["--cache-dir=.", "--cache-dir=src", "--config=cache-dir = ''", "--config=cache-dir = '.'"]
+)
+def test_a_folder_with_code_in_it_is_no_place_for_the_cache(run: Run, where: str) -> None:
+    Path("src").mkdir()
+    _write("src/a.py", "plain = 1\n")
+    before = sorted(Path().rglob("*"))
+    code, out, err = run(where)
+    assert (code, out) == (2, "")
+    assert err.startswith("ctxlint: error: cache-dir: ")
+    assert err.endswith(" holds other files; name a folder that is for the cache alone\n")
+    assert sorted(Path().rglob("*")) == before
+    Path("cache").mkdir()
+    for _ in range(2):
+        assert run("-q", "--cache-dir=cache")[0] == 1
+
+
 def test_output_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     _write("a.py", "plain = 'ü'\n")
     assert run("-o", "out.txt", "--output-format", "concise", "--color", "always") == (1, "", "")

@@ -27,8 +27,27 @@ def cache_folder(settings: Settings) -> str:
     return os.path.abspath(settings.cache_dir or os.path.join(settings.root, NAME))
 
 
+IGNORE_FILE = ".gitignore"
+RESULTS_FILE = "results.bin"
+
+
+def check_cache_dir(folder: str) -> None:
+    """Raise ConfigurationError for a ``cache-dir`` that holds something else, which git would have to ignore."""
+    from ctxlint.configuration import ConfigurationError
+
+    if os.path.isdir(folder) and not is_tagged(folder) and os.listdir(folder):
+        raise ConfigurationError(f"cache-dir: {folder} holds other files; name a folder that is for the cache alone")
+
+
 def is_cache(folder: str) -> bool:
-    """Whether ctxlint made ``folder`` for its cache, and so may remove it."""
+    """Whether ctxlint made ``folder`` for its cache, nothing else is in it, and so ctxlint may remove it."""
+    return is_tagged(folder) and all(
+        name.startswith((TAG_FILE, IGNORE_FILE, RESULTS_FILE)) for name in os.listdir(folder)
+    )
+
+
+def is_tagged(folder: str) -> bool:
+    """Whether ctxlint keeps its cache in ``folder``."""
     if os.path.islink(folder):
         return False
     try:

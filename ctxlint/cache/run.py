@@ -232,6 +232,9 @@ def _matter(settings: Settings) -> str:
 
 @lru_cache(maxsize=256)
 def _folder(settings: Settings) -> str:
-    from ctxlint.cache.folder import cache_folder
+    from ctxlint.cache.folder import cache_folder, check_cache_dir
 
-    return cache_folder(settings)
+    folder = cache_folder(settings)
+    if settings.cache_dir is not None:
+        check_cache_dir(folder)
+    return folder

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctxlint.cache.folder import TAG, TAG_FILE
+from ctxlint.cache.folder import IGNORE_FILE, RESULTS_FILE, TAG, TAG_FILE
 from ctxlint.cache.identity import identity
 from ctxlint.cache.packed import Refused, pack_table, unpack_table
 from ctxlint.cache.stamp import Stamp, digest, stamp_at
@@ -59,7 +59,7 @@ class Store:
         """Read what is there."""
         self.folder = folder
         self.today = int(time.time() // 86_400)
-        self._path = os.path.join(folder, "results.bin")
+        self._path = os.path.join(folder, RESULTS_FILE)
         self._changed = False
         table = _table_in(self._path) or {"seen": {}, "found": {}}
         self._seen: dict[str, Any] = table["seen"]
@@ -157,7 +157,7 @@ def _table_in(path: str) -> dict[str, Any] | None:
 
 def _make(folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
-    for name, text in ((TAG_FILE, TAG), (".gitignore", "# Made by ctxlint.\n*\n")):
+    for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
         path = os.path.join(folder, name)
         if not os.path.exists(path):
             _replace(path, text.encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxlint.cache.folder import TAG, TAG_FILE
+from ctxlint.cache.folder import RESULTS_FILE, TAG, TAG_FILE
 from ctxlint.cli import main
 
 
@@ -22,8 +22,7 @@ def _cache(path: str, tag: str = TAG) -> Path:
     folder.mkdir(parents=True)
     (folder / TAG_FILE).write_text(tag, encoding="utf-8")
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    (folder / "0.1.0").mkdir()
-    (folder / "0.1.0" / "entry").write_bytes(b"")
+    (folder / RESULTS_FILE).write_bytes(b"")
     return folder
 
 
@@ -78,3 +77,12 @@ def test_a_cache_with_another_name(capfd: pytest.CaptureFixture[str], monkeypatc
 def test_a_folder_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["clean", "gone"]) == 2
     assert capfd.readouterr().err == "ctxlint: error: gone: no such folder\n"
+
+
+@pytest.mark.parametrize("other", ["a.py", ".git", "pyproject.toml", "src/a.py"])
+def test_a_folder_with_something_else_in_it_stays(other: str, capfd: pytest.CaptureFixture[str]) -> None:
+    _cache("project")
+    Path("project", other).parent.mkdir(exist_ok=True)
+    Path("project", other).write_text("", encoding="utf-8")
+    assert _removed(capfd, "--cache-dir", "project") == []
+    assert Path("project", other).exists()
