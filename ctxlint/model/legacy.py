@@ -18,24 +18,22 @@ if TYPE_CHECKING:
 def legacy_state(methods: Mapping[str, Method]) -> str | None:
     """Where the state is, in words: set in ``__init__``, or saved on ``self``. None for a Function of today.
 
-    Only methods that are not static count, and only where the parameter in ctx's place is called ``self``: a static
-    ``forward(self, x)`` names its ctx oddly and is no more than that.
+    Only methods that are not static count, and only where the parameter in ctx's place has the name of an instance,
+    ``self`` or what ``__init__`` calls it: a static ``forward(self, x)`` names its ctx oddly and is no more than that.
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
-    legacy = [
-        method
-        for method in walked
-        if method.binding is Binding.INSTANCE and method.ctx is not None and method.ctx.name == "self"
-    ]
-    if not legacy or any(method.inherited for method in legacy):
+    instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
+    if any(method.inherited for method in instances):
         return None
     initial = methods.get("__init__")
     if initial is not None:
-        set_there = set(_attributes_set(initial.node.body))
-        for method in legacy:
+        set_there = set(_attributes_set(initial.node))
+        for method in instances:
             for read in method.facts.of(ContextRead):
-                if read.attribute in set_there:
-                    return f"`__init__` sets `self.{read.attribute}`"
+                name = method.ctx.name if method.ctx is not None else ""
+                if (name, read.attribute) in set_there:
+                    return f"`__init__` sets `{name}.{read.attribute}`"
+    legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     for method in legacy:
         if any(call.method == "save_for_backward" for call in method.facts.of(ContextCall)):
             return "`self.save_for_backward`"
@@ -44,11 +42,20 @@ def legacy_state(methods: Mapping[str, Method]) -> str | None:
     return None
 
 
-def _attributes_set(node: cst.CSTNode) -> Iterator[str]:
+def _attributes_set(initial: cst.FunctionDef) -> Iterator[tuple[str, str]]:
+    """What ``__init__`` sets on the instance: the name of the instance, and that of each attribute."""
+    first = (*initial.params.posonly_params, *initial.params.params)[:1]
+    instance = first[0].name.value if first else None
+    for name, attribute in _targets(initial.body):
+        if name == instance:
+            yield name, attribute
+
+
+def _targets(node: cst.CSTNode) -> Iterator[tuple[str, str]]:
     for child in children(node):
         if isinstance(child, (cst.AssignTarget, cst.AnnAssign)):
             target = child.target
             if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
-                yield target.attr.value
+                yield target.value.value, target.attr.value
         else:
-            yield from _attributes_set(child)
+            yield from _targets(child)

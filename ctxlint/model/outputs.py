@@ -11,17 +11,12 @@ from ctxlint.model.code import children
 from ctxlint.model.events import Question
 from ctxlint.model.values import (
     NONE,
-    Fresh,
     Kind,
     Parameter,
-    SavedTensor,
     Tri,
     Value,
-    View,
-    is_none,
     is_tensor,
     kind_of,
-    usual_storage,
 )
 
 if TYPE_CHECKING:
@@ -112,32 +107,6 @@ def _deleted_names(node: cst.CSTNode) -> set[str]:
         elif isinstance(child, (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.Finally)):
             found |= _deleted_names(child)
     return found
-
-
-def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
-    """The returns of backward that give a gradient although no gradient parameter is read at all.
-
-    A gradient that comes from an object kept on ctx is left alone: pipelines bring gradients in through it. So is one
-    whose name says that it is not used: ``_grad_output``.
-    """
-    backward = fn.backward
-    if backward is None or not (backward.positional or backward.variadic is not None):
-        return []
-    if any(is_read(backward, param) or param.name.startswith("_") for param in backward.own_params):
-        return []
-    return [
-        returned.node
-        for returned in fn.gradients
-        if returned.known and any(_computed(slot.value) for slot in returned.slots if not slot.starred)
-    ]
-
-
-def _computed(value: Value) -> bool:
-    """Whether a value is certainly a tensor that the code at hand made, or saved."""
-    if isinstance(value, View):
-        origin = usual_storage(value)
-        return origin is not None and _computed(origin)
-    return isinstance(value, (Fresh, SavedTensor)) and is_none(value) is not Tri.YES
 
 
 def unmaterialized(fn: FunctionClass) -> bool:

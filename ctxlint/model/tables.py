@@ -445,14 +445,15 @@ UNFATHOMABLE_BUILTINS = frozenset(_WORDS("exec eval locals globals"))
 
 NEVER_RETURNING = frozenset({"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit"})
 
+_OLD_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+
 TENSOR_ANNOTATIONS = frozenset(
     {
         "torch.Tensor",
-        "torch.FloatTensor",
         "torch.nn.Parameter",
         "torch.nn.parameter.Parameter",
-        "torch.cuda.FloatTensor",
         "torch.autograd.Variable",
+        *(f"torch.{device}{kind}Tensor" for device in ("", "cuda.") for kind in _OLD_TENSOR_TYPES),
     }
 )
 

@@ -195,12 +195,20 @@ class Uses:
 
     def asserted(self, node: cst.Assert) -> None:
         """``assert isinstance(x, torch.Tensor)``."""
-        asked = self.type_asked(node.test)
+        self.holds(node.test)
+
+    def holds(self, test: cst.BaseExpression) -> None:
+        """A condition without which the method does not go on; of ``a and b`` that is each part."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            self.holds(test.left)
+            self.holds(test.right)
+            return
+        asked = self.type_asked(test)
         if asked is None:
-            self.walk(node.test)
+            self.walk(test)
             return
         subject, classes = asked
-        if all(name in _TENSOR_CLASSES for name in classes):
+        if all(name in tables.TENSOR_ANNOTATIONS for name in classes):
             self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
         elif all(name in _PLAIN_CLASSES for name in classes):
             self.add(subject, False, Trust.STRONG, "it is asserted to be something else")
@@ -236,7 +244,7 @@ class Uses:
     def method(self, node: cst.Call, func: cst.Attribute) -> None:
         """``x.contiguous()``, ``y.unsqueeze(x)``, ``ctx.save_for_backward(x)``."""
         name = func.attr.value
-        if name in tables.TENSOR_ONLY_METHODS or (name == "size" and node.args):
+        if name in tables.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
             self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called on it")
         for argument in node.args:
             if name in _CONTEXT_METHODS_OF_TENSORS:
@@ -275,7 +283,6 @@ _SIZES_FIRST = frozenset(["zeros", "ones", "empty", "rand", "randn"])
 
 _TYPE_TESTS = frozenset(["builtins.isinstance", "builtins.callable", "torch.is_tensor"])
 
-_TENSOR_CLASSES = frozenset(["torch.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"])
 _PLAIN_CLASSES = frozenset(
     f"builtins.{name}" for name in ("int", "float", "bool", "str", "list", "tuple", "dict", "set")
 )
@@ -302,6 +309,16 @@ _TENSOR_FIRST = (tables.TENSOR_METHODS | {"empty_like", "rand_like", "randn_like
 _NON_TENSOR_KEYWORDS = frozenset(
     ["group", "dim", "dims", "dtype", "device", "keepdim", "async_op", "stride", "padding", "generator", "eps"]
 )
+
+
+def _names_a_dimension(call: cst.Call) -> bool:
+    """Whether a call has one argument, which is a number, or given as ``dim``: objects of any class may have a size."""
+    if len(call.args) != 1:
+        return False
+    keyword, given = call.args[0].keyword, call.args[0].value
+    while isinstance(given, cst.UnaryOperation):
+        given = given.expression
+    return keyword.value == "dim" if keyword is not None else isinstance(given, cst.Integer)
 
 
 def _strings_only(node: cst.BaseExpression) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import gradients_without_upstream
+from ctxlint.model.upstream import gradients_without_upstream
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
@@ -63,7 +63,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where the gradient comes out of an object that is kept on ctx, as pipelines do it.
+    Silent where the gradient comes out of an object that is kept on ctx, as pipelines do it, and where it is made as
+    zeros into which backward itself writes nothing.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -33,8 +33,8 @@ def calls(code: str) -> list[str]:
     ("code", "found"),
     [
         pytest.param("Fn.apply(1)", ["1: apply"], id="by its name"),
-        pytest.param("Fn()(1)", ["1: construct", "1: construct-call"], id="an instance is called"),
-        pytest.param("Fn().apply(1)", ["1: construct", "1: construct-apply"], id="apply of an instance"),
+        pytest.param("Fn()(1)", ["1: construct-call"], id="an instance is called"),
+        pytest.param("Fn().apply(1)", ["1: construct-apply"], id="apply of an instance"),
         pytest.param("Fn.forward(None, 1)", ["1: direct"], id="forward by hand"),
         pytest.param("f = Fn.apply; g = f; g(1)", ["1: apply"], id="an alias of an alias"),
         pytest.param("F = Fn; F.apply(1)", ["1: apply"], id="an alias of the class"),

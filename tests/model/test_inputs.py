@@ -58,6 +58,8 @@ SIGNATURES = {
     "w: 'torch.Tensor'": TENSOR,
     "w: 'Tensor'": TENSOR,
     "w: torch.nn.Parameter": TENSOR,
+    "w: torch.LongTensor": TENSOR,
+    "w: Union[torch.LongTensor, torch.cuda.LongTensor]": TENSOR,
     "w: Optional[torch.Tensor]": OPTIONAL,
     "w: Optional[Tensor] = None": OPTIONAL,
     "w: torch.Tensor | None": OPTIONAL,
@@ -159,8 +161,11 @@ USES = {
     "w.reshape(-1)": UNKNOWN,
     "w.dtype": UNKNOWN,
     "w.size": UNKNOWN,
-    # a process group has this
+    "w.size(-1)": TENSOR,
+    "w.size(dim=1)": TENSOR,
+    # a process group has this, and any class may
     "w.size()": UNKNOWN,
+    "w.size(x)": UNKNOWN,
     # a module has these
     "w.to(x.device)": UNKNOWN,
     "w.cuda()": UNKNOWN,
@@ -232,6 +237,9 @@ STATEMENTS = {
     "augmented": ("w += 1\n w.data_ptr()", TENSOR),
     "asserted to be a tensor": ("assert isinstance(w, torch.Tensor)", TENSOR),
     "asserted to be a tensor, with torch's own test": ("assert torch.is_tensor(w)", TENSOR),
+    "asserted to be a tensor, and more": ("assert isinstance(w, torch.Tensor) and w.ndim == 4", TENSOR),
+    "asserted to be a tensor or more": ("assert isinstance(w, torch.Tensor) or w.ndim == 4", UNKNOWN),
+    "asserted to be a tensor of some kind": ("assert isinstance(w, (torch.HalfTensor, torch.cuda.LongTensor))", TENSOR),
     "asserted to be a number": ("assert isinstance(w, int)", NO_TENSOR),
     "asserted to be one of several": ("assert isinstance(w, (int, torch.Tensor))", UNKNOWN),
     "asserted and used": ("assert isinstance(w, (int, torch.Tensor))\n w.data_ptr()", UNKNOWN),
