@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.scan import Mentions
     from ctxlint.files.source import Source, Span
-    from ctxlint.model.callers import OutsideFacts
+    from ctxlint.model.callers import KnownNames, OutsideFacts
     from ctxlint.model.functions import SourceFile
     from ctxlint.model.project import Project
     from ctxlint.rules.base import Finding, Rule
@@ -193,15 +193,17 @@ def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | N
 # One file
 
 
-def lint_file(path: str, settings: Settings, outside: OutsideFacts | None = None) -> FileResult:
-    """The result for a file, whether or not its bytes look like a Function's.
+def lint_file(
+    path: str, settings: Settings, outside: OutsideFacts | None = None, known: KnownNames | None = None
+) -> FileResult:
+    """The result for a file, whether or not its bytes look like a Function's; ``known`` as for ``check_source``.
 
-    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, and what the result has as ``consulted``;
-    its ``read`` says by which content.
+    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and what the result has as
+    ``consulted``; its ``read`` says by which content.
     """
     try:
         data = read_bytes(path)
-        result = check_source(decode(path, data), settings, outside)
+        result = check_source(decode(path, data), settings, outside, known)
         others = result.consulted.files if result.consulted is not None else ()
         own = (os.path.abspath(path), digest(data))
         return replace(result, read=(own, *((other, _LOADED.get(other)) for other in others)))
@@ -246,20 +248,25 @@ def understand_source(source: Source, settings: Settings) -> SourceFile:
     return understand(source, _project(settings.extra_bases))
 
 
-def check_source(source: Source, settings: Settings, outside: OutsideFacts | None = None) -> FileResult:
+def check_source(
+    source: Source, settings: Settings, outside: OutsideFacts | None = None, known: KnownNames | None = None
+) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
 
-    ``outside`` is what other files of a run say about this one; see ``ctxlint.together``.
+    ``outside`` is what other files of a run say about this one; see ``ctxlint.together``. With ``known`` it is judged
+    only if it has to do with Functions, and told those of these names that it calls.
     """
-    from ctxlint.model.reader import readings
+    from ctxlint.model.reader import read, read_if_concerned
 
     project = _project(settings.extra_bases)
     trace = project.start_trace()
-    files = _guarded(source, settings, lambda: readings(source, project, outside))
-    if isinstance(files, FileResult):
-        return files
-    result = _check(files, settings)
-    return replace(result, outside=outside, facts=files[-1].facts, consulted=trace.sorted())
+    asked = partial(read, source, project, outside)
+    reading = _guarded(source, settings, asked if known is None else partial(read_if_concerned, source, project, known))
+    if isinstance(reading, FileResult):
+        return reading
+    unconcerned = FileResult(source.path, linted=True, settings=settings)
+    result = _check(reading.files, settings) if reading.files else unconcerned
+    return replace(result, outside=reading.outside, facts=reading.facts, consulted=trace.sorted())
 
 
 def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:

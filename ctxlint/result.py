@@ -11,7 +11,7 @@ from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.model.callers import FileFacts, OutsideFacts
+    from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts
     from ctxlint.model.project import Consulted
     from ctxlint.suppression.baseline import Known
 
@@ -35,11 +35,16 @@ class Fixed:
 
 
 class Candidate(NamedTuple):
-    """A file to lint, with the settings that apply to it and what other files of the run say."""
+    """A file to lint, with the settings that apply to it and what other files of the run say.
+
+    ``known`` are the names of Functions in the project, for a file that does not look as if it held one: it is told
+    those that it calls, and linted only if it has to do with Functions.
+    """
 
     path: str
     settings: Settings
     outside: OutsideFacts | None = None
+    known: KnownNames | None = None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Optional
 
-from ctxlint.files.modules import locate, root_of
+from ctxlint.files.modules import root_of
 from ctxlint.files.scan import Mentions
-from ctxlint.model.callers import NOTHING, OutsideFacts, Target
+from ctxlint.model.callers import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
 
 if TYPE_CHECKING:
@@ -55,15 +55,10 @@ def lint_together(
 
 @dataclass(frozen=True)
 class _Names:
-    """What one project calls its Functions and their ``apply``, by the last parts of names.
+    """What one project calls its Functions and their ``apply``, and which modules have which of these names."""
 
-    ``by_module`` says which modules have which of them. ``aliases`` are the attributes that modules get from other
-    files, where all agree on what that is.
-    """
-
-    names: frozenset[str] = frozenset()
-    by_module: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    known: KnownNames
+    by_module: tuple[tuple[str, tuple[str, ...]], ...]
 
     def since(self, before: _Names | None) -> dict[str, frozenset[str]]:
         """The names, by module, that were not known ``before``."""
@@ -89,7 +84,7 @@ class _Run:
     def do(self, todo: Sequence[Candidate]) -> None:
         """Lint files, or lint them again."""
         for candidate, result in zip(todo, self.lint(todo)):
-            self.candidates[candidate.path] = candidate
+            self.candidates[candidate.path] = candidate._replace(outside=result.outside)
             self.linted[candidate.path] = result
 
     def facts(self) -> Iterator[tuple[str, FileFacts]]:
@@ -131,34 +126,33 @@ class _Run:
         """The files that call something by a name that is worth following, and were not told so."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
-            known = names[root_of(os.path.dirname(facts.path))]
-            called = {_last(name) for name in facts.called if _last(name) in known.names and locate(facts.path, name)}
-            aliases = tuple(alias for alias in known.aliases if alias.name in called)
-            outside = OutsideFacts(names=tuple(sorted(called)), aliases=aliases)
+            known = names[root_of(os.path.dirname(facts.path))].known
+            outside = known.told_to(facts.path, facts.called)
             if outside != (candidate.outside or NOTHING):
-                yield candidate._replace(outside=outside)
+                yield candidate._replace(outside=outside) if candidate.known is None else _asking(candidate, known)
 
     def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
         """The other files that mention a new name; those that settings exclude are looked at once."""
-        for root, known in names.items():
-            new = known.since(before.get(root))
-            if not known.names or not new:
+        for root, each in names.items():
+            new = each.since(before.get(root))
+            if not each.known.names or not new:
                 continue
             unread = [each for each in self.others_by_root[root] if each[0].path not in self.linted]
             for other in self.which_mention(unread, Mentions(new)):
                 candidate = self.admit(*other)
                 if candidate is not None:
-                    yield candidate
+                    yield _asking(candidate, each.known)
 
     # Facts
 
     def spread_facts(self) -> None:
         """Judge the Functions again that other files say something about."""
         todo = []
-        for path, outside in self.outside().items():
+        for path, said in self.outside().items():
             candidate = self.candidates[path]
             before = candidate.outside or NOTHING
-            todo.append(candidate._replace(outside=replace(outside, names=before.names, aliases=before.aliases)))
+            outside = replace(said, names=before.names, aliases=before.aliases)
+            todo.append(candidate._replace(outside=outside, known=None))
         self.do(todo)
 
     def outside(self) -> dict[str, OutsideFacts]:
@@ -225,7 +219,12 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
             by_module[_module_name(alias.path)].add(alias.name)
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
     modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
-    return _Names(frozenset(names), modules, tuple(agreed))
+    return _Names(KnownNames(tuple(sorted(names)), tuple(agreed)), modules)
+
+
+def _asking(candidate: Candidate, known: KnownNames) -> Candidate:
+    """A file that was scanned only, to be asked whether it has to do with Functions."""
+    return candidate._replace(outside=None, known=known)
 
 
 def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:

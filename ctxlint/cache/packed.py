@@ -19,7 +19,7 @@ class Refused(Exception):
 
 def pack(result: FileResult) -> bytes:
     """A result without its text and its settings, which are known to whoever asks for it."""
-    kept = replace(result, source=None, settings=Settings(), outside=None, consulted=None, read=())
+    kept = replace(result, source=None, settings=Settings(), consulted=None, read=())
     return pickle.dumps(kept, protocol=4)
 
 

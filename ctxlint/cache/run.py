@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.files.find import Found
     from ctxlint.files.scan import Mentions
     from ctxlint.files.source import Source
+    from ctxlint.model.callers import KnownNames
     from ctxlint.result import Candidate, FileResult
     from ctxlint.settings import Settings
 
@@ -132,7 +133,7 @@ class Cache:
 
         look_ups = tuple((each.importer, each.name, each.found) for each in result.consulted.look_ups)
         (absolute, content), *_ = result.read
-        store.keep(absolute, Kept(_key(candidate), result.read, look_ups, pack(result)))
+        store.keep(absolute, Kept(_key(candidate), result.read, look_ups, pack(_in_short(candidate, result))))
         seen = store.now(absolute)
         if seen is not None:  # it was read after that
             store.see(absolute, seen._replace(content=content))
@@ -157,7 +158,13 @@ class Cache:
             source = _source(candidate.path, kept) if shows_text(found) else None
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
-        return replace(found, source=source, settings=candidate.settings, outside=candidate.outside)
+        told = candidate.outside if candidate.known is None else found.outside
+        return replace(found, source=source, settings=candidate.settings, outside=told)
+
+
+def _in_short(candidate: Candidate, result: FileResult) -> FileResult:
+    """A result without what was asked."""
+    return replace(result, outside=None) if candidate.known is None else result
 
 
 class Changed(Exception):
@@ -220,7 +227,8 @@ def _question(mentions: Mentions) -> bytes:
 
 def _key(candidate: Candidate) -> bytes:
     """What is asked about a file: by which name, with which settings, knowing what of other files."""
-    return digest(repr((candidate.path, _matter(candidate.settings), candidate.outside)).encode("utf-8", "replace"))
+    asked = (candidate.path, _matter(candidate.settings), candidate.outside, _matter_of_names(candidate.known))
+    return digest(repr(asked).encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=256)
@@ -228,6 +236,12 @@ def _matter(settings: Settings) -> str:
     return repr(
         [(each.name, getattr(settings, each.name)) for each in fields(settings) if each.name not in _MATTERLESS]
     )
+
+
+@lru_cache(maxsize=256)
+def _matter_of_names(known: KnownNames | None) -> bytes:
+    """What is known of a project, in short."""
+    return digest(repr(known).encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.files.modules import locate
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ctxlint.model.functions import ApplyCall
 
 
@@ -100,3 +104,20 @@ class OutsideFacts:
 
 NOTHING = OutsideFacts()
 """What a file that is linted alone knows of others but by its own imports."""
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What one project calls its Functions and their ``apply``, by the last parts of names, in order.
+
+    ``aliases`` are the attributes that modules get from other files, where all agree on what that is.
+    """
+
+    names: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+
+    def told_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
+        """What of this the file ``path`` has a use for, which calls what is ``called`` so (see ``FileFacts``)."""
+        names = frozenset(self.names)
+        found = {name.rpartition(".")[2] for name in called if name.rpartition(".")[2] in names and locate(path, name)}
+        return OutsideFacts(tuple(sorted(found)), tuple(alias for alias in self.aliases if alias.name in found))

@@ -13,7 +13,7 @@ from ctxlint.model.scopes import LOCAL, Scope, dotted_name, meanings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ctxlint.model.functions import ApplyCall, FunctionClass
+    from ctxlint.model.functions import ApplyCall
     from ctxlint.model.project import Project
     from ctxlint.model.unit import Unit
 
@@ -78,26 +78,22 @@ class Elsewhere:
 
 def facts_of(
     elsewhere: Elsewhere,
-    functions: Iterable[FunctionClass],
+    functions: Iterable[Own],
     calls: Iterable[ApplyCall],
     by_hand: Mapping[str, set[str]],
     patched: Iterable[str],
     applied: Iterable[str],
 ) -> FileFacts:
-    """What the file says about Functions of other files, and how others may come to know of its own."""
+    """What the file says about Functions of other files, and how others may come to know of its own ``functions``."""
     unit, targets = elsewhere.unit, elsewhere.targets
     aliases = tuple(sorted(set(_attached(elsewhere))))
-    own = sorted(
-        Own(each.qualname, each.required_inputs, each.waits_for_apply)
-        for each in functions
-        if not unit.index.classes[each.qualname].scope.is_in_function
-    )
+    own = sorted(each for each in functions if not unit.index.classes[each.qualname].scope.is_in_function)
     return FileFacts(
         path=elsewhere.path,
         functions=tuple(own),
         names=tuple(sorted(set(_names(unit)))),
         stars=tuple(sorted({star.rpartition(".")[2] for star in unit.index.module.stars if star.strip(".")})),
-        called=tuple(sorted(set(_called(unit)))),
+        called=called_in(unit),
         aliases=aliases,
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
         applied=tuple(sorted({targets[name] for name in applied if name in targets})),
@@ -105,6 +101,11 @@ def facts_of(
         subclassed=tuple(sorted(set(_subclassed(elsewhere, (each.qualname for each in own))))),
         patched=tuple(sorted({targets[name] for name in patched if name in targets})),
     )
+
+
+def called_in(unit: Unit) -> tuple[str, ...]:
+    """The names, as they are imported, of what a file calls and does not define, sorted."""
+    return tuple(sorted(set(_called(unit))))
 
 
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:
@@ -130,7 +131,6 @@ def _last(dotted: str) -> str:
 
 
 def _called(unit: Unit) -> Iterator[str]:
-    """The names, as they are imported, of what is called and not defined here."""
     for path, scope, line in _calls_of_names(unit):
         for name in meanings(path, scope, line):
             if name is not None and not name.startswith((LOCAL, "builtins.")):

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from ctxlint.files.slices import Slice
     from ctxlint.files.source import Position, Source, Span
-    from ctxlint.model.callers import FileFacts
     from ctxlint.model.operators import Operator
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -431,8 +430,6 @@ class SourceFile:
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered here."""
     broken: tuple[BrokenStatement, ...] = ()
-    facts: FileFacts | None = None
-    """What the file says about Functions of other files, and what others may call its own."""
 
 
 __all__ = [

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
-from ctxlint.model.callers import NOTHING, OutsideFacts, Target
-from ctxlint.model.elsewhere import Elsewhere, facts_of
+from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
+from ctxlint.model.elsewhere import Elsewhere, called_in, facts_of
 from ctxlint.model.functions import SourceFile
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
@@ -17,10 +17,11 @@ from ctxlint.model.unit import read_unit
 from ctxlint.stages import stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from ctxlint.files.source import Source
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.callers import FileFacts, KnownNames
+    from ctxlint.model.functions import ApplyCall, FunctionClass
     from ctxlint.model.unit import Unit
 
 
@@ -30,70 +31,149 @@ def understand(source: Source, project: Project | None = None) -> SourceFile:
     ``project`` reads the other files that names lead to; without one they are unknown. Statements that cannot be parsed
     become ``SourceFile.broken``; nothing is raised for bad code.
     """
-    return readings(source, project if project is not None else Project())[0]
+    return _read_alone(source, project if project is not None else Project())
 
 
 @stage("understand")
-def readings(source: Source, project: Project, outside: OutsideFacts | None = None) -> tuple[SourceFile, ...]:
-    """What a file says by itself, as ``understand``; and then, with ``outside``, what is different or new by that.
+def _read_alone(source: Source, project: Project) -> SourceFile:
+    return _Reader(source, project).alone
 
-    The second reading has only the Functions that others say something about, and only the calls that would not be
-    followed without them.
+
+class Reading(NamedTuple):
+    """What a file says by itself; and then, with ``outside``, what is different or new by that.
+
+    The second of ``files`` has only the Functions that others say something about, and only the calls that would not be
+    followed without them. There are none at all of a file that was found to have nothing to do with Functions.
     """
-    unit = read_unit(source)
-    alone = _understand(unit, project)
-    if outside is None:
-        return (alone,)
-    informed = _understand(unit, project, outside, alone)
-    known = set(alone.calls)
-    return alone, replace(
-        informed,
-        functions=tuple(each for each in informed.functions if each.qualname in outside.functions),
-        calls=tuple(call for call in informed.calls if call not in known),
-        operators=(),
-    )
+
+    files: tuple[SourceFile, ...]
+    facts: FileFacts
+    outside: OutsideFacts | None
 
 
-def _understand(
-    unit: Unit, project: Project, outside: OutsideFacts = NOTHING, before: SourceFile | None = None
-) -> SourceFile:
-    """The model of a file; Functions that ``outside`` says nothing about are taken from the reading ``before``."""
-    functions = functions_of(unit, project)
-    elsewhere = Elsewhere(unit, project, outside)
-    sites = call_sites(unit, project, elsewhere, functions)
-    calls, by_hand, patched = sites.collect()
-    applied = sites.applied()
-    builder = Builder(
-        unit,
-        project,
-        [*calls, *outside.calls],
-        _merged(by_hand, outside.by_hand),
-        patched.union(outside.patched),
-        applied.union(outside.applied),
-        outside.subclassed,
-    )
-    built = [
-        before.by_name.get(record.qualname)
-        if before is not None and record.qualname not in outside.functions
-        else builder.build(record)
-        for record in unit.index.classes.values()
-        if record.qualname in functions
-    ]
-    own = tuple(function for function in built if function is not None)
-    by_name = {function.qualname: function for function in own}
-    for key, target in elsewhere.targets.items():
-        outline = outline_of(target, project)
-        if outline is not None:
-            by_name[key] = outline
-    return SourceFile(
-        source=unit.source,
-        functions=own,
-        calls=tuple(call for call in calls if call.function in by_name),
-        by_name=by_name,
-        operators=tuple(operators_of(unit)) if "register_autograd" in unit.source.text else (),
-        broken=(*unit.broken, *unit.slices.broken),
-        facts=facts_of(elsewhere, own, calls, by_hand, patched, applied),
-    )
+@stage("understand")
+def read(source: Source, project: Project, outside: OutsideFacts | None = None) -> Reading:
+    """Read a file that may hold Functions, knowing what others say."""
+    return _Reader(source, project).read(outside)
+
+
+@stage("understand")
+def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Reading:
+    """Read a file that does not look as if it had to do with Functions; it is told those names that it calls.
+
+    Where it neither defines nor calls any, ``ast`` alone has to say so.
+    """
+    reader = _Reader(source, project)
+    told = known.told_to(os.path.abspath(source.path), called_in(reader.unit))
+    outside = told if told != NOTHING else None
+    facts = reader.facts(told, ())
+    if not reader.functions and not facts.calls:
+        return Reading((), facts, outside)
+    return reader.read(outside)
+
+
+class _Calls(NamedTuple):
+    """What ``CallSites`` finds in a file; ``elsewhere`` knows the Functions of other files among it."""
+
+    elsewhere: Elsewhere
+    calls: list[ApplyCall]
+    by_hand: dict[str, set[str]]
+    patched: set[str]
+    applied: frozenset[str]
+
+
+class _Reader:
+    """Reads one file: by itself, and with what others say of it."""
+
+    def __init__(self, source: Source, project: Project) -> None:
+        self.unit = read_unit(source)
+        self.project = project
+        self.functions = functions_of(self.unit, project)
+        self._calls: dict[tuple[object, ...], _Calls] = {}
+
+    def read(self, outside: OutsideFacts | None) -> Reading:
+        """Both readings, or the first alone where there is nothing ``outside``."""
+        alone = self.alone
+        if outside is None:
+            return Reading((alone,), self.facts(NOTHING, map(_own, alone.functions)), None)
+        informed = self.informed(outside)
+        latest = {each.qualname: each for each in (*alone.functions, *informed.functions)}
+        return Reading((alone, informed), self.facts(outside, map(_own, latest.values())), outside)
+
+    @cached_property
+    def alone(self) -> SourceFile:
+        """What the file says by itself."""
+        unit, found = self.unit, self.calls(NOTHING)
+        functions = self.built(NOTHING, self.functions)
+        by_name = {function.qualname: function for function in functions}
+        self.add_outlines(by_name, found, found.calls)
+        return SourceFile(
+            source=unit.source,
+            functions=functions,
+            calls=tuple(call for call in found.calls if call.function in by_name),
+            by_name=by_name,
+            operators=tuple(operators_of(unit)) if "register_autograd" in unit.source.text else (),
+            broken=(*unit.broken, *unit.slices.broken),
+        )
+
+    def informed(self, outside: OutsideFacts) -> SourceFile:
+        """What is different or new by what others say."""
+        unit, found = self.unit, self.calls(outside)
+        functions = self.built(outside, self.functions & outside.functions)
+        by_name = {function.qualname: function for function in functions}
+        known = set(self.calls(NOTHING).calls)
+        new = [call for call in found.calls if call not in known]
+        if any(call.function in self.functions and call.function not in by_name for call in new):
+            by_name = {**self.alone.by_name, **by_name}
+        self.add_outlines(by_name, found, new)
+        return SourceFile(
+            source=unit.source,
+            functions=functions,
+            calls=tuple(call for call in new if call.function in by_name),
+            by_name=by_name,
+            broken=(*unit.broken, *unit.slices.broken),
+        )
+
+    def calls(self, outside: OutsideFacts) -> _Calls:
+        """The calls in the file that can be followed with the names that others say."""
+        key = (outside.names, outside.aliases)
+        if key not in self._calls:
+            elsewhere = Elsewhere(self.unit, self.project, outside)
+            sites = call_sites(self.unit, self.project, elsewhere, self.functions)
+            self._calls[key] = _Calls(elsewhere, *sites.collect(), sites.applied())
+        return self._calls[key]
+
+    def built(self, outside: OutsideFacts, names: Container[str]) -> tuple[FunctionClass, ...]:
+        """Those Functions of the file that have one of the names, knowing what others say of them."""
+        found = self.calls(outside)
+        builder = Builder(
+            self.unit,
+            self.project,
+            [*found.calls, *outside.calls],
+            _merged(found.by_hand, outside.by_hand),
+            found.patched.union(outside.patched),
+            found.applied.union(outside.applied),
+            outside.subclassed,
+        )
+        records = (record for record in self.unit.index.classes.values() if record.qualname in names)
+        return tuple(function for function in map(builder.build, records) if function is not None)
+
+    def add_outlines(self, by_name: dict[str, FunctionClass], found: _Calls, calls: Iterable[ApplyCall]) -> None:
+        """Add the Functions of other files that are called."""
+        for key in {call.function: None for call in calls}:
+            target = found.elsewhere.targets.get(key)
+            outline = outline_of(target, self.project) if target is not None else None
+            if outline is not None:
+                by_name[key] = outline
+
+    def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:
+        """What the file says that matters to others; ``functions`` are its own."""
+        found = self.calls(outside)
+        return facts_of(found.elsewhere, functions, found.calls, found.by_hand, found.patched, found.applied)
+
+
+def _own(function: FunctionClass) -> Own:
+    return Own(function.qualname, function.required_inputs, function.waits_for_apply)
 
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
