@@ -24,6 +24,7 @@ from ctxlint.model.sequences import (
     literal,
     sequence_item,
     slice_start,
+    unknown_many,
 )
 from ctxlint.model.values import (
     CONTEXT,
@@ -42,6 +43,7 @@ from ctxlint.model.values import (
     SavedTensors,
     Scalar,
     Sequence,
+    TensorTuple,
     Tri,
     Value,
     Variadic,
@@ -228,6 +230,8 @@ class Access(NestedScopes):
             return Scalar("int", node) if index is not None else Scalar("shape", node)
         if isinstance(value, (Variadic, Opaque, Item, ContextAttribute)) and number is not None:
             return Item(value, number)
+        if isinstance(value, (Variadic, TensorTuple)) and isinstance(node.slice[0].slice, cst.Slice):
+            return unknown_many("tuple", node)
         if tensor_when_used(value):
             if _basic_index(node):
                 return View(value, node)

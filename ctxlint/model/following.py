@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import Binding, Param, ParameterKind
@@ -9,11 +10,12 @@ from ctxlint.model.interpreter import interpret
 from ctxlint.model.returns import joined
 from ctxlint.model.scopes import Scope
 from ctxlint.model.signatures import binding_of, decorators_of, params_of
-from ctxlint.model.values import NEVER, Opaque, Sequence, Slot, Tri, Value
+from ctxlint.model.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ctxlint.model.events import Return
     from ctxlint.model.unit import Unit
 
 
@@ -49,7 +51,19 @@ class Follower:
             self._busy = False
         if facts.is_generator or not facts.complete:
             return None
-        return NEVER if facts.falls_through is Tri.NO and not facts.returns else joined(facts)
+        if facts.falls_through is Tri.NO and not facts.returns:
+            return NEVER
+        return joined(replace(facts, events=tuple(_as_told(event) for event in facts.returns)))
+
+
+def _as_told(event: Return) -> Return:
+    """A return, without the container that it gives only for arguments of a type which these may not be of.
+
+    A function that walks over anything has a dict for a dict, and a tensor for a tensor.
+    """
+    if is_container(event.value) is not Tri.YES or not any("isinstance(" in guard.text for guard in event.guards):
+        return event
+    return replace(event, value=Opaque(event.node))
 
 
 def bind_arguments(
