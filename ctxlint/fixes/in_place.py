@@ -9,14 +9,13 @@ import libcst as cst
 from ctxlint.fixes.appending import append_argument
 from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.functions import Style
-from ctxlint.model.mutations import is_returned
+from ctxlint.model.functions import Mutation, Style
+from ctxlint.model.mutations import gradient_written, is_returned
 from ctxlint.model.values import Tri
 
 if TYPE_CHECKING:
     from ctxlint.fixes.edit import Fix
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.events import Mutation
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
     from ctxlint.model.values import Parameter
@@ -67,14 +66,16 @@ def copy_gradient(fn: FunctionClass, method: Method, mutation: Mutation, gradien
         return None
     parameter = next(param.node.name for param in method.positional if param.name == gradient)
     earlier = [use for use in code.uses(gradient) if use is not parameter and layout.start(use) < start]
-    if isinstance(statement, cst.AugAssign) and isinstance(statement.target, cst.Name) and not earlier:
+    changes = [each for each in method.facts.of(Mutation) if gradient_written(each) == gradient]
+    here = not earlier and all(each is mutation or each.implies(mutation) for each in changes)
+    if isinstance(statement, cst.AugAssign) and isinstance(statement.target, cst.Name) and here:
         written = _out_of_place(code, statement, gradient)
         if written is not None:
             edit = Edit(start, layout.end(statement), written)
             return code.fix("Write to a new tensor", [edit], Applicability.UNSAFE)
     clone = f"{gradient} = {gradient}.clone()"
     message = f"Copy `{gradient}` first"
-    if not earlier and not mutation.in_loop:
+    if here and not mutation.in_loop:
         return code.fix(message, [code.before(statement, clone)], Applicability.UNSAFE)
     if fn.materializes_grads is not Tri.YES:
         return None  # it may be None there
