@@ -60,7 +60,14 @@ class Conditions(Recorder):
             self.record(FlagsTested, test)
 
     def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
-        return Guard(block, str(holds), test, holds, self.asks(test, holds))
+        return Guard(block, str(holds), test, holds, self.asks(test, holds), self.one_of(test, holds))
+
+    def one_of(self, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
+        """What the parts of a compound test ask, where one of them decided; see ``Guard``."""
+        parts = _deciding_parts(test, holds)
+        asked = [self.asks(part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
+        known = tuple(each for each in asked if each is not None)
+        return known if len(known) == len(asked) else ()
 
     def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
         """What a condition asks, where it is one of the known questions."""
@@ -214,4 +221,13 @@ def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseE
         if isinstance(test.operator, cst.And) is holds:
             return [*certain_parts(test.left, holds), *certain_parts(test.right, holds)]
         return []
+    return [(test, holds)]
+
+
+def _deciding_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
+    """The parts of a test one of which, at the least, made it come out as ``holds``."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _deciding_parts(test.expression, not holds)
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And) is not holds:
+        return [*_deciding_parts(test.left, holds), *_deciding_parts(test.right, holds)]
     return [(test, holds)]

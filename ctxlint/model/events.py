@@ -20,7 +20,8 @@ class Guard:
 
     ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
     ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``asks`` is what the condition asks,
-    where that is one of the known questions.
+    where that is one of the known questions. ``one_of`` is for ``a and b`` that does not hold, and ``a or b`` that
+    does: what its parts ask, with the answers of which one at least was given; empty where some part asks other things.
     """
 
     block: int
@@ -28,6 +29,7 @@ class Guard:
     test: cst.BaseExpression | None = field(default=None, compare=False)
     holds: bool = True
     asks: Asks | None = None
+    one_of: tuple[Asks, ...] = field(default=(), compare=False)
 
     @cached_property
     def text(self) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ctxlint.model.events import ContextCall, ContextWrite, Mutation, SavedRead
+import libcst as cst
+
+from ctxlint.model.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
+from ctxlint.model.flags import flag_of_conditional
 from ctxlint.model.repeats import happens_after
 from ctxlint.model.values import (
     Alias,
@@ -40,6 +43,29 @@ def single_save(fn: FunctionClass) -> tuple[Slot, ...] | None:
     if len(fn.saves) != 1 or not fn.saves[0].exact or fn.escapes:
         return None
     return fn.saves[0].arguments
+
+
+def saved_for(fn: FunctionClass, position: int) -> int | None:
+    """The input whose gradient alone a saved tensor serves: where that needs none, forward saves None instead.
+
+    ``grads = torch.zeros_like(x) if x.requires_grad else None`` is such a tensor.
+    """
+    saved = single_save(fn)
+    node = saved[position].node if saved is not None and position < len(saved) else None
+    assigned = [each for method in fn.context_methods for each in method.facts.of(Assigned)]
+    if isinstance(node, cst.Name):
+        bindings = [each.value_node for each in assigned if each.name == node.value and not each.augmented]
+        node = bindings[0] if len(bindings) == 1 else None
+    test = node.test if isinstance(node, cst.IfExp) else None
+    if not isinstance(node, cst.IfExp) or not isinstance(test, cst.Attribute):
+        return flag_of_conditional(node)
+    if test.attr.value != "requires_grad" or not isinstance(test.value, cst.Name):
+        return None
+    if not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
+        return None
+    name = test.value.value
+    rebound = any(each.name == name for each in assigned)
+    return next((each.index for each in fn.inputs if each.name == name and not rebound), None)
 
 
 def output_objects(fn: FunctionClass) -> list[Value]:

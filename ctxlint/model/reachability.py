@@ -5,11 +5,13 @@ It runs backward only when some input needs a gradient and some output can have 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.events import Question
+from ctxlint.model.kept import saved_for
 from ctxlint.model.tensor_containers import is_tensor_container
-from ctxlint.model.values import Kind, NeedsInputGrad, Parameter, Tri, is_container, is_tensor, kind_of
+from ctxlint.model.values import Kind, NeedsInputGrad, Parameter, SavedTensor, Tri, is_container, is_tensor, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +69,20 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
 def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
     """Whether autograd certainly never takes a path through backward on which these tests come out so."""
     tests = tuple(path)
-    return _contradicts_itself(tests) or _nothing_needed(fn, tests) or _undefined_gradient(fn, tests)
+    return _excluded(fn, tests) or any(
+        guard.one_of and all(_excluded(fn, (*tests, replace(guard, asks=each))) for each in guard.one_of)
+        for guard in tests
+    )
+
+
+def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
+    """Whether some one test, or two that contradict each other, rule a path out."""
+    return (
+        _contradicts_itself(tests)
+        or _nothing_needed(fn, tests)
+        or _undefined_gradient(fn, tests)
+        or _absent_tensor(fn, tests)
+    )
 
 
 def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
@@ -114,6 +129,18 @@ def _undefined_gradient(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
     if fn.materializes_grads is not Tri.YES:
         return False
     return any(all(_may_be_tensor(returned, at) for returned in fn.outputs) for at in absent_gradients(path))
+
+
+def _absent_tensor(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that a saved tensor is None, which forward saves unless the only input with a gradient needs none."""
+    for guard in path:
+        asks = guard.asks
+        if asks is None or asks.question is not Question.IS_NONE or not asks.answer:
+            continue
+        served = saved_for(fn, asks.value.index) if isinstance(asks.value, SavedTensor) else None
+        if served is not None and fn.variadic_inputs is None:
+            return all(each.index == served or each.gradient is Tri.NO for each in fn.inputs)
+    return False
 
 
 def _may_be_tensor(output: Returned, at: int) -> bool:
