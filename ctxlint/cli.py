@@ -28,21 +28,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     130: interrupted. A wrong option raises SystemExit, as argparse does.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given in (["--version"], ["-V"]):
-        from ctxlint import __version__
-
-        print(f"ctxlint {__version__}")
-        return 0
+    _open_streams()
     try:
-        code = _run(given)
+        code = _say_version() if given in (["--version"], ["-V"]) else _run(given)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone, as in `ctxlint | head`. Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has gone, as in `ctxlint | head`
+        _abandon_output()
         return 1
+    except OSError as error:  # a full disk under the output, a current folder that has gone
+        _abandon_output()
+        print(f"ctxlint: error: {error.strerror or error}", file=sys.stderr)
+        return FAILED
     return code
+
+
+def _open_streams() -> None:
+    """Put an empty stream in the place of each that the caller has closed, as `>&-` does; Python leaves None there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  (for good)
+
+
+def _abandon_output() -> None:
+    """Send what is left of the output to nowhere: Python would complain once more when it closes the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say_version() -> int:
+    from ctxlint import __version__
+
+    print(f"ctxlint {__version__}")
+    return 0
 
 
 def _run(given: list[str]) -> int:
@@ -55,11 +73,8 @@ def _run(given: list[str]) -> int:
     except ConfigurationError as error:
         print(f"ctxlint: error: {error}", file=sys.stderr)
         return FAILED
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (OSError, KeyboardInterrupt):
         raise
-    except OSError as error:  # a full disk under the output, a current folder that has gone
-        print(f"ctxlint: error: {error.strerror or error}", file=sys.stderr)
-        return FAILED
     except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
         from ctxlint.result import describe
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -941,11 +943,15 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 if sys.platform == "linux":
 
-    def test_a_full_disk_is_an_error_not_a_bug() -> None:
+    @pytest.mark.parametrize(
+        "arguments", [["a.py"], ["a.py", "--output-format=json"], ["--version"], ["explain", "b.py"], ["rule", "--all"]]
+    )
+    def test_a_full_disk_is_an_error_not_a_bug(arguments: list[str]) -> None:
         _write("a.py", "def forward(:\n")
+        shutil.copy(ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py", "b.py")
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
-                [sys.executable, "-m", "ctxlint", "a.py"],
+                [sys.executable, "-m", "ctxlint", *arguments],
                 stdout=full,
                 stderr=subprocess.PIPE,
                 check=False,
@@ -955,6 +961,30 @@ if sys.platform == "linux":
 
 
 if sys.platform != "win32":
+
+    @pytest.mark.parametrize(
+        ("command", "code"),
+        [
+            ("a.py >&-", 1),
+            ("a.py 2>&-", 1),
+            ("a.py --output-format=json -v >&- 2>&-", 1),
+            ("--version >&-", 0),
+            ("config >&-", 0),
+            ("explain b.py >&-", 0),
+            ("- <&-", 0),
+        ],
+    )
+    def test_a_closed_stream_is_an_empty_one(command: str, code: int) -> None:
+        _write("a.py", "def forward(:\n")
+        shutil.copy(ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py", "b.py")
+        done = subprocess.run(
+            f"exec {shlex.quote(sys.executable)} -m ctxlint {command}",
+            shell=True,
+            capture_output=True,
+            check=False,
+            env=_environment(),
+        )
+        assert (done.returncode, done.stderr) == (code, b"")
 
     def test_ctrl_c_ends_quietly() -> None:
         process = subprocess.Popen(

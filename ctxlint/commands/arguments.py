@@ -249,7 +249,7 @@ def _jobs(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number or auto, found {text}")
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, or auto; found {text}")
     return int(text)
 
 
