@@ -257,7 +257,8 @@ def test_an_error_in_the_model_is_a_finding(run: Run, monkeypatch: pytest.Monkey
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(reader, "readings", fail)
+    for name in ("read", "read_if_concerned"):
+        monkeypatch.setattr(reader, name, fail)
     _write("a.py", "wrong = 1\n")
     code, out, _ = run("--output-format", "concise")
     assert code == 2

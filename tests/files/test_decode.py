@@ -175,7 +175,7 @@ def test_a_file_that_claims_to_be_empty() -> None:
 def test_why_a_file_cannot_be_read(tmp_path: Path) -> None:
     assert unreadable(tmp_path / "nowhere.py") == "No such file or directory"
     assert unreadable(tmp_path) == "Is a directory"
-    assert unreadable("a\0b.py") == "embedded null byte"
+    assert "embedded null" in unreadable("a\0b.py")  # a byte, or since Python 3.13 a character
     (tmp_path / "a.py").touch()
     assert unreadable(tmp_path / "a.py" / "b.py") == "Not a directory"
     os.symlink("nowhere", tmp_path / "broken.py")
