@@ -42,7 +42,7 @@ GRADIENTS = {
     "concatenation with an unknown": ("grad:\n grads = extension.f(grad)\n return (None, None) + grads", "2+"),
     "unknown first": ("grad:\n grads = extension.f(grad)\n return grads + (None, None)", "2+"),
     "concatenation with *args": ("*grads:\n return grads + (None, None, None, None)", "4+"),
-    "concatenation of slices of *args": ("*grads:\n return grads[:2] + grads[2:]", "?"),
+    "concatenation of slices of *args": ("*grads:\n return grads[:2] + grads[2:]", "0+"),
     "concatenation with tuple(list)": ("grad:\n return (None,) + tuple([grad, grad])", "3"),
     "concatenation with tuple(unknown)": ("grad:\n return (None,) + tuple(extension.f(grad))", "1+"),
     "augmented concatenation": ("grad:\n grads = (grad,)\n grads += (None, None)\n return grads", "3"),
