@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ctxlint.files.scan import holds_candidate
 from ctxlint.files.slices import ParsedStatements
 from ctxlint.files.source import Position, Source, Span
+from ctxlint.model.parsing import ParsedPieces
 from ctxlint.model.pieces import statements
 from ctxlint.pipeline import check_file, is_left_out, read_source
 from ctxlint.result import FileResult
@@ -48,6 +49,7 @@ class Checker:
         """Begin with nothing remembered."""
         self.workspace = workspace
         self._parsed = ParsedStatements()
+        self._pieces = ParsedPieces()
         self._whole: dict[str, FileResult] = {}
         self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
         self._serial = 0
@@ -85,7 +87,7 @@ class Checker:
     def _read(self, source: Source, settings: Settings) -> tuple[FileResult, SourceFile | None]:
         if not holds_candidate(source.text.encode("utf-8", "surrogatepass")) or is_left_out(source.path, settings):
             return FileResult(source.path, source, settings=settings), None
-        with self._parsed.in_use():
+        with self._parsed.in_use(), self._pieces.in_use():
             file = read_source(source, settings)
             if isinstance(file, FileResult):
                 return file, None

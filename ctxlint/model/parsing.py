@@ -1,21 +1,36 @@
 """From text to an ``ast`` module, also where the file does not parse as a whole.
 
 A half-typed file, or one in older or newer syntax, is taken apart at its top-level statements; those that parse are
-kept at their own lines, if need be in the words of an older Python, and the others are named as broken.
+kept at their own lines, if need be in the words of an older Python, and the others are named as broken. Who reads
+nearly the same text again and again keeps what was parsed in ``ParsedPieces``.
 """
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Callable, Union
 
 from ctxlint.files.nesting import too_deep_for_ast
-from ctxlint.files.source import Position, Source
+from ctxlint.files.source import Position
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.older_syntax import in_older_syntax
 from ctxlint.model.pieces import Lines, hard_starts, statements
 from ctxlint.stages import stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.files.source import Source
+
+Found = Union["list[ast.stmt]", BrokenStatement]
+Read = Callable[[Lines], Found]
+"""Parses some lines of a file."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +54,13 @@ def parse(source: Source) -> Parsed:
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
     as_written = True
-    for block in source.blocks:
-        found = _parse_lines(source, Lines(*block))
+    kept = _KEPT.get()
+    read = partial(_parse_lines, source) if kept is None else kept.reading(source)
+    for each in source.blocks:
+        block = Lines(*each)
+        found = read(block) if kept is None else _parse_known(source, block, read)
         if isinstance(found, BrokenStatement):
-            found, more = _parse_piecewise(source, Lines(*block))
+            found, more = _parse_piecewise(source, block, read)
             broken.extend(more)
             as_written = False
         body.extend(found)
@@ -56,17 +74,33 @@ def _parse(text: str, first: int = 1) -> ast.Module:
         return ast.parse("\n" * (first - 1) + text)  # much cheaper than to renumber the nodes
 
 
-def _parse_piecewise(source: Source, block: Lines) -> tuple[list[ast.stmt], list[BrokenStatement]]:
+def _parse_known(source: Source, block: Lines, read: Read) -> Found:
+    """As ``_parse_lines``, where most pieces are known.
+
+    What parses piece by piece, parses as a whole. All from the first piece on that does not may parse all the same:
+    then the end of a piece was misjudged.
+    """
+    body: list[ast.stmt] = []
+    for piece in statements(source, block):
+        found = read(piece)
+        if isinstance(found, BrokenStatement):
+            rest = _parse_lines(source, Lines(piece.first, block.last))
+            return rest if isinstance(rest, BrokenStatement) else [*body, *rest]
+        body.extend(found)
+    return body
+
+
+def _parse_piecewise(source: Source, block: Lines, read: Read) -> tuple[list[ast.stmt], list[BrokenStatement]]:
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
     for piece in statements(source, block):
         parts = [piece]
-        found = _parse_piece(source, piece)
+        found = _parse_piece(source, piece, read)
         if isinstance(found, BrokenStatement):
             # A bracket or string that was never closed has taken in what follows it.
             parts = list(hard_starts(source, piece))
         for part in parts:
-            found = found if part == piece else _parse_piece(source, part)
+            found = found if part == piece else _parse_piece(source, part, read)
             if isinstance(found, BrokenStatement):
                 broken.append(found)
             else:
@@ -74,12 +108,12 @@ def _parse_piecewise(source: Source, block: Lines) -> tuple[list[ast.stmt], list
     return body, broken
 
 
-def _parse_piece(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStatement:
-    found = _parse_lines(source, lines)
+def _parse_piece(source: Source, lines: Lines, read: Read) -> Found:
+    found = read(lines)
     return _parse_older(source, lines) or found if isinstance(found, BrokenStatement) else found
 
 
-def _parse_lines(source: Source, lines: Lines) -> list[ast.stmt] | BrokenStatement:
+def _parse_lines(source: Source, lines: Lines) -> Found:
     text = source.lines(*lines)
     reason = too_deep_for_ast(text)
     if reason is not None:
@@ -102,3 +136,42 @@ def _parse_older(source: Source, lines: Lines) -> list[ast.stmt] | None:
         return _parse(older, lines.first).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+class ParsedPieces:
+    """What the last reading of each of some files has parsed, by where it stands and its text.
+
+    The editor reads a file at every keystroke, and most of its statements are as they were.
+    """
+
+    def __init__(self, files: int = 4) -> None:
+        """Begin with nothing kept."""
+        self.files = files
+        self._pieces: OrderedDict[str, dict[tuple[int, str], Found]] = OrderedDict()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, ``parse`` takes from here and puts in here."""
+        token = _KEPT.set(self)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+    def reading(self, source: Source) -> Read:
+        """What parses the lines of a file, as far as need be; for one reading of it."""
+        before = self._pieces.pop(source.path, {})
+        now = self._pieces[source.path] = {}
+        while len(self._pieces) > self.files:
+            self._pieces.popitem(last=False)
+
+        def read(lines: Lines) -> Found:
+            key = (lines.first, source.lines(*lines))
+            if key not in now:
+                now[key] = before[key] if key in before else _parse_lines(source, lines)
+            return now[key]
+
+        return read
+
+
+_KEPT: ContextVar[ParsedPieces | None] = ContextVar("_KEPT", default=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,18 +13,18 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""
-    (?P<comment> \#[^\r\n]* )
+    \#[^\r\n]*
+    | \([^()\[\]{}"'\#\\\r\n]*\) | \[[^()\[\]{}"'\#\\\r\n]*\]  # closed again on the same line
     | (?P<triple> \"\"\" | \'\'\' )
     | (?P<string> "(?:[^"\\\r\n]|\\.)*"? | '(?:[^'\\\r\n]|\\.)*'? )
     | (?P<open> [(\[{] )
     | (?P<close> [)\]}] )
     | (?P<escape> \\(?:\r\n|.) )
-    | (?P<newline> \r\n|\r|\n )
     """,
     re.VERBOSE | re.DOTALL,
 )
 _TRIPLE_ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes in ('"""', "'''")}
-_START = re.compile(r"[^\s#)\]}]")
+_NO_START = frozenset(("#", ")", "]", "}", ""))
 _CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
 _DECORATOR = re.compile(r"@\s*\w")
 _HARD_START = re.compile(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
@@ -43,15 +44,16 @@ def statements(source: Source, block: Lines | None = None) -> Iterator[Lines]:
     """
     block = block or Lines(1, source.line_count)
     open_lines = _lines_inside(source, block)
+    text = source.text
     starts: list[int] = []
     after_decorator = False
-    for number in range(block.first, block.last + 1):
-        line = source.line(number)
-        if number in open_lines or _START.match(line) is None or _CONTINUES.match(line) is not None:
+    for number, at in enumerate(source.line_starts[block.first - 1 : block.last], block.first):
+        first = text[at : at + 1]
+        if first.isspace() or first in _NO_START or number in open_lines or _CONTINUES.match(text, at) is not None:
             continue
         if not after_decorator:
             starts.append(number)
-        after_decorator = line.startswith("@")
+        after_decorator = first == "@"
     return _between(starts, block.last)
 
 
@@ -75,26 +77,34 @@ def _between(starts: list[int], last: int) -> Iterator[Lines]:
 
 def _lines_inside(source: Source, block: Lines) -> set[int]:
     """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
-    at = source.line_starts[block.first - 1]
+    line_starts = source.line_starts
+    at = line_starts[block.first - 1]
     text = source.text[: at + len(source.lines(*block))]
     inside: set[int] = set()
-    depth = 0
+
+    def add(start: int, end: int) -> None:
+        inside.update(range(bisect_right(line_starts, start) + 1, bisect_right(line_starts, end) + 1))
+
+    depth = opened = 0
     while True:
         token = _TOKEN.search(text, at)
         if token is None:
+            if depth > 0:
+                add(opened, len(text))
             return inside
         at = token.end()
         kind = token.lastgroup
         if kind == "triple":
             end = _TRIPLE_ENDS[token.group()].match(text, at)
             if end is not None:
+                add(at, end.end())
                 at = end.end()
-                inside.update(range(source.position(token.end()).line + 1, source.position(at).line + 1))
         elif kind == "open":
+            opened = opened if depth > 0 else at
             depth += 1
         elif kind == "close":
+            if depth == 1:
+                add(opened, at)
             depth = max(depth - 1, 0)
         elif kind in ("string", "escape"):
-            inside.update(range(source.position(token.start()).line + 1, source.position(at).line + 1))
-        elif kind == "newline" and depth > 0:
-            inside.add(source.position(at).line)
+            add(token.start(), at)
