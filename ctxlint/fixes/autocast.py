@@ -35,7 +35,7 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
     if path is None or decorator.name is None or layout_of(fn, method) is None:
         return None
-    code = module_code(fn.source)
+    code = module_code(fn)
     if code is None:
         return None
     file = _File(code)
@@ -70,7 +70,7 @@ class _File:
             and statement.module in _OLD_MODULES
             and any((alias.asname or alias.name) == name and alias.name in _MOVED for alias in statement.names)
         ]
-        return found[0] if len(found) == 1 and self.code.names.bound[name] == 1 else None
+        return found[0] if len(found) == 1 and self.code.times_bound(name) == 1 else None
 
     def spelled_out(self, start: Position, new: str) -> list[Edit] | None:
         """``torch.amp.custom_fwd(...)`` in the place of the decorator that starts there."""

@@ -42,7 +42,7 @@ def add_other_half(fn: FunctionClass, decorator: Decorator, method: Method) -> F
     if "." in path:
         spelled = f"{path.rpartition('.')[0]}.{other}"
     else:
-        code = module_code(fn.source)
+        code = module_code(fn)
         found = None if code is None else _File(code).spelling(path, name, fn.start(fn.node).line)
         if found is None:
             return None
@@ -119,9 +119,9 @@ class _File:
             return None
         for alias in statement.names:
             local = alias.asname or alias.name
-            if alias.name == other and self.code.names.bound[local] == 1:
+            if alias.name == other and self.code.times_bound(local) == 1:
                 return local, []
-        if self.code.names.bound[other]:
+        if self.code.times_bound(other):
             others = [
                 each for each in self.code.module.body if isinstance(each, ast.ImportFrom) and each is not statement
             ]
@@ -130,8 +130,8 @@ class _File:
                 for each in others
                 for alias in each.names
             )
-            return (other, []) if same and self.code.names.bound[other] == 1 else None
-        if self.code.names.bound["*"]:
+            return (other, []) if same and self.code.times_bound(other) == 1 else None
+        if self.code.times_bound("*"):
             return None
         importing = self._imported_beside(statement, path, other)
         return None if importing is None else (other, [importing])
@@ -146,7 +146,7 @@ class _File:
             and each.module in _MODULES
             and any((alias.asname or alias.name) == path and alias.name == name for alias in each.names)
         ]
-        return found[0] if len(found) == 1 and self.code.names.bound[path] == 1 else None
+        return found[0] if len(found) == 1 and self.code.times_bound(path) == 1 else None
 
     def _imported_beside(self, statement: ast.ImportFrom, path: str, other: str) -> Edit | None:
         """Import one more name from the same module: ``custom_bwd`` in front of ``custom_fwd``, and that behind it."""

@@ -14,17 +14,17 @@ from ctxlint.model.code import code_of
 from ctxlint.model.functions import Binding, ParameterKind, Style
 
 if TYPE_CHECKING:
-    from ctxlint.files.source import Source, Span
+    from ctxlint.files.source import Span
     from ctxlint.fixes.module_code import ModuleCode
-    from ctxlint.model.functions import ApplyCall, FunctionClass, Input
+    from ctxlint.model.functions import ApplyCall, FunctionClass, Input, SourceFile
 
 
-def pass_by_position(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:
     """Take the names off, put the arguments in order, and write the defaults of inputs that were left out between them.
 
     None where the inputs or the arguments are not certain, and where their order changes and they may do something.
     """
-    code = module_code(source)
+    code = module_code(file)
     inputs = _inputs(fn)
     if code is None or inputs is None or call.starred or call.double_starred:
         return None

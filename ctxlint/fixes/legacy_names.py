@@ -120,7 +120,7 @@ def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
 
     None where instances count: the class has an ``__init__``, or an instance is made with arguments or keeps state.
     """
-    layout, code = layout_of(fn), module_code(fn.source)
+    layout, code = layout_of(fn), module_code(fn)
     made = any(each.how.startswith("construct") and (each.positional or each.keywords) for each in fn.calls)
     if layout is None or code is None or made or "__init__" in fn.methods or fn.legacy_state is not None:
         return None

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import warnings
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Union
 
-from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.files.source import Position
 from ctxlint.fixes.edit import Edit
 
 if TYPE_CHECKING:
     from ctxlint.files.source import Source
+    from ctxlint.model.functions import FunctionClass, SourceFile
 
 Import = Union[ast.Import, ast.ImportFrom]
 
@@ -72,17 +72,14 @@ def _walk(module: ast.Module) -> list[ast.AST]:
 _LEAVES = (ast.Name, ast.Constant)
 
 
+def module_code(file: FunctionClass | SourceFile) -> ModuleCode | None:
+    """The code of a file, or of that of a Function; None where ``ast`` cannot read it."""
+    return None if file.tree is None else _module_code(file.source, file.tree)
+
+
 @lru_cache(maxsize=1)
-def module_code(source: Source) -> ModuleCode | None:
-    """The code of a file; None where ``ast`` cannot read it."""
-    if too_deep_for_ast(source.text) is not None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in the user's string is not ours to report
-            return ModuleCode(source, ast.parse(source.text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _module_code(source: Source, tree: ast.Module) -> ModuleCode:
+    return ModuleCode(source, tree)
 
 
 @dataclass(frozen=True)
@@ -99,10 +96,19 @@ class ModuleCode:
         """What the whole file does with each name."""
         return names_in(self.module)
 
+    def times_bound(self, name: str) -> int:
+        """How many places in the file bind a name, in any scope."""
+        return self.names.bound[name] if self._mentions(name) else 0
+
+    def _mentions(self, name: str) -> bool:
+        """Whether the text has the name somewhere: most files do not have the one that an import would bring."""
+        text = self.source.text
+        return name in (text if text.isascii() else unicodedata.normalize("NFKC", text))
+
     def means_package(self, name: str) -> bool:
         """Whether ``name`` is a package wherever it stands: ``import name`` at the top, and no other binding."""
         plain = any(isinstance(statement, ast.Import) and _binds(statement, name) for statement in self.module.body)
-        return plain and self.names.bound[name] == sum(_binds(each, name) for each in self.names.plain_imports)
+        return plain and self.times_bound(name) == sum(_binds(each, name) for each in self.names.plain_imports)
 
     def name_for(
         self, targets: tuple[str, ...], before: int, *, import_it: bool = True
@@ -116,14 +122,15 @@ class ModuleCode:
         for statement in self._imports(before):
             for alias in statement.names if isinstance(statement, ast.ImportFrom) else ():
                 local = alias.asname or alias.name
-                if f"{_origin(statement)}.{alias.name}" in targets and self.names.bound[local] == 1:
+                if f"{_origin(statement)}.{alias.name}" in targets and self.times_bound(local) == 1:
                     return local, None
         module, _, name = targets[0].rpartition(".")
-        spelled = targets[0] if self.means_package(module.partition(".")[0]) else None
-        line = self._import_line(module, name, before) if not self.names.bound[name] else None
-        if line is not None and (import_it or spelled is None):
+        line = self._import_line(module, name, before) if not self.times_bound(name) else None
+        if line is not None and import_it:
             return name, line
-        return None if spelled is None else (spelled, None)
+        if self.means_package(module.partition(".")[0]):
+            return targets[0], None
+        return None if line is None else (name, line)
 
     def _imports(self, before: int) -> list[Import]:
         """The imports at the top level of the file, above a line."""

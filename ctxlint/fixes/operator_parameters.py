@@ -32,7 +32,7 @@ def call_them_so(file: SourceFile, operator: Operator, expected: list[str]) -> F
     None where it is not plain which parameter is which, where a name is taken, and where the function serves operators
     with and without keyword-only parameters.
     """
-    setup, code = operator.setup_context, module_code(file.source)
+    setup, code = operator.setup_context, module_code(file)
     if setup is None or code is None or not setup.facts.complete or not _is_plain(file, setup):
         return None
     sharing = [each for each in file.operators if each.setup_context and each.setup_context.node is setup.node]

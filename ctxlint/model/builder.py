@@ -125,6 +125,7 @@ class Builder:
             node=node,
             slice=slice_,
             source=self.unit.source,
+            tree=self.unit.tree,
             style=style,
             methods=methods,
             inputs=inputs,

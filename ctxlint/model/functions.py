@@ -37,6 +37,7 @@ from ctxlint.model.reachability import backward_never_runs
 from ctxlint.model.values import Sequence, Slot, Tri, Value
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator, Mapping
 
     import libcst as cst
@@ -181,6 +182,8 @@ class FunctionClass:
     node: cst.ClassDef
     slice: Slice
     source: Source
+    tree: ast.Module | None
+    """The whole file as ``ast`` reads it; None where it cannot."""
     style: Style
     methods: Mapping[str, Method]
     """Every method by name, inherited ones from bases in the same file included (``inherited`` is set on those)."""
@@ -422,6 +425,8 @@ class SourceFile:
     """One file: its Functions, the calls on them, and what could not be read."""
 
     source: Source
+    tree: ast.Module | None = None
+    """The whole file as ``ast`` reads it; None where it cannot."""
     functions: tuple[FunctionClass, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
     """Every call on one of ``by_name``, in source order."""

@@ -109,6 +109,7 @@ class _Reader:
         self.add_outlines(by_name, found, found.calls)
         return SourceFile(
             source=unit.source,
+            tree=unit.tree,
             functions=functions,
             calls=tuple(call for call in found.calls if call.function in by_name),
             by_name=by_name,
@@ -128,6 +129,7 @@ class _Reader:
         self.add_outlines(by_name, found, new)
         return SourceFile(
             source=unit.source,
+            tree=unit.tree,
             functions=functions,
             calls=tuple(call for call in new if call.function in by_name),
             by_name=by_name,

@@ -30,6 +30,7 @@ class Unit:
     """A file that was parsed and indexed. ``broken`` names the statements that ``ast`` cannot read."""
 
     source: Source
+    module: ast.Module
     index: FileIndex
     slices: Slices
     broken: tuple[BrokenStatement, ...] = ()
@@ -38,6 +39,11 @@ class Unit:
     def path(self) -> str:
         """The path of the file."""
         return self.source.path
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The whole file as ``ast`` reads it; None where it cannot, or only in other words."""
+        return self.module if self.slices.as_written else None
 
     @property
     def is_stub(self) -> bool:
@@ -49,7 +55,7 @@ def read_unit(source: Source) -> Unit:
     """Parse and index a file. Nothing is raised for bad code."""
     parsed = parse(source)
     index = index_module(parsed.module)
-    return Unit(source, index, Slices(source, index, parsed.as_written), parsed.broken)
+    return Unit(source, parsed.module, index, Slices(source, index, parsed.as_written), parsed.broken)
 
 
 class Slices:

@@ -97,7 +97,7 @@ class ApplyKeyword(Rule[SourceFile]):
                 call.span,
                 f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError before 2.13. Pass "
                 f"{'it' if len(names) == 1 else 'them'} by position.",
-                fix=pass_by_position(file.source, fn, call),
+                fix=pass_by_position(file, fn, call),
             )
 
 
