@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Union
+from typing import NamedTuple, Union
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -20,9 +20,7 @@ from ctxlint.files.source import Position, Span
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-_HEAD = re.compile(
-    r"(?:\A|[\r\n])(?P<indentation>[ \t\f]*)(?P<head>(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>[^\s(:\[\\#]+))"
-)
+_HEAD = re.compile(r"[\r\n]([ \t\f]*)(?:async[ \t]+)?(?:def|class)[ \t]+([^\s(:\[\\#]+)")
 
 Definition = Union[cst.FunctionDef, cst.ClassDef]
 
@@ -55,14 +53,14 @@ class Places:
         if self._whole is None and not self._asked:
             # Most modules are asked for one thing, often the name of a class: no more is written than that takes.
             self._asked = True
-            written, whole = _write(self._module, until=node)
-            self._whole = written if whole else None
+            written = _write(self._module, until=node)
+            self._whole = written if written.whole else None
             return written.span(node)
         return self._all().span(node)
 
     def _all(self) -> _Written:
         if self._whole is None:
-            self._whole, _ = _write(self._module)
+            self._whole = _write(self._module)
         return self._whole
 
     # Without the whole module
@@ -72,29 +70,30 @@ class Places:
         found = self._head(definition)
         if found is None:
             return self.span(definition.name)
-        return self._given.span(found.start("name"), found.end("name"))
+        return self._given.span(found.name, found.name + len(definition.name.value))
 
-    def write(self, function: cst.FunctionDef) -> bool:
+    def write(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
         """Work out where the nodes of a function stand, if that can be done without the rest of the module.
 
-        True only where LibCST gives back the very text of the function.
+        With ``head``, its decorators and its name are enough. True only where LibCST gives back the very text of them.
         """
-        if function not in self._functions:
-            self._functions[function] = self._alone(function)
-        return self._functions[function] is not None
+        written = self._functions.get(function)
+        if function not in self._functions or (not head and written is not None and not written.whole):
+            written = self._functions[function] = self._alone(function, until=function.name if head else None)
+        return written is not None
 
-    def _alone(self, function: cst.FunctionDef) -> _Written | None:
+    def _alone(self, function: cst.FunctionDef, until: cst.CSTNode | None) -> _Written | None:
         found = self._head(function)
         if found is None:
             return None
-        tokens = _Tokens(self._module)
-        tokens.increase_indent(found["indentation"])
-        function._codegen(tokens)  # noqa: SLF001
-        above = found.start("head") - tokens.places[function][0]
+        tokens = _Tokens(self._module, until)
+        tokens.increase_indent(found.indentation)
+        whole = tokens.write(function)
+        above = found.name - tokens.places[function.name][0]
         fits = above >= 0 and self._given.text.startswith("".join(tokens.tokens), above)
-        return _Written(self._given, tokens.places, above) if fits else None
+        return _Written(self._given, tokens.places, whole, above) if fits else None
 
-    def _head(self, definition: Definition) -> re.Match[str] | None:
+    def _head(self, definition: Definition) -> _Head | None:
         """How a definition begins in the given text; None where several look like that."""
         if isinstance(definition, cst.FunctionDef):
             space = definition.whitespace_after_def
@@ -103,12 +102,19 @@ class Places:
         return None if space.value.strip(" \t") else self._heads.get(definition.name.value)
 
     @cached_property
-    def _heads(self) -> dict[str, re.Match[str] | None]:
+    def _heads(self) -> dict[str, _Head | None]:
         """By name, what looks like the beginning of a definition, in strings as well; None for several."""
-        found: dict[str, re.Match[str] | None] = {}
-        for each in _HEAD.finditer(self._given.text):
-            found[each["name"]] = None if each["name"] in found else each
+        found: dict[str, _Head | None] = {}
+        for each in _HEAD.finditer(f"\n{self._given.text}"):
+            found[each[2]] = None if each[2] in found else _Head(each[1], each.start(2) - 1)
         return found
+
+
+class _Head(NamedTuple):
+    """How a definition begins: its indentation, and the offset of its name."""
+
+    indentation: str
+    name: int
 
 
 class _Text:
@@ -131,10 +137,11 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Written:
-    """A text and what stands where in it; offsets count from ``above``."""
+    """A text and what stands where in it, or in its beginning; offsets count from ``above``."""
 
     text: _Text
     places: dict[cst.CSTNode, tuple[int, int]]
+    whole: bool
     above: int = 0
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -142,15 +149,11 @@ class _Written:
         return self.text.span(start + self.above, end + self.above)
 
 
-def _write(module: cst.Module, until: cst.CSTNode | None = None) -> tuple[_Written, bool]:
-    """Write a module, or its beginning up to the end of a node; and whether that is the whole of it."""
+def _write(module: cst.Module, until: cst.CSTNode | None = None) -> _Written:
+    """Write a module, or its beginning up to the end of a node."""
     tokens = _Tokens(module, until)
-    whole = True
-    try:
-        module._codegen(tokens)  # noqa: SLF001  (what `Module.code` calls, with a state of its own)
-    except _Reached:
-        whole = False
-    return _Written(_Text("".join(tokens.tokens)), tokens.places), whole
+    whole = tokens.write(module)
+    return _Written(_Text("".join(tokens.tokens)), tokens.places, whole)
 
 
 class _Reached(Exception):
@@ -169,6 +172,14 @@ class _Tokens(CodegenState):
         self._until = until
         self.offset = 0
         self._starts: list[int] = []
+
+    def write(self, node: cst.CSTNode) -> bool:
+        """Write a node; False where it ended before, at what was to be reached."""
+        try:
+            node._codegen(self)  # noqa: SLF001  (what `Module.code` calls, with a state of its own)
+        except _Reached:
+            return False
+        return True
 
     def add_indent_tokens(self) -> None:
         super().add_indent_tokens()

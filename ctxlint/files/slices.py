@@ -47,9 +47,9 @@ class Statement:
         """Where its nodes stand, with lines counted from its first one."""
         return Places(self.module, self.text)
 
-    def gives_back(self, function: cst.FunctionDef) -> bool:
+    def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
         """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
-        return ("\f" not in self.text and self.places.write(function)) or self.faithful
+        return ("\f" not in self.text and self.places.write(function, head=head)) or self.faithful
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,17 @@ class Slice:
         """
         return self.statement.faithful
 
-    def gives_back(self, function: cst.FunctionDef) -> bool:
-        """As ``faithful``, for a fix that touches one function or method of the slice."""
-        return self.statement.gives_back(function)
+    def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
+        """As ``faithful``, for a fix that touches one function of the slice; or only what is above its name."""
+        return self.statement.gives_back(function, head=head)
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
         return self._below(self.statement.places.span(node))
 
-    def span_in(self, function: cst.FunctionDef, node: cst.CSTNode) -> Span:
-        """As ``span``, at less cost, for a node that stands in a function of the slice."""
-        self.statement.places.write(function)
+    def span_in(self, function: cst.FunctionDef, node: cst.CSTNode, *, head: bool = False) -> Span:
+        """As ``span``, at less cost, for a node that stands in a function of the slice, or even above its name."""
+        self.statement.places.write(function, head=head)
         return self.span(node)
 
     def span_of_name(self, definition: cst.FunctionDef | cst.ClassDef) -> Span:

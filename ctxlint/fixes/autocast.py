@@ -33,7 +33,7 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
     """
     expression = decorator.node.decorator
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
-    if path is None or decorator.name is None or layout_of(fn, method) is None:
+    if path is None or decorator.name is None or layout_of(fn, method, head=True) is None:
         return None
     code = module_code(fn)
     if code is None:

@@ -110,7 +110,7 @@ def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
 
     None for a class method, and for one with a receiver before the ctx: what the mark wraps must take the ctx first.
     """
-    layout, code = layout_of(fn, method), module_code(fn)
+    layout, code = layout_of(fn, method, head=bool(method.node.decorators)), module_code(fn)
     if layout is None or code is None or method.binding is Binding.CLASS or method.receiver is not None:
         return None
     written = code.name_for(_ONCE_DIFFERENTIABLE, fn.slice.first_line)

@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unbound_gradients import returned_position
+from ctxlint.model.code import children
 from ctxlint.model.events import Assigned
 from ctxlint.model.flags import computed_under, flag_of_conditional, flags_of
 from ctxlint.model.values import Tri, is_none
@@ -203,7 +204,7 @@ def _served(
 def _names_in(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, cst.Name):
         yield node.value
-    for child in node.children:
+    for child in children(node):
         if not (isinstance(node, cst.Attribute) and child is node.attr):
             yield from _names_in(child)
 

@@ -117,12 +117,15 @@ def layout_of_import(
     return Layout(source, part), node, node.names
 
 
-def layout_of(fn: FunctionClass, method: Method | None = None) -> Layout | None:
-    """The layout of a class, or None where no fix may touch it, or the method in question is not written in it."""
+def layout_of(fn: FunctionClass, method: Method | None = None, *, head: bool = False) -> Layout | None:
+    """The layout of a class, or None where no fix may touch it, or the method in question is not written in it.
+
+    With ``head``, a fix that only looks at what is above the name of that method.
+    """
     if fn.slice.source is not fn.source:
         return None
     if method is None:
         return Layout(fn.source, fn.slice) if fn.slice.faithful else None
     if method.inherited or method.slice is not fn.slice:
         return None
-    return Layout(fn.source, fn.slice) if fn.slice.gives_back(method.node) else None
+    return Layout(fn.source, fn.slice) if fn.slice.gives_back(method.node, head=head) else None

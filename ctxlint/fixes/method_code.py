@@ -11,7 +11,7 @@ import libcst as cst
 
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
-from ctxlint.model.code import all_children
+from ctxlint.model.code import all_children, parents_below
 from ctxlint.model.local_names import captured_by, target_names
 
 if TYPE_CHECKING:
@@ -57,26 +57,20 @@ class MethodCode:
             applicability = Applicability.UNSAFE
         return Fix(message, ordered, applicability)
 
-    @cached_property
+    @property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
-        """What each node stands in, up to the method itself."""
-        found: dict[cst.CSTNode, cst.CSTNode] = {}
-        todo: list[cst.CSTNode] = [self.method.node]
-        while todo:
-            node = todo.pop()
-            for child in all_children(node):
-                found[child] = node
-                todo.append(child)
-        return found
+        """What each node of code stands in, up to the method itself."""
+        return self.method.parents
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around a node, the nearest first; the method is the last."""
-        while node in self.parents:
-            node = self.parents[node]
+        parents = self.parents
+        while node in parents:
+            node = parents[node]
             yield node
 
     def nodes(self) -> Iterable[cst.CSTNode]:
-        """Every node inside the method."""
+        """Every node of code inside the method."""
         return self.parents.keys()
 
     # Names
@@ -84,13 +78,18 @@ class MethodCode:
     @cached_property
     def names(self) -> tuple[cst.Name, ...]:
         """Every name that means a variable: no attribute, no keyword of a call."""
-        return tuple(node for node in self.nodes() if isinstance(node, cst.Name) and not self._is_label(node))
+        return tuple(node for node in self.nodes() if type(node) is cst.Name and not self._is_label(node))
 
     def _is_label(self, node: cst.Name) -> bool:
         parent = self.parents[node]
         return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
             isinstance(parent, cst.Arg) and parent.keyword is node
         )
+
+    def names_below(self, node: cst.CSTNode) -> set[str]:
+        """The names of the variables that a node of code names."""
+        below = parents_below(node)
+        return {each.value for each in below if type(each) is cst.Name and not self._is_label(each)}
 
     def uses(self, name: str) -> list[cst.Name]:
         """Every place at which a variable is named, in the order of the text."""

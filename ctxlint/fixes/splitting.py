@@ -153,7 +153,7 @@ def _split(code: MethodCode) -> _Split | None:
     inputs: set[str] = set()
     needed: set[str] = set()
     for line in moved:
-        for name in _names_used(code, line) - {ctx.name}:
+        for name in code.names_below(line) - {ctx.name}:
             given = any(param.name == name for param in code.method.own_params)
             if given and not _bound(code, name, above=line):
                 inputs.add(name)
@@ -176,10 +176,10 @@ def _saves_its_own(fn: FunctionClass, forward: Method) -> bool:
     returned = _returned(forward, tuple(body.body)) if isinstance(body, cst.IndentedBlock) else None
     if returned is None:
         return True
-    known = {*returned[0], *(param.name for param in forward.own_params)}
-    own = times_bound(body).keys() - known
     nodes = (argument.node for save in fn.saves for argument in save.arguments)
-    return any(isinstance(node, cst.Name) and node.value in own for node in nodes)
+    saved = {node.value for node in nodes if isinstance(node, cst.Name)}
+    saved -= {*returned[0], *(param.name for param in forward.own_params)}
+    return not saved.isdisjoint(times_bound(body)) if saved else False
 
 
 def _returned(method: Method, lines: tuple[Line, ...]) -> tuple[tuple[str | None, ...], bool] | None:
@@ -206,10 +206,6 @@ def _with_ctx(code: MethodCode, uses: ContextUses, lines: tuple[Line, ...]) -> t
     return tuple(line for line in lines if line in around)
 
 
-def _names_used(code: MethodCode, line: Line) -> set[str]:
-    return {name.value for name in code.names if line in code.above(name)}
-
-
 def _bound(code: MethodCode, name: str, *, above: Line | None = None, below: Line | None = None) -> bool:
     """Whether a name is bound above or below a line."""
     places = code.bindings(name)
@@ -223,7 +219,7 @@ def _changed_below(code: MethodCode, line: Line) -> bool:
     if marks_alone(line):
         return False
     ctx, start = code.method.ctx, code.layout.start(line)
-    names = _names_used(code, line) - {ctx.name if ctx is not None else ""}
+    names = code.names_below(line) - {ctx.name if ctx is not None else ""}
     for mutation in code.method.facts.of(Mutation):
         origin = None if mutation.target is None else usual_storage(mutation.target)
         changed = {mutation.name, origin.name if isinstance(origin, Parameter) else None}

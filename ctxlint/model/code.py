@@ -45,6 +45,17 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield value
 
 
+def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
+    """What each node of code below another one stands in; each before what is in it, as ``children`` orders them."""
+    parents: dict[cst.CSTNode, cst.CSTNode] = {}
+    todo = [(child, top) for child in children(top)][::-1]
+    while todo:
+        node, parent = todo.pop()
+        parents[node] = parent
+        todo += [(child, node) for child in children(node)][::-1]
+    return parents
+
+
 def all_children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Every node right below a node, layout included, as ``CSTNode.children`` gives them, without its copies."""
     for name in _fields_of(type(node)):

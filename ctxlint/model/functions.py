@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxlint.model.apply_calls import ApplyCall, ArgumentKind
-from ctxlint.model.code import children
 from ctxlint.model.events import (
     Asks,
     Assigned,
@@ -239,9 +238,13 @@ class FunctionClass:
         if definition is not None:
             part, named = definition
             return part.source, part.span_of_name(named)
-        method = self._homes.get(node)
-        if method is not None:
-            return method.slice.source, method.slice.span_in(method.node, node)
+        for method in self.methods.values():
+            for decorator in method.node.decorators:
+                if node in (decorator, decorator.decorator):
+                    return method.slice.source, method.slice.span_in(method.node, node, head=True)
+        for method in self.methods.values():
+            if node in method.parents:
+                return method.slice.source, method.slice.span_in(method.node, node)
         for each in self._slices:
             try:
                 return each.source, each.span(node)
@@ -254,18 +257,6 @@ class FunctionClass:
         """The names of the class and its methods, with what defines them."""
         methods = ((method.node.name, (method.slice, method.node)) for method in self.methods.values())
         return {self.node.name: (self.slice, self.node), **dict(methods)}
-
-    @cached_property
-    def _homes(self) -> dict[cst.CSTNode, Method]:
-        """The method that each node of code stands in."""
-        found: dict[cst.CSTNode, Method] = {}
-        for method in self.methods.values():
-            todo: list[cst.CSTNode] = [method.node]
-            while todo:
-                node = todo.pop()
-                found[node] = method
-                todo.extend(children(node))
-        return found
 
     @cached_property
     def _slices(self) -> tuple[Slice, ...]:

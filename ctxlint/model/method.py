@@ -7,6 +7,9 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+import libcst as cst
+
+from ctxlint.model.code import parents_below
 from ctxlint.model.events import (
     ContextCall,
     ContextRead,
@@ -20,9 +23,8 @@ from ctxlint.model.events import (
 from ctxlint.model.values import Tri
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import TypeVar
-
-    import libcst as cst
 
     from ctxlint.files.slices import Slice
     from ctxlint.model.events import Guard
@@ -148,6 +150,31 @@ class Method:
     """The class whose body it is written in."""
     lacks_ctx: bool = False
     """Whether it certainly has no parameter for the ctx that autograd passes (see ``context_parameter.py``)."""
+
+    # The code
+
+    @cached_property
+    def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
+        """What each node of code in the method stands in; the outermost first, the body last."""
+        return parents_below(self.node)
+
+    @cached_property
+    def body_nodes(self) -> tuple[cst.CSTNode, ...]:
+        """The nodes of code in the body, outermost first."""
+        nodes = tuple(self.parents)
+        return nodes[nodes.index(self.node.body) + 1 :]
+
+    @cached_property
+    def context_attributes(self) -> Mapping[str, list[cst.Attribute]]:
+        """Every ``ctx.a`` that the body names, in nested functions as well, by ``a``."""
+        found: dict[str, list[cst.Attribute]] = {}
+        ctx = self.ctx.name if self.ctx is not None else None
+        for node in self.body_nodes:
+            if type(node) is cst.Attribute and type(node.value) is cst.Name and node.value.value == ctx:
+                found.setdefault(node.attr.value, []).append(node)
+        return found
+
+    # The parameters
 
     @property
     def own_params(self) -> tuple[Param, ...]:

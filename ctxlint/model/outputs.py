@@ -73,12 +73,11 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
     backward = fn.backward
     if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
         return []
-    dropped = _deleted_names(backward.node.body)
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if is_read(backward, param) or param.name.startswith("_") or param.name in dropped:
+        if is_read(backward, param) or param.name.startswith("_") or param.name in found:
             continue
-        if param.name not in found and surely_differentiable(fn, index):
+        if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index)
     return list(found.values())
 

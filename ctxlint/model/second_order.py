@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import children, dotted
+from ctxlint.model.code import dotted
 from ctxlint.model.events import Assigned, GenericCall
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ _NEEDING_LAYOUT = frozenset({"view", "data_ptr"})
 def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
     """The first place at which a body does what autograd does not record, and what it is; None for none."""
     calls = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
-    for node in _expressions(method.node.body):
-        if isinstance(node, cst.Attribute) and node.attr.value == "data":
+    for node in method.body_nodes:
+        if type(node) is cst.Attribute and node.attr.value == "data":
             return node, "`.data`"
-        if not isinstance(node, cst.Call):
+        if type(node) is not cst.Call:
             continue
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
             return node, f"`.{node.func.attr.value}()`"
@@ -49,24 +49,19 @@ def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
         return
     rebound = {each.name for each in backward.facts.of(Assigned)}
     names = {param.name for param in backward.positional} - rebound
-    for node in _expressions(backward.node.body):
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+    for node in backward.body_nodes:
+        if type(node) is not cst.Call or not isinstance(node.func, cst.Attribute):
+            continue
+        if node.func.attr.value not in _NEEDING_LAYOUT:
             continue
         name = dotted(node.func.value)
-        if node.func.attr.value in _NEEDING_LAYOUT and name in names and not _asks_contiguous(backward, name):
+        if name in names and not _asks_contiguous(backward, name):
             yield node, name or "", node.func.attr.value
 
 
 def _asks_contiguous(method: Method, name: str) -> bool:
     """Whether the body asks the tensor for its layout: then it knows what it does."""
     return any(
-        isinstance(node, cst.Call) and dotted(node.func) in (f"{name}.is_contiguous", f"{name}.stride")
-        for node in _expressions(method.node.body)
+        type(node) is cst.Call and dotted(node.func) in (f"{name}.is_contiguous", f"{name}.stride")
+        for node in method.body_nodes
     )
-
-
-def _expressions(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Every node below, outermost first; nested functions count, since backward calls them."""
-    for child in children(node):
-        yield child
-        yield from _expressions(child)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.code import children, dotted
+from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
 from ctxlint.model.values import (
     NONE,
@@ -281,24 +280,7 @@ def _reads_extra_attribute(use: cst.CSTNode) -> bool:
 
 def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
     """The nodes directly around each ``ctx.attribute`` in the body of a method."""
-    if method.ctx is None:
-        return []
-    return _attribute_uses(method.node, method.ctx.name).get(attribute, [])
-
-
-@lru_cache(maxsize=8)
-def _attribute_uses(method: cst.FunctionDef, ctx: str) -> dict[str, list[cst.CSTNode]]:
-    """The nodes directly around ``ctx.a``, for every attribute ``a`` of ctx that the body of a method names."""
-    found: dict[str, list[cst.CSTNode]] = {}
-    below: list[cst.CSTNode] = [method.body]
-    while below:
-        node = below.pop()
-        for child in children(node):
-            if isinstance(child, cst.Attribute) and isinstance(child.value, cst.Name) and child.value.value == ctx:
-                found.setdefault(child.attr.value, []).append(node)
-            else:
-                below.append(child)
-    return found
+    return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
 
 
 def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:

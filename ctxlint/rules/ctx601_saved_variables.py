@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.attributes import rename_attribute
-from ctxlint.model.code import dotted
+from ctxlint.model.code import children, dotted
 from ctxlint.model.functions import PROTOCOL, Escape, FunctionClass, SavedRead
 from ctxlint.model.signatures import is_context_name
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -109,5 +109,5 @@ def _reads(method: Method) -> Iterator[cst.CSTNode]:
 def _attributes(node: cst.CSTNode, ctx: str) -> Iterator[cst.CSTNode]:
     if isinstance(node, cst.Attribute) and dotted(node) == f"{ctx}.saved_variables":
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _attributes(child, ctx)

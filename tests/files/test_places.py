@@ -102,6 +102,12 @@ def test_a_function_stands_where_its_text_does(text: str, alone: bool) -> None:
     assert places.write(function) is alone
     inside = [node for node in _nodes(function) if node in expected]
     assert {node: as_range(places.span(node)) for node in inside} == {node: expected[node] for node in inside}
+    beginning = Places(module, text)
+    assert beginning.write(function, head=True) is alone
+    above = [each for decorator in function.decorators for each in _nodes(decorator) if each in expected]
+    assert {node: as_range(beginning.span(node)) for node in above} == {node: expected[node] for node in above}
+    assert beginning.write(function) is alone
+    assert {node: as_range(beginning.span(node)) for node in inside} == {node: expected[node] for node in inside}
 
 
 def test_a_node_of_another_module_has_no_place() -> None:
