@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import code_of
 from ctxlint.model.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
 from ctxlint.model.flags import flag_of_conditional
 from ctxlint.model.repeats import happens_after
@@ -101,7 +102,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
     backward = fn.backward
     if backward is None:
         return
-    for mutation in backward.facts.of(Mutation):
+    for mutation in _lasting(backward.facts.of(Mutation)):
         kept = _kept_value(fn, storage(mutation.target) if mutation.target is not None else None)
         origin = storage(kept) if kept is not None else None
         if isinstance(origin, Parameter) and origin.role == "input":
@@ -109,6 +110,27 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
                 yield ChangedInBackward(mutation, "input", origin.name)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
             yield ChangedInBackward(mutation, "output", mutation.name or "the tensor")
+
+
+def _lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
+    """The in-place changes, less those that a later one takes back: ``x.sub_(y)``, and then ``x.add_(y)``."""
+    steps = [each for each in mutations if each.how in _INVERSE and not each.in_loop]
+    gone: set[int] = set()
+    for at, later in enumerate(steps):
+        for earlier in steps[:at]:
+            if (earlier.target, earlier.guards, _INVERSE[earlier.how]) == (later.target, later.guards, later.how):
+                if _operand(earlier) == _operand(later) != "":
+                    gone |= {earlier.order, later.order}
+    return (each for each in mutations if each.order not in gone)
+
+
+_INVERSE = {"add_": "sub_", "sub_": "add_", "mul_": "div_", "div_": "mul_"}
+
+
+def _operand(mutation: Mutation) -> str:
+    """The one argument of an in-place method, as it is written; empty for anything else."""
+    node = mutation.node
+    return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
 
 
 def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:

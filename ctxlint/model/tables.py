@@ -447,7 +447,12 @@ NEVER_RETURNING = frozenset({"sys.exit", "os._exit", "os.abort", "builtins.exit"
 
 _OLD_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
-TENSOR_ANNOTATIONS = frozenset(
+DISTRIBUTED_TENSORS = frozenset(
+    f"torch.distributed.{module}.DTensor" for module in ("tensor", "_tensor", "tensor._api", "_tensor.api")
+)
+"""A subclass of Tensor: what is none is as a rule a plain tensor."""
+
+TENSOR_ANNOTATIONS = DISTRIBUTED_TENSORS | frozenset(
     {
         "torch.Tensor",
         "torch.nn.Parameter",

@@ -260,7 +260,9 @@ class Uses:
             for argument in plain:
                 self.add(argument, False, Trust.STRONG, "it is given to `range`")
         elif callee in _TYPE_TESTS and plain:
-            self.undecided(plain[0], "its type is tested")
+            asked = self.type_asked(node)
+            if asked is None or not tables.DISTRIBUTED_TENSORS.issuperset(asked[1]):
+                self.undecided(plain[0], "its type is tested")
         elif f"{space}." in tables.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
             self.add(node.args[0].value, True, Trust.STRONG, f"it is given to `{name}`")
         elif space == "torch" and name in _SIZES_FIRST:

@@ -62,7 +62,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Known limits
     An intermediate of forward may be overwritten to save memory, and is not reported. Nor is a tensor that is one of
-    several by the path taken.
+    several by the path taken, nor a change that a later one takes back: `x.sub_(y)`, and then `x.add_(y)`.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
