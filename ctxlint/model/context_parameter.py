@@ -13,6 +13,8 @@ from ctxlint.model.scopes import resolve
 from ctxlint.model.signatures import used_as_context
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.functions import Method
     from ctxlint.model.scopes import Scope
 
@@ -36,12 +38,25 @@ def lacks_context(method: Method, scope: Scope) -> bool:
         return False
     if ctx.annotation in tables.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
         return True
-    return ctx.name not in times_bound(body) and _used_as_tensor(body, ctx.name, scope)
+    bound = times_bound(body)
+    if ctx.name in bound:
+        return False
+    second = [name for name in _second_names(body, ctx.name) if bound[name] == 1]
+    return any(_used_as_tensor(body, name, scope) for name in (ctx.name, *second))
 
 
 def uses_unbound_context(node: cst.FunctionDef, scope: Scope) -> bool:
     """Whether a method reads a ``ctx`` that nothing binds, neither it nor what is around it."""
     return "ctx" in borrowed_names(node) and scope.owner("ctx") is None and not scope.sees_star_import()
+
+
+def _second_names(node: cst.CSTNode, name: str) -> Iterator[str]:
+    """What a body calls it as well: ``grad_input = grad_output``."""
+    if isinstance(node, cst.Assign) and _is(node.value, name):
+        yield from (each.target.value for each in node.targets if isinstance(each.target, cst.Name))
+    elif isinstance(node, (cst.BaseSuite, cst.BaseStatement)) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        for child in children(node):
+            yield from _second_names(child, name)
 
 
 def _says_context(name: str) -> bool:
