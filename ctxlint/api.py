@@ -70,9 +70,9 @@ def fix_source(
     from ctxlint.fixes.apply import mend
     from ctxlint.pipeline import check_source, lint_text
 
-    asked = replace(settings or Settings(), fix=True)
+    asked = (settings or Settings())._replace(fix=True)
     if unsafe_fixes:
-        asked = replace(asked, unsafe_fixes=True)
+        asked = asked._replace(unsafe_fixes=True)
     result = mend(lint_text(path, text, asked), asked, lambda source: check_source(source, asked))
     mended = text if result.source is None else _BOM * result.source.bom + result.source.written
     return FixedSource(mended, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})

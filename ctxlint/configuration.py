@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ctxlint.settings import PerFileIgnore, Settings
@@ -16,7 +15,6 @@ class ConfigurationError(Exception):
     """A configuration that cannot be used; the message names file, line and what to write instead."""
 
 
-@dataclass
 class Configuration:
     """Finds the settings for any folder, and remembers them for the run.
 
@@ -25,12 +23,22 @@ class Configuration:
     ``key = value`` lines of TOML on top of it. ``fixed`` are settings to use everywhere, whatever the rest says.
     """
 
-    overrides: dict[str, Any] = field(default_factory=dict)
-    isolated: bool = False
-    file: str | None = None
-    inline: tuple[str, ...] = ()
-    fixed: Settings | None = None
-    _by_folder: dict[str, Settings] = field(default_factory=dict)
+    def __init__(
+        self,
+        overrides: dict[str, Any] | None = None,
+        *,
+        isolated: bool = False,
+        file: str | None = None,
+        inline: tuple[str, ...] = (),
+        fixed: Settings | None = None,
+    ) -> None:
+        """Nothing is read before something is asked for."""
+        self.overrides = overrides or {}
+        self.isolated = isolated
+        self.file = file
+        self.inline = inline
+        self.fixed = fixed
+        self._by_folder: dict[str, Settings] = {}
 
     def settings_for(self, folder: str) -> Settings:
         """The settings for the files that lie in ``folder``: those of the nearest configuration file above.
@@ -57,7 +65,7 @@ class Configuration:
         from ctxlint.torch_requirement import torch_requirement
 
         required = torch_requirement(os.path.abspath(folder))
-        return replace(settings, project_torch=required) if required else settings
+        return settings._replace(project_torch=required) if required else settings
 
     def _load(self, folder: str) -> Settings:
         file = self.file
@@ -72,7 +80,7 @@ class Configuration:
 
             for line in self.inline:
                 settings = apply_inline(settings, line)
-        return replace(settings, **self.overrides)
+        return settings._replace(**self.overrides)
 
 
 def _own_file(folder: str) -> str | None:

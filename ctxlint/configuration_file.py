@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ctxlint import __version__
@@ -61,7 +61,7 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
         raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
-    return replace(base, **_anchored(values, root, base), root=root, config_file=place.path)
+    return base._replace(**_anchored(values, root, base), root=root, config_file=place.path)
 
 
 def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: st
             values[option.field] = option.read(value)
         except ValueError as error:
             raise ConfigurationError(f"{origin}: `{key}`: {error}") from None
-    return replace(settings, **_anchored(values, root, Settings()))
+    return settings._replace(**_anchored(values, root, Settings()))
 
 
 def holds_table(path: str, data: bytes) -> bool:

@@ -58,3 +58,12 @@ class Diagnostic:
     def sort_key(self) -> tuple[str, int, Span, str, str]:
         """Path, place, code, message: the one order that reports come in."""
         return (self.path, self.cell or 0, self.span, self.code, self.message)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """How many findings of one rule were mended in a file."""
+
+    code: str
+    name: str
+    count: int

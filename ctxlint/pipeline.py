@@ -6,7 +6,6 @@ LibCST, and with it the model and the rules, is imported in ``check_source`` onl
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -16,7 +15,6 @@ from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, rea
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import (
-    WHOLE_FILE,
     Candidate,
     FileResult,
     describe,
@@ -187,7 +185,7 @@ def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | N
     """The result after ``finish``; what it says about others is what the file says as it was."""
     if finish is None:
         return result
-    return replace(finish(result), outside=result.outside, facts=result.facts, consulted=result.consulted)
+    return finish(result)._replace(outside=result.outside, facts=result.facts, consulted=result.consulted)
 
 
 # One file
@@ -206,7 +204,7 @@ def lint_file(
         result = check_source(decode(path, data), settings, outside, known)
         others = result.consulted.files if result.consulted is not None else ()
         own = (os.path.abspath(path), digest(data))
-        return replace(result, read=(own, *((other, _LOADED.get(other)) for other in others)))
+        return result._replace(read=(own, *((other, _LOADED.get(other)) for other in others)))
     except (Unreadable, Undecodable) as error:
         return _unreadable(path, str(error), settings)
     except NotPython as error:
@@ -266,7 +264,7 @@ def check_source(
         return reading
     unconcerned = FileResult(source.path, linted=True, settings=settings)
     result = _check(reading.files, settings) if reading.files else unconcerned
-    return replace(result, outside=reading.outside, facts=reading.facts, consulted=trace.sorted())
+    return result._replace(outside=reading.outside, facts=reading.facts, consulted=trace.sorted())
 
 
 def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
@@ -306,7 +304,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     if unused_matter and any(each.speaks_to_ctxlint for each in judged.directives):
         judged = _with_unused(files, judged, settings)
-    return replace(result, diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
+    return result._replace(diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
 
 
 _UNUSED_SUPPRESSION = ("CTX910", "unused-suppression")
@@ -419,6 +417,8 @@ def _rules_that_are_on(settings: Settings) -> tuple[Rule[Any], ...]:
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings) -> Diagnostic:
+    from dataclasses import replace
+
     from ctxlint.diagnostic import Diagnostic, Severity
     from ctxlint.fixes.edit import with_line_endings_of
     from ctxlint.rules.base import Category
@@ -451,6 +451,7 @@ def _unreadable(path: str, reason: str, settings: Settings) -> FileResult:
 
 def _too_deep(path: str) -> Diagnostic:
     from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import WHOLE_FILE
 
     message = "The code is nested too deeply to be read; this file was not checked in full."
     return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.files.source import Located, Position, Source, Span
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:
-    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.diagnostic import Diagnostic, Fixed
+    from ctxlint.files.source import Located, Source
     from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts
     from ctxlint.model.project import Consulted
     from ctxlint.suppression.baseline import Known
@@ -18,20 +17,7 @@ if TYPE_CHECKING:
 INTERNAL_ERROR = "CTX900"
 """The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
 
-WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
-"""Where a finding stands that is about a file as a whole."""
-
-
 _DEFAULT = Settings()
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """How many findings of one rule were mended in a file."""
-
-    code: str
-    name: str
-    count: int
 
 
 class Candidate(NamedTuple):
@@ -47,8 +33,7 @@ class Candidate(NamedTuple):
     known: KnownNames | None = None
 
 
-@dataclass(frozen=True)
-class FileResult:
+class FileResult(NamedTuple):
     """One file after it went through the pipeline.
 
     ``linted`` says that it was read and understood; else it holds no candidate, cannot be read, or was ``skipped`` (the
@@ -94,11 +79,13 @@ def shows_text(result: FileResult) -> bool:
 
 def without_needless_text(result: FileResult) -> FileResult:
     """The result as it is kept until it is reported: most files say nothing, and all texts together are large."""
-    return result if result.source is None or shows_text(result) else replace(result, source=None)
+    return result if result.source is None or shows_text(result) else result._replace(source=None)
 
 
 def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
     """Where people find a finding in its file; what is about a notebook as a whole is in none of its cells."""
+    from ctxlint.files.source import WHOLE_FILE, Located, Source
+
     if source is None or (diagnostic.span == WHOLE_FILE and diagnostic.code in (INTERNAL_ERROR, "CTX902")):
         return Located(source or Source(diagnostic.path, ""), diagnostic.span)
     return source.locate(diagnostic.span)
@@ -107,6 +94,7 @@ def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
 def internal_error(path: str, message: str) -> Diagnostic:
     """The finding that says that ctxlint itself failed on a file."""
     from ctxlint.diagnostic import Diagnostic  # a clean run has no use for it
+    from ctxlint.files.source import WHOLE_FILE
 
     message = f"{message}. This is a bug in ctxlint; report it."
     return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
@@ -115,6 +103,7 @@ def internal_error(path: str, message: str) -> Diagnostic:
 def io_error(path: str, reason: str) -> Diagnostic:
     """The finding that says that a file could not be read or written."""
     from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import WHOLE_FILE
 
     return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", f"{reason}.")
 
@@ -122,7 +111,7 @@ def io_error(path: str, reason: str) -> Diagnostic:
 def with_finding(result: FileResult, diagnostic: Diagnostic) -> FileResult:
     """``result`` with one more finding, in its place."""
     diagnostics = sorted((*result.diagnostics, diagnostic), key=lambda each: each.sort_key)
-    return replace(result, diagnostics=tuple(diagnostics))
+    return result._replace(diagnostics=tuple(diagnostics))
 
 
 def describe(who: str, error: BaseException) -> str:

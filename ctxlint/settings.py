@@ -6,8 +6,7 @@ Where the answers come from (files, the command line) is the business of ``ctxli
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,8 +39,7 @@ ALWAYS_ON = ("CTX901", "CTX902")
 _EXACT = 1000  # a name or a whole code is more specific than any prefix
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Which rules are on, as one place (a file, the command line) says it.
 
     Each entry is a selector: ``ALL``, a prefix of a code (``CTX2``), a code, or a rule's name. ``select`` is None where
@@ -82,8 +80,7 @@ def is_prefix(selector: str) -> bool:
     return re.fullmatch(r"CTX\d{0,3}", selector) is not None
 
 
-@dataclass(frozen=True)
-class PerFileIgnore:
+class PerFileIgnore(NamedTuple):
     """Rules that are off in the files that ``pattern`` matches, or, when ``negated``, in all others.
 
     A pattern without a slash matches any part of the path; one with a slash is relative to ``Settings.root``.
@@ -94,8 +91,7 @@ class PerFileIgnore:
     negated: bool = False
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """All options of a run. The defaults are those of a project without configuration.
 
     ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
@@ -148,7 +144,7 @@ class Settings:
         on = default
         for layer in layers:
             if code in ALWAYS_ON:
-                layer = replace(layer, select=None)  # noqa: PLW2901
+                layer = layer._replace(select=None)  # noqa: PLW2901
             on = layer.turns_on(code, name, before=on)
         return on
 

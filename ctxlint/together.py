@@ -97,7 +97,7 @@ class _Run:
         """What there is to say about each file."""
         for path, result in self.linted.items():
             if path not in self.others or _is_about_functions(result):
-                yield replace(result, facts=None, consulted=None, read=())
+                yield result._replace(facts=None, consulted=None, read=())
         for path, (_found, settings) in self.others.items():
             if path not in self.linted or not _is_about_functions(self.linted[path]):
                 yield FileResult(path, settings=settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,12 +34,12 @@ def settings_from(options: str) -> Settings:
 
 def with_rule(settings: Settings, code: str) -> Settings:
     """``settings`` with one more rule on."""
-    return replace(settings, command_line=Selection(extend_select=(code,)))
+    return settings._replace(command_line=Selection(extend_select=(code,)))
 
 
 def only_rule(settings: Settings, code: str) -> Settings:
     """``settings`` with one rule on and all others off."""
-    return replace(settings, command_line=Selection(select=(code,)))
+    return settings._replace(command_line=Selection(select=(code,)))
 
 
 def lint(text: str, path: str = "example.py", settings: Settings | None = None) -> list[Diagnostic]:
@@ -58,7 +57,7 @@ def mend(text: str, path: str, settings: Settings, *, unsafe: bool) -> str:
     """``text`` after ``--fix``, or after ``--fix --unsafe-fixes``."""
     from ctxlint.fixes import apply
 
-    settings = replace(settings, fix=True, unsafe_fixes=unsafe)
+    settings = settings._replace(fix=True, unsafe_fixes=unsafe)
     result = apply.mend(
         check_source(Source(path, text), settings), settings, lambda source: check_source(source, settings)
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -72,7 +71,7 @@ def classes(draw: st.DrawFn) -> tuple[str, str]:
 
 def mended_by(text: str, code: str) -> str:
     """``text`` after the fixes of one rule, unsafe ones included."""
-    chosen = replace(Settings(), command_line=Selection(select=(code,)))
+    chosen = Settings()._replace(command_line=Selection(select=(code,)))
     return mend(text, "layout.py", chosen, unsafe=True)
 
 

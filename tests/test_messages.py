@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -68,7 +67,7 @@ def _findings() -> dict[str, list[Diagnostic]]:
     for fixture in rule_fixtures():
         for case in fixture.cases:
             settings = settings_from(case.options) if case.options else Settings()
-            settings = replace(settings, command_line=Selection(select=("ALL",)))
+            settings = settings._replace(command_line=Selection(select=("ALL",)))
             for each in lint(case.marked.text, case.path, settings):
                 found.setdefault(each.code, []).append(each)
     return found

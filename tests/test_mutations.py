@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -624,7 +624,7 @@ def test_planted(case: Planted) -> None:
         assert not codes, listing(diagnostics)
         return
     assert case.code in codes or (case.code == "CTX301" and "CTX302" in codes), listing(diagnostics)
-    settings = replace(EVERYTHING, command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110",)))
+    settings = EVERYTHING._replace(command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110",)))
     mended = mend(case.source, "planted.py", settings, unsafe=True)
     assert mend(mended, "planted.py", settings, unsafe=True) == mended
     if case.same:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxlint.diagnostic import Diagnostic
-from ctxlint.result import WHOLE_FILE
+from ctxlint.files.source import WHOLE_FILE
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
 from ctxlint.rules.page import summary_of

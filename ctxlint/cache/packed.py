@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import pickle
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -19,7 +18,7 @@ class Refused(Exception):
 
 def pack(result: FileResult) -> bytes:
     """A result without its text and its settings, which are known to whoever asks for it."""
-    kept = replace(result, source=None, settings=Settings(), consulted=None, read=())
+    kept = result._replace(source=None, settings=Settings(), consulted=None, read=())
     return pickle.dumps(kept, protocol=4)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -159,12 +158,12 @@ class Cache:
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
         told = candidate.outside if candidate.known is None else found.outside
-        return replace(found, source=source, settings=candidate.settings, outside=told)
+        return found._replace(source=source, settings=candidate.settings, outside=told)
 
 
 def _in_short(candidate: Candidate, result: FileResult) -> FileResult:
     """A result without what was asked."""
-    return replace(result, outside=None) if candidate.known is None else result
+    return result._replace(outside=None) if candidate.known is None else result
 
 
 class Changed(Exception):
@@ -233,9 +232,7 @@ def _key(candidate: Candidate) -> bytes:
 
 @lru_cache(maxsize=256)
 def _matter(settings: Settings) -> str:
-    return repr(
-        [(each.name, getattr(settings, each.name)) for each in fields(settings) if each.name not in _MATTERLESS]
-    )
+    return repr([each for each in settings._asdict().items() if each[0] not in _MATTERLESS])
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -119,7 +118,7 @@ def _all_fixes(session: Session, uri: str, *, whole_notebook: bool) -> lsp.Works
     checked = session.check_now(uri)
     if checked is None:
         return None
-    settings = replace(checked.result.settings, fix=True, unsafe_fixes=False)
+    settings = checked.result.settings._replace(fix=True, unsafe_fixes=False)
     result = mend(checked.result, settings, lambda source: session.checker.result(source, settings))
     if result.before is None or result.source is None:
         return lsp.WorkspaceEdit(changes={})

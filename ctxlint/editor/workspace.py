@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable
 
 from ctxlint.configuration import Configuration, ConfigurationError
@@ -124,7 +124,7 @@ class Workspace:
             configuration = self._configurations[folder] = Configuration(file=file)
         settings = configuration.settings_for_file(os.path.join(place, ""))
         if settings.config_file is None:
-            settings = replace(settings, root=folder)
+            settings = settings._replace(root=folder)
         for key, value in client.table:
             try:
                 settings = apply_table(settings, {key: value}, folder, "the editor's settings")

@@ -7,9 +7,12 @@ import os
 import re
 import stat
 import warnings
+from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Source
 from ctxlint.stages import stage
+
+if TYPE_CHECKING:
+    from ctxlint.files.source import Source
 
 NOTEBOOK = ".ipynb"
 _BOM = "\ufeff"
@@ -73,6 +76,8 @@ def decode(path: str, data: bytes) -> Source:
     Raises Undecodable where it is not in the encoding that it declares (PEP 263, else UTF-8) or no notebook, NotPython
     for a notebook in another language.
     """
+    from ctxlint.files.source import Source  # most files are never decoded
+
     for mark, name in _FOREIGN_MARKS.items():
         if data.startswith(mark):
             raise Undecodable(f"The file is in {name}, which Python does not read; save it as UTF-8")
@@ -94,6 +99,8 @@ def decode(path: str, data: bytes) -> Source:
 
 def source_of(path: str, text: str) -> Source:
     """A file with this text, which may begin with a byte order mark. Raises for a notebook what ``decode`` raises."""
+    from ctxlint.files.source import Source
+
     bom = text.startswith(_BOM)
     text = text[len(_BOM) :] if bom else text
     if path.endswith(NOTEBOOK):

@@ -33,6 +33,10 @@ class Span(NamedTuple):
     end: Position
 
 
+WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
+"""Where a finding stands that is about a file as a whole."""
+
+
 class Located(NamedTuple):
     """A stretch as people find it: in a file, or in a cell of a notebook, whose text ``source`` is then."""
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Callable
 
+from ctxlint.diagnostic import Fixed
 from ctxlint.files.decode import Undecodable, encode
 from ctxlint.files.edits import Edit, apply_edits
 from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.fixes.edit import Applicability
-from ctxlint.result import FileResult, Fixed, internal_error, io_error, with_finding
+from ctxlint.result import FileResult, internal_error, io_error, with_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +84,7 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
     if current is result:
         return result
     fixed = tuple(Fixed(code, name, count) for (code, name), count in sorted(counts.items()))
-    return replace(current, fixed=fixed, before=original)
+    return current._replace(fixed=fixed, before=original)
 
 
 def _check_round(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +18,7 @@ FOR_PEOPLE = ("concise", "full", "grouped")
 _MODULES = {"json": "json_list"}
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What there is to write: the files in order of path, whether unsafe fixes would be applied, and how to show it.
 
     ``quiet`` leaves out the summary.

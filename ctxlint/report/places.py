@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.result import WHOLE_FILE, locate
+from ctxlint.files.source import WHOLE_FILE
+from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic

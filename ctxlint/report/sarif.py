@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ctxlint import __version__
+from ctxlint.files.source import WHOLE_FILE
 from ctxlint.report import applicability_of
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
 from ctxlint.report.places import message_with_cell
-from ctxlint.result import WHOLE_FILE
 from ctxlint.rules.page import summary_of
 
 if TYPE_CHECKING:

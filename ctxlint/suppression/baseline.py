@@ -81,7 +81,7 @@ class Baseline:
                 kept.append(diagnostic)
         complete = not result.broken and not result.failed
         gone = tuple(each for each in sorted(left.elements()) if complete and _is_on(each.code, result))
-        return replace(result, diagnostics=tuple(kept), baselined=tuple(known), gone=gone)
+        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=gone)
 
     def missing_files(self) -> dict[str, tuple[Known, ...]]:
         """What is known of files that are not there any more."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint.files.source import Source
+from ctxlint.diagnostic import Fixed
+from ctxlint.files.source import WHOLE_FILE, Source
 from ctxlint.fixes.apply import apply_edits, mend, plan
 from ctxlint.fixes.edit import Applicability, Edit, Fix, with_line_endings_of
 from ctxlint.pipeline import check_source
-from ctxlint.result import WHOLE_FILE, FileResult, Fixed
+from ctxlint.result import FileResult
 from ctxlint.settings import Settings
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
