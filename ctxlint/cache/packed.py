@@ -6,6 +6,8 @@ import dataclasses
 import io
 import pickle
 from enum import Enum
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ctxlint.result import FileResult
@@ -57,11 +59,16 @@ class _Nothing(pickle.Unpickler):
 
 class _Records(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("ctxlint.") and name.isidentifier():
-            found = super().find_class(module, name)
-            if isinstance(found, type) and found.__module__ == module and _is_record(found):
-                return found
-        raise Refused(f"{module}.{name}")
+        return _record(module, name)
+
+
+@cache
+def _record(module: str, name: str) -> type:
+    if module.startswith("ctxlint.") and name.isidentifier():
+        found = getattr(import_module(module), name, None)
+        if isinstance(found, type) and found.__module__ == module and _is_record(found):
+            return found
+    raise Refused(f"{module}.{name}")
 
 
 def _is_record(kind: type) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MAX_ASCENT = 12
 
@@ -23,10 +26,14 @@ def locate(importer: str, target: str) -> Place | None:
     absolute name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the
     root of the repository or, without one, of the project.
     """
+    return _locate(os.path.dirname(os.path.abspath(importer)), target)
+
+
+@lru_cache(maxsize=65536)
+def _locate(folder: str, target: str) -> Place | None:
     name = target.lstrip(".")
     level = len(target) - len(name)
     parts = name.split(".") if name else []
-    folder = os.path.dirname(os.path.abspath(importer))
     if level:
         for _ in range(level - 1):
             folder = os.path.dirname(folder)
@@ -50,34 +57,44 @@ def _roots(folder: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
 def root_of(folder: str) -> str:
-    """The topmost folder that absolute imports in this folder may start from: the root of the repository."""
-    return _upward(folder)[-1]
+    """The topmost folder that absolute imports in this folder may start from.
 
-
-def _upward(folder: str) -> list[str]:
-    """A folder and those above it, up to the root of the repository; without one, up to the topmost project."""
-    found = [folder]
-    topmost_project = 0
-    while len(found) < _MAX_ASCENT:
-        if _is_repository(found[-1]):
-            return found
-        if _is_project(found[-1]):
-            topmost_project = len(found)
-        above = os.path.dirname(found[-1])
-        if above == found[-1]:
+    It is the root of the repository; without one, the topmost folder that is a project.
+    """
+    below: list[str] = []
+    while folder not in _ROOTS:
+        below.append(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
             break
-        found.append(above)
-    return found[:topmost_project] if topmost_project else found
+        folder = above
+    root = _ROOTS.get(folder)
+    for each in reversed(below):
+        if _is_repository(each) or (root is None and _is_project(each)):
+            root = each
+        _ROOTS[each] = root
+    return os.path.splitdrive(folder)[0] + os.sep if root is None else root
 
 
-@lru_cache(maxsize=65536)
+_ROOTS: dict[str, str | None] = {}
+"""What ``root_of`` found for each folder, so that it is looked for once in each; None where there is none."""
+
+
+def _upward(folder: str) -> Iterator[str]:
+    """A folder and those above it, up to its root."""
+    root = root_of(folder)
+    for _ in range(_MAX_ASCENT):
+        yield folder
+        if folder == root:
+            return
+        folder = os.path.dirname(folder)
+
+
 def _is_repository(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, ".git"))
 
 
-@lru_cache(maxsize=65536)
 def _is_project(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in ("pyproject.toml", "setup.py", "setup.cfg"))
 
@@ -117,5 +134,6 @@ def _is_folder(path: str) -> bool:
 
 def forget() -> None:
     """Forget what was seen on disk; the language server calls this when files come and go."""
-    for cached in (_roots, root_of, _is_repository, _is_project, _is_file, _is_folder):
+    _ROOTS.clear()
+    for cached in (_locate, _roots, _is_file, _is_folder):
         cached.cache_clear()
