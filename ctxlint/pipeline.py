@@ -393,8 +393,10 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
 
 def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings) -> Iterator[Diagnostic]:
     """What the rules that are on say about ``subjects``, which are sorted by their type."""
+    from ctxlint.rules import all_rules
+
     path = source.path
-    for rule in _rules_that_are_on(settings):
+    for rule in _those_that_are_on(all_rules(), settings):
         if settings.is_ignored_in(path, rule.code, rule.name):
             continue
         for subject in subjects.get(rule.subject, ()):
@@ -410,10 +412,8 @@ def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Set
 
 
 @lru_cache(maxsize=8)
-def _rules_that_are_on(settings: Settings) -> tuple[Rule[Any], ...]:
-    from ctxlint.rules import all_rules
-
-    return tuple(each for each in all_rules() if settings.is_selected(each.code, each.name, default=each.default))
+def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tuple[Rule[Any], ...]:
+    return tuple(each for each in rules if settings.is_selected(each.code, each.name, default=each.default))
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings) -> Diagnostic:
