@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from textwrap import dedent
@@ -476,7 +475,7 @@ def test_noqa_comments_are_checked_with_what_neighbours_tell() -> None:
     checked: list[list[str]] = []
 
     def check(source: Source, result: FileResult) -> FileResult:
-        after = check_source(source, replace(result.settings, ignore_noqa=True), result.outside)
+        after = check_source(source, result.settings._replace(ignore_noqa=True), result.outside)
         checked.append([each.code for each in after.diagnostics])
         return after
 

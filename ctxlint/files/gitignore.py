@@ -31,7 +31,10 @@ _ANYWHERE = re.compile(r"\A(!?)/?\*\*/(?=[^/]+/?[ ]*$)")
 _CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
 """As in ``*.py[cod]``, which is three patterns."""
 _START = re.compile(r"\A[\w./-]+")
-_END = re.compile(r"[\w.-]+\Z")
+_WORD = re.compile(r"[^\s*?/]+")
+_UNCLEAR = re.compile(r"[\[\\]")
+_SHELL = re.compile(r"(?:[\w.~$,/*?-]|\[!?(?:[a-z]-[a-z]|[0-9]-[0-9]|\w)+\])+", re.ASCII)
+_TOKEN = re.compile(r"\*+|\[[^]]+\]|.")
 
 
 def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
@@ -98,27 +101,42 @@ class IgnoreFile:
 
 
 class _Other:
-    """A pattern that ``pathspec`` is asked about a path that begins with ``start``, if it also ends as it has to."""
+    """A pattern with its line. It may fit a path that begins with ``start``."""
 
     def __init__(self, number: int, line: str) -> None:
         """Take the pattern and the number of its line. Most are never read: no path comes near them."""
-        body = _body(line).lstrip("/")
+        body = _body(line)
         self.number = number
+        self.start = "".join(_START.findall(body.lstrip("/"))[:1])
         self._line = line
-        self.start = "".join(_START.findall(body)[:1])
-        self._end = "".join(_END.findall(body)[:1])
+        self._body = body
+        self._words = _WORD.findall(_UNCLEAR.split(body)[0])
         self._fits_inside = body.endswith("/**")  # what is in a folder, not the folder
 
     def fits(self, path: str) -> bool:
         """Whether it fits the path itself; ``pathspec`` also says yes for what lies in a folder that it fits."""
+        if not all(word in path for word in self._words):
+            return False
         bare = path.removesuffix("/")
-        if not bare.endswith(self._end) or self._pattern is None:
+        if self._simple is not None:
+            return self._simple.fullmatch(bare) is not None and (bare != path or not self._line.rstrip().endswith("/"))
+        if self._pattern is None:
             return False
         found = self._pattern.match_file(bare if self._fits_inside else path)
         if found is None:
             return False
         group = found.match.lastgroup
         return group is None or found.match.end(group) == len(path)
+
+    @cached_property
+    def _simple(self) -> re.Pattern[str] | None:
+        """What fits, where that is said with the patterns of a shell."""
+        if _SHELL.fullmatch(self._body) is None or ("**" in self._body and "/" in self._body):
+            return None
+        try:
+            return re.compile("".join(map(_expression, _TOKEN.findall(self._body.lstrip("/")))))
+        except re.error:  # [z-a]
+            return None
 
     @cached_property
     def _pattern(self) -> RegexPattern | None:
@@ -128,9 +146,16 @@ class _Other:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of classes such as [[:alpha:]]
                 patterns: list[Any] = list(GitIgnoreSpec.from_lines([self._line]).patterns)
-        except ValueError:  # git passes over what it cannot read
+        except (ValueError, re.error):  # git passes over what it cannot read
             return None
         return patterns[0] if patterns and patterns[0].include is not None else None
+
+
+def _expression(token: str) -> str:
+    """A part of a pattern as a regular expression."""
+    if token.startswith("["):
+        return token.replace("[!", "[^/")
+    return "[^/]*" if token.startswith("*") else "[^/]" if token == "?" else re.escape(token)
 
 
 class _Patterns:
