@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from typing import TYPE_CHECKING
 
 from ctxlint.model.callers import Alias, FileFacts, OutsideFacts, Own, Target
 from ctxlint.model.project import Definition
-from ctxlint.model.scopes import LOCAL, Scope, dotted_name, meanings
+from ctxlint.model.scopes import Scope, dotted_name, meanings
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.functions import ApplyCall
@@ -93,7 +93,7 @@ def facts_of(
         functions=tuple(own),
         names=tuple(sorted(set(_names(unit)))),
         stars=tuple(sorted({star.rpartition(".")[2] for star in unit.index.module.stars if star.strip(".")})),
-        called=called_in(unit),
+        called=unit.index.called,
         aliases=aliases,
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
         applied=tuple(sorted({targets[name] for name in applied if name in targets})),
@@ -101,11 +101,6 @@ def facts_of(
         subclassed=tuple(sorted(set(_subclassed(elsewhere, (each.qualname for each in own))))),
         patched=tuple(sorted({targets[name] for name in patched if name in targets})),
     )
-
-
-def called_in(unit: Unit) -> tuple[str, ...]:
-    """The names, as they are imported, of what a file calls and does not define, sorted."""
-    return tuple(sorted(set(_called(unit))))
 
 
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:
@@ -128,38 +123,6 @@ def _last(dotted: str) -> str:
     """The last part of a name; of ``Softmax.apply``, the part before."""
     rest, _, last = dotted.rpartition(".")
     return rest.rpartition(".")[2] if last == "apply" and rest else last
-
-
-def _called(unit: Unit) -> Iterator[str]:
-    for path, scope, line in _calls_of_names(unit):
-        for name in meanings(path, scope, line):
-            if name is not None and not name.startswith((LOCAL, "builtins.")):
-                yield name
-
-
-def _calls_of_names(unit: Unit) -> Iterator[tuple[str, Scope, int]]:
-    """The dotted names that are called and may be imported, each with a scope and a line where it is.
-
-    A name that is bound once means the same wherever that binding is seen, and comes once.
-    """
-    given = {name for _origin, name in unit.index.renamed}
-    starred = "*" in given
-    seen: set[tuple[str, Scope]] = set()
-    for record in unit.index.calls:
-        head = record.node.func
-        while isinstance(head, ast.Attribute):
-            head = head.value
-        if not isinstance(head, ast.Name) or not (starred or head.id in given):
-            continue
-        path = dotted_name(record.node.func)
-        if path is None or path.endswith(".apply"):
-            continue
-        owner = record.scope.owner(head.id)
-        if owner is not None and len(owner.names[head.id]) == 1:
-            if (path, owner) in seen:
-                continue
-            seen.add((path, owner))
-        yield path, record.scope, record.node.lineno
 
 
 def _attached(elsewhere: Elsewhere) -> Iterator[Alias]:

@@ -6,14 +6,15 @@ decided on LibCST nodes.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.model.scopes import LOCAL, Scope, meanings, resolutions
+from ctxlint.model.scopes import LOCAL, Scope, dotted_name, meanings, resolutions
 
 if TYPE_CHECKING:
-    import ast
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass
@@ -115,3 +116,38 @@ class FileIndex:
             found |= new
             grown = bool(new)
         return frozenset(found)
+
+    @cached_property
+    def called(self) -> tuple[str, ...]:
+        """The names, as they are imported, of what the file calls and does not define, sorted."""
+        found = {
+            name
+            for path, scope, line in self._calls_of_names()
+            for name in meanings(path, scope, line)
+            if name is not None and not name.startswith((LOCAL, "builtins."))
+        }
+        return tuple(sorted(found))
+
+    def _calls_of_names(self) -> Iterator[tuple[str, Scope, int]]:
+        """The dotted names that are called and may be imported, each with a scope and a line where it is.
+
+        A name that is bound once means the same wherever that binding is seen, and comes once.
+        """
+        given = {name for _origin, name in self.renamed}
+        starred = "*" in given
+        seen: set[tuple[str, Scope]] = set()
+        for record in self.calls:
+            head = record.node.func
+            while type(head) is ast.Attribute:
+                head = head.value
+            if type(head) is not ast.Name or not (starred or head.id in given):
+                continue
+            path = dotted_name(record.node.func)
+            if path is None or path.endswith(".apply"):
+                continue
+            owner = record.scope.owner(head.id)
+            if owner is not None and len(owner.names[head.id]) == 1:
+                if (path, owner) in seen:
+                    continue
+                seen.add((path, owner))
+            yield path, record.scope, record.node.lineno

@@ -87,6 +87,10 @@ class _Indexer:
         for statement in statements:
             _STATEMENTS.get(type(statement), _Indexer.other)(self, statement, scope, place)
 
+    def valued(self, node: ast.Expr | ast.Return, scope: Scope, place: _Place) -> None:
+        if node.value is not None:
+            self.expression(node.value, scope, place)
+
     def other(self, node: ast.AST, scope: Scope, place: _Place) -> None:
         """A statement that binds nothing, and holds no others."""
         for each in _parts(node):
@@ -266,28 +270,29 @@ class _Indexer:
 
     def expression(self, root: ast.AST, scope: Scope, place: _Place) -> None:
         """Everything inside an expression (or a pattern, …) that the index keeps."""
-        pending = [root]
+        pending: list[Any] = [root]
         for node in pending:
             kind = type(node)
             if kind is ast.Name or kind is ast.Constant:
                 continue
             if kind is ast.Attribute:
-                if node.attr == "apply":  # type: ignore[attr-defined]
-                    self.index.applied.append((node.value, scope))  # type: ignore[attr-defined]
-                pending.append(node.value)  # type: ignore[attr-defined]
+                if node.attr == "apply":
+                    self.index.applied.append((node.value, scope))
+                pending.append(node.value)
                 continue
             if kind is ast.Call:
-                self.call(node, scope, place)  # type: ignore[arg-type]
-                if not place.expects_error and _expects_errors(node):
+                name = self.call(node, scope, place)
+                if name in _EXPECT_ERRORS and not place.expects_error:
                     self.expressions(_parts(node), scope, place._replace(expects_error=True))
                     continue
             elif kind is ast.IfExp:
-                scope.conditions.append(node.test)  # type: ignore[attr-defined]
+                scope.conditions.append(node.test)
             elif kind is ast.NamedExpr:
-                scope.bind(node.target.id, Bound("other", node.lineno, True))  # type: ignore[attr-defined]
+                scope.bind(node.target.id, Bound("other", node.lineno, True))
             pending += _BELOW.get(kind, _parts)(node)
 
-    def call(self, node: ast.Call, scope: Scope, place: _Place) -> None:
+    def call(self, node: ast.Call, scope: Scope, place: _Place) -> str:
+        """Note a call; gives the last part of the name that is called."""
         func = node.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name))
@@ -295,9 +300,12 @@ class _Indexer:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.index.attributes.add(attribute.value)
+        return name
 
 
 _STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {
+    ast.Expr: _Indexer.valued,
+    ast.Return: _Indexer.valued,
     ast.FunctionDef: _Indexer.function,
     ast.AsyncFunctionDef: _Indexer.function,
     ast.ClassDef: _Indexer.class_,
@@ -322,13 +330,19 @@ for _name, _walk in (("Match", _Indexer.match), ("TryStar", _Indexer.try_), ("Ty
         _STATEMENTS[getattr(ast, _name)] = _walk
 """What is done with a statement, by its type; for all others, ``_Indexer.other``."""
 
-_BELOW: dict[type[ast.AST], Callable[[Any], Sequence[ast.AST]]] = {
+_BELOW: dict[type[Any], Callable[[Any], Sequence[ast.AST | None]]] = {
+    type(None): lambda _node: (),  # an end of a slice, or the key of a dictionary, that is not there
     ast.BinOp: attrgetter("left", "right"),
     ast.BoolOp: attrgetter("values"),
     ast.Call: lambda node: [node.func, *node.args, *node.keywords],
     ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.Dict: lambda node: [*node.keys, *node.values],
+    ast.FormattedValue: attrgetter("value", "format_spec"),
+    ast.IfExp: attrgetter("test", "body", "orelse"),
+    ast.JoinedStr: attrgetter("values"),
     ast.List: attrgetter("elts"),
     ast.NamedExpr: lambda node: (node.value,),
+    ast.Slice: attrgetter("lower", "upper", "step"),
     ast.Starred: lambda node: (node.value,),
     ast.Subscript: attrgetter("value", "slice"),
     ast.Tuple: attrgetter("elts"),
@@ -336,7 +350,7 @@ _BELOW: dict[type[ast.AST], Callable[[Any], Sequence[ast.AST]]] = {
     ast.comprehension: lambda node: [node.iter, *node.ifs],  # the targets are names of the comprehension alone
     ast.keyword: lambda node: (node.value,),
 }
-"""The expressions right below one, for the most frequent nodes; for all others, ``_parts``."""
+"""What stands right below an expression, for the most frequent ones; for all others, ``_parts``."""
 
 
 def _parts(node: ast.AST) -> list[ast.AST]:

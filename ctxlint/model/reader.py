@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
 from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
-from ctxlint.model.elsewhere import Elsewhere, called_in, facts_of
+from ctxlint.model.elsewhere import Elsewhere, facts_of
 from ctxlint.model.functions import SourceFile
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
@@ -64,7 +64,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     Where it neither defines nor calls any, ``ast`` alone has to say so.
     """
     reader = _Reader(source, project)
-    told = known.told_to(os.path.abspath(source.path), called_in(reader.unit))
+    told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
     outside = told if told != NOTHING else None
     facts = reader.facts(told, ())
     if not reader.functions and not facts.calls:
