@@ -14,6 +14,8 @@ from ctxlint.model.code import code_of
 from ctxlint.model.functions import Binding, ParameterKind, Style
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from ctxlint.files.source import Span
     from ctxlint.fixes.module_code import ModuleCode
     from ctxlint.model.functions import ApplyCall, FunctionClass, Input, SourceFile
@@ -38,7 +40,13 @@ def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fi
     last = max(places[name] for name in given if name is not None)
     slots = inputs[call.positional : last + 1]
     ordered = [given[each.name] for each in slots if each.name in given]
-    edits = _in_place(code, slots, given) if ordered == node.keywords else _reordered(code, slots, node.keywords)
+    defaults = _defaults_before(slots, given)
+    if defaults is None:
+        return None
+    if ordered == node.keywords:
+        edits = _in_place(code, ordered, defaults)
+    else:
+        edits = _reordered(code, ordered, defaults, node.keywords)
     return None if edits is None else Fix("Pass by position", tuple(edits), Applicability.SAFE)
 
 
@@ -63,45 +71,43 @@ def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
     return None
 
 
-def _in_place(code: ModuleCode, slots: tuple[Input, ...], given: dict[str | None, ast.keyword]) -> list[Edit] | None:
+def _defaults_before(slots: tuple[Input, ...], given: Container[str | None]) -> list[str] | None:
+    """The defaults of inputs that were left out, as they stand before each argument that is given, in order."""
+    found, left_out = [], ""
+    for each in slots:
+        if each.name in given:
+            found.append(left_out)
+            left_out = ""
+            continue
+        default = _literal_default(each)
+        if default is None:
+            return None
+        left_out += f"{default}, "
+    return found
+
+
+def _in_place(code: ModuleCode, ordered: list[ast.keyword], defaults: list[str]) -> list[Edit] | None:
     """Every argument stays where it is and loses its name."""
     edits: list[Edit] = []
-    between = ""
-    for each in slots:
-        keyword = given.get(each.name)
-        if keyword is not None:
-            value = _after_equals(code, keyword)
-            if value is None:
-                return None
-            edits.append(Edit(code.start(keyword), value, between))
-            between = ""
-        else:
-            default = _literal_default(each)
-            if default is None:
-                return None
-            between += f"{default}, "
+    for keyword, before in zip(ordered, defaults):
+        value = _after_equals(code, keyword)
+        if value is None:
+            return None
+        edits.append(Edit(code.start(keyword), value, before))
     return edits
 
 
-def _reordered(code: ModuleCode, slots: tuple[Input, ...], keywords: list[ast.keyword]) -> list[Edit] | None:
+def _reordered(
+    code: ModuleCode, ordered: list[ast.keyword], defaults: list[str], keywords: list[ast.keyword]
+) -> list[Edit] | None:
     """The arguments change places; none of them may do anything but give a value."""
     text = code.source.text
-    stretches = {each.arg: (_after_equals(code, each), _plain_end(code, each)) for each in keywords}
-    contents: list[str] = []
-    between = ""
-    for each in slots:
-        if each.name in stretches:
-            start, end = stretches[each.name]
-            if start is None or end is None:
-                return None
-            contents.append(between + text[start:end])
-            between = ""
-        else:
-            default = _literal_default(each)
-            if default is None:
-                return None
-            between += f"{default}, "
-    edits = [Edit(code.start(each), code.end(each.value), content) for each, content in zip(keywords, contents)]
+    edits: list[Edit] = []
+    for there, keyword, before in zip(keywords, ordered, defaults):
+        start, end = _after_equals(code, keyword), _plain_end(code, keyword)
+        if start is None or end is None:
+            return None
+        edits.append(Edit(code.start(there), code.end(there.value), before + text[start:end]))
     return None if "#" in text[edits[0].start : edits[-1].end] else edits
 
 
