@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import fields
-from functools import cache
-from typing import TYPE_CHECKING
 
 import libcst as cst
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CODE = cst.Module([])
 
@@ -32,17 +27,20 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return ".".join(reversed(parts))
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """The nodes right below a node that are code: no whitespace, comments, parentheses, commas and the like.
 
-    ``CSTNode.children`` gives those as well, and costs ten times as much, for it makes a copy of the node.
+    ``CSTNode.children`` gives those as well, and costs twenty times as much, for it makes a copy of the node.
     """
-    for name in _fields_of_code(type(node)):
+    found: list[cst.CSTNode] = []
+    for name in _FIELDS_OF_CODE[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, (tuple, list)):
-            yield from value
-        elif value is not None and type(value) not in _NO_NODES:
-            yield value
+        kind = type(value)
+        if kind in _MANY:
+            found.extend(value)
+        elif kind not in _NO_NODES:
+            found.append(value)
+    return found
 
 
 def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -56,22 +54,35 @@ def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
     return parents
 
 
-def all_children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def all_children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """Every node right below a node, layout included, as ``CSTNode.children`` gives them, without its copies."""
-    for name in _fields_of(type(node)):
+    found: list[cst.CSTNode] = []
+    for name in _FIELDS[type(node)]:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from value
+        kind = type(value)
+        if kind in _MANY:
+            found.extend(value)
+        elif kind not in _NO_NODES:
+            found.append(value)
+    return found
 
 
-@cache
-def _fields_of(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+_MANY = frozenset({tuple, list})
+_NO_NODES = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
 
-_NO_NODES = (str, bool, cst.MaybeSentinel)
+class _Fields(dict[type, tuple[str, ...]]):
+    """The names of the fields that may hold nodes, by the type of the node."""
+
+    def __missing__(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
+        self[kind] = found = self.find(kind)
+        return found
+
+    def find(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(kind) if field.type not in _NEVER_NODES)
+
+
+_NEVER_NODES = (str, bool, "str", "bool")
 
 _LAYOUT = frozenset(
     {
@@ -103,15 +114,18 @@ _LAYOUT = frozenset(
 """The fields of nodes that hold their layout, and operators."""
 
 
-@cache
-def _fields_of_code(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    names = [field.name for field in fields(kind)]
-    code = [name for name in names if name not in _LAYOUT and not name.startswith(("whitespace", "leading_"))]
-    return tuple(sorted(code, key=lambda name: _BLOCKS.get(name, 0)))
+class _FieldsOfCode(_Fields):
+    def find(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
+        names = super().find(kind)
+        code = [name for name in names if name not in _LAYOUT and not name.startswith(("whitespace", "leading_"))]
+        return tuple(sorted(code, key=lambda name: _BLOCKS.get(name, 0)))
 
 
 _BLOCKS = {"body": 1, "handlers": 2, "orelse": 3, "finalbody": 4}
 """Blocks come after what stands in the head of their statement."""
+
+_FIELDS = _Fields()
+_FIELDS_OF_CODE = _FieldsOfCode()
 
 
 def literal_integer(node: cst.Integer) -> int | None:

@@ -8,7 +8,7 @@ import libcst as cst
 class ClassFinder(cst.CSTVisitor):
     """Collects the class and function statements of a slice in source order, nested ones included.
 
-    Expressions hold none, so that the walk keeps to blocks.
+    The walk keeps to what holds some: a visit costs much more than a look at the blocks.
     """
 
     def __init__(self) -> None:
@@ -18,12 +18,12 @@ class ClassFinder(cst.CSTVisitor):
         self.functions: list[cst.FunctionDef] = []
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Note a definition; go on into what holds statements."""
+        """Note a definition; go on into what holds more of them."""
         if isinstance(node, cst.ClassDef):
             self.classes.append(node)
         elif isinstance(node, cst.FunctionDef):
             self.functions.append(node)
-        return type(node) in _HOLD_STATEMENTS
+        return type(node) in _HOLD_STATEMENTS and _holds_definition(node)
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
         """Nothing is done on the way back."""
@@ -55,6 +55,21 @@ _HOLD_STATEMENTS = frozenset(
         cst.MatchCase,
     }
 )
+
+
+_DEFINITIONS = frozenset({cst.ClassDef, cst.FunctionDef})
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+
+
+def _holds_definition(node: cst.CSTNode) -> bool:
+    """Whether a class or function statement stands anywhere in the blocks of ``node``."""
+    for name in _BLOCKS:
+        block = getattr(node, name, None)
+        for each in block if isinstance(block, (tuple, list)) else (block,):
+            kind = type(each)
+            if kind in _DEFINITIONS or (kind in _HOLD_STATEMENTS and _holds_definition(each)):
+                return True
+    return False
 
 
 def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:

@@ -77,18 +77,21 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
     return listed
 
 
-def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
-    for child in children(node):
-        kind = type(child)
+def _bindings(body: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
+    todo = children(body)[::-1]
+    while todo:
+        node = todo.pop()
+        kind = type(node)
         if kind in _BIND_NOTHING:
             continue
         bind = _BINDERS.get(kind)
         if bind is not None:
-            found.update(bind(child))
+            for name in bind(node):
+                found[name] += 1
         if kind in _DECLARATIONS:
-            outer.update(item.name.value for item in child.names)  # type: ignore[attr-defined]
+            outer.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
         elif kind not in _CLOSED:
-            _bindings(child, found, outer)
+            todo.extend(reversed(children(node)))
 
 
 _BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.Lambda, cst.Pass})
