@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, Optional
 
 import libcst as cst
 
@@ -58,6 +58,12 @@ if TYPE_CHECKING:
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Gives a method the facts of its body, with the values that its parameters have."""
 
+    Found = tuple[cst.ClassDef, Slice]
+    """A class, and the slice that it stands in."""
+
+    Find = Callable[[Definition], Optional[Found]]
+    """Finds a class; None where it cannot be read."""
+
 
 class Builder:
     """Builds the Functions of one file; bases and decorators are looked up in the project."""
@@ -94,20 +100,20 @@ class Builder:
 
     def build(self, record: ClassRecord) -> FunctionClass | None:
         """The Function of one class record; None where its statement cannot be parsed by LibCST."""
-        return self._build(record, self.walk)
+        return self._build(record, self.walk, _as_written)
 
     def outline(self, record: ClassRecord) -> FunctionClass | None:
-        """As ``build``, with methods that say nothing about what their bodies do."""
-        return self._build(record, lambda method, _bindings: _changed(method, facts=MethodFacts(complete=False)))
+        """As ``build``, with methods that say nothing about what their bodies do, and nodes that stand nowhere."""
+        return self._build(record, lambda method, _bindings: _changed(method, facts=MethodFacts(complete=False)), _bare)
 
-    def _build(self, record: ClassRecord, walk: Walk) -> FunctionClass | None:
-        found = self.unit.slices.find_class(record.qualname)
+    def _build(self, record: ClassRecord, walk: Walk, find: Find) -> FunctionClass | None:
+        definition = Definition(self.unit, record.qualname)
+        found = find(definition)
         if found is None:
             return None
         node, slice_ = found
-        definition = Definition(self.unit, record.qualname)
         ancestry = self.project.ancestry(definition)
-        drafts, class_attributes = self.collect(ancestry)
+        drafts, class_attributes = self.collect(ancestry, find)
         bases_known = self.project.bases_known(definition)
         style = _style(drafts, bases_known)
         methods = self.walk_methods(drafts, style, walk)
@@ -144,7 +150,7 @@ class Builder:
             class_decorators=names,
             class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
             overrides_apply="apply" in methods or "apply" in class_attributes,
-            patched=self.is_patched(record, ancestry, class_attributes),
+            patched=self.is_patched(record, map(find, ancestry), class_attributes),
             has_subclass=record.qualname in self.subclassed,
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
             stored_attributes=frozenset().union(*(each.unit.index.attributes for each in ancestry)),
@@ -155,19 +161,18 @@ class Builder:
             enclosing_names=record.scope.function_locals(),
         )
 
-    def is_patched(self, record: ClassRecord, ancestry: list[Definition], attributes: Mapping[str, Value]) -> bool:
+    def is_patched(self, record: ClassRecord, classes: Iterable[Found | None], attributes: Mapping[str, Value]) -> bool:
         """Whether the protocol methods may be other than the class bodies define them."""
         if record.qualname in self.patched or any(name in attributes for name in PROTOCOL):
             return True
-        found = (each.unit.slices.find_class(each.qualname) for each in ancestry)
-        return any(not conditional_methods(each[0]).isdisjoint(PROTOCOL) for each in found if each is not None)
+        return any(not conditional_methods(each[0]).isdisjoint(PROTOCOL) for each in classes if each is not None)
 
-    def collect(self, ancestry: list[Definition]) -> tuple[dict[str, Method], dict[str, Value]]:
+    def collect(self, ancestry: list[Definition], find: Find) -> tuple[dict[str, Method], dict[str, Value]]:
         """Methods not walked yet, and class attributes, of a class and its bases, nearest first."""
         methods: dict[str, Method] = {}
         attributes: dict[str, Value] = {}
         for distance, definition in enumerate(ancestry):
-            found = definition.unit.slices.find_class(definition.qualname)
+            found = find(definition)
             if found is None:
                 continue
             node, slice_ = found
@@ -302,6 +307,14 @@ class Builder:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces
+
+
+def _as_written(definition: Definition) -> Found | None:
+    return definition.unit.slices.find_class(definition.qualname)
+
+
+def _bare(definition: Definition) -> Found | None:
+    return definition.unit.slices.find_bare_class(definition.qualname)
 
 
 def _is_stub(method: Method) -> bool:

@@ -1,16 +1,16 @@
-"""LibCST nodes made from ``ast`` nodes: the code of a function without its layout.
+"""LibCST nodes made from ``ast`` nodes: the code of a function or class without its layout.
 
-A function that is only followed for what it returns is never shown and never mended, so that it needs no whitespace,
-no comments and no positions. To make its nodes from the file's ``ast``, which is there already, costs a fifth of what
-LibCST takes to parse its text. ``children`` of the nodes are the same either way, but for a string that is written in
-several pieces: it becomes an f-string, for its text is known to nobody.
+A function that is only followed for what it returns, and a class of another file that is only called, are never shown
+and never mended, so that they need no whitespace, no comments and no positions. To make their nodes from the file's
+``ast``, which is there already, costs a fifth of what LibCST takes to parse the text. ``children`` of the nodes are the
+same either way, but for a string that is written in several pieces: it becomes an f-string, for nobody knows its text.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import libcst as cst
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.files.source import Source
+
+    Node = TypeVar("Node", bound=ast.stmt)
+    Made = TypeVar("Made", bound=cst.CSTNode)
 
 
 class NotMade(Exception):
@@ -29,8 +32,17 @@ def function_from_ast(node: ast.FunctionDef | ast.AsyncFunctionDef, source: Sour
 
     Raises ``NotMade`` for what is too rare to be worth it, and RecursionError on very long chains.
     """
+    return _made(_Maker(source).function, node)
+
+
+def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
+    """As ``function_from_ast``, for a class."""
+    return _made(_Maker(source).class_, node)
+
+
+def _made(make: Callable[[Node], Made], node: Node) -> Made:
     try:
-        return _Maker(source).function(node)
+        return make(node)
     except (cst.CSTValidationError, ValueError) as error:  # a number without end, for one
         raise NotMade from error
 

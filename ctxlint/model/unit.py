@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.files.nesting import too_deep
-from ctxlint.files.slices import Slice, parse_slice
+from ctxlint.files.slices import Slice, Statement, parse_slice
 from ctxlint.files.source import Position
 from ctxlint.model.finder import ClassFinder
-from ctxlint.model.from_ast import NotMade, function_from_ast
+from ctxlint.model.from_ast import NotMade, class_from_ast, function_from_ast
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.indexer import index_module
 from ctxlint.model.parsing import parse
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import ast
 
     from ctxlint.files.source import Source
-    from ctxlint.model.index import FileIndex, FunctionRecord
+    from ctxlint.model.index import ClassRecord, FileIndex, FunctionRecord
     from ctxlint.model.wrapping import Wrapping
 
 
@@ -72,6 +72,7 @@ class Slices:
         self._slices: dict[int, Slice | None] = {}
         self._found: dict[int, ClassFinder] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
+        self._bare_classes: dict[str, tuple[cst.ClassDef, Slice] | None] = {}
         self._decorators: dict[str, Wrapping | None] = {}
 
     def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
@@ -81,6 +82,24 @@ class Slices:
         if part is None or record.ordinal >= len(finder.classes):
             return None
         return finder.classes[record.ordinal], part
+
+    def find_bare_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
+        """As ``find_class``, for one that is not shown to anybody: its slice may not be faithful, and hold it alone."""
+        record = self.index.classes[qualname]
+        if record.statement in self._found or not self.as_written:
+            return self.find_class(qualname)
+        if qualname not in self._bare_classes:
+            self._bare_classes[qualname] = self._bare_class(record)
+        return self._bare_classes[qualname]
+
+    def _bare_class(self, record: ClassRecord) -> tuple[cst.ClassDef, Slice] | None:
+        try:
+            node = class_from_ast(record.node, self.source)
+        except (NotMade, RecursionError):
+            return self.find_class(record.qualname)
+        first, last = record.node.lineno, record.node.end_lineno or record.node.lineno
+        statement = Statement(self.source.lines(first, last), cst.Module([node]))
+        return node, Slice(self.source, first, last, statement)
 
     def find_function(self, qualname: str) -> cst.FunctionDef | None:
         """The LibCST node of a function or method of this file; None where a condition decides between several."""

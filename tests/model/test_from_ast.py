@@ -13,7 +13,7 @@ import pytest
 import ctxlint
 from ctxlint.files.source import Source
 from ctxlint.model.code import children
-from ctxlint.model.from_ast import NotMade, function_from_ast
+from ctxlint.model.from_ast import NotMade, class_from_ast, function_from_ast
 from ctxlint.model.unit import read_unit
 
 if TYPE_CHECKING:
@@ -72,13 +72,17 @@ def _both(text: str) -> tuple[object, object]:
 
 
 @pytest.mark.parametrize("path", sorted(_ROOT.glob("model/*.py")), ids=lambda path: path.stem)
-def test_functions_of_this_package(path: Path) -> None:
-    """Every function of the model's own code comes out the same."""
+def test_code_of_this_package(path: Path) -> None:
+    """Every function and class of the model's own code comes out the same."""
     unit = read_unit(Source(str(path), path.read_text(encoding="utf-8")))
     for name, record in unit.index.functions.items():
         read = unit.slices.find_function(name)
         if read is not None:
             assert _meaning(function_from_ast(record.node, unit.source)) == _meaning(read), name
+    for name, each in unit.index.classes.items():
+        found = unit.slices.find_class(name)
+        assert found is not None
+        assert _meaning(class_from_ast(each.node, unit.source)) == _meaning(found[0]), name
 
 
 BODIES = {
