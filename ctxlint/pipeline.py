@@ -65,10 +65,11 @@ def lint_paths(
     for each in stage_of_each("find", _find(paths, configuration)):
         found, settings = each
         if isinstance(found, Skipped):
-            yield FileResult(found.path, skipped=found.reason, settings=settings)
+            lost = ((0, f"{found.reason}; nothing in it was linted"),) if found.lost else ()
+            yield FileResult(found.path, skipped=found.reason, warnings=lost, settings=settings)
             continue
         if isinstance(found, Missing):
-            yield _unreadable(found.path, "No such file or directory", settings)
+            yield _unreadable(found.path, found.reason, settings)
             continue
         try:
             holds = _holds_candidate(cache, found, settings)

@@ -38,10 +38,11 @@ class FileResult(NamedTuple):
 
     ``linted`` says that it was read and understood; else it holds no candidate, cannot be read, or was ``skipped`` (the
     reason). ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
-    ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments.
-    ``broken`` counts the statements that cannot be parsed. ``baselined`` are findings that a baseline lists, and
-    ``gone`` is what it lists and what is not there any more. After ``--fix``, ``source`` and ``diagnostics`` are what
-    is left, ``fixed`` is what is not, and ``before`` is the text as it was. ``settings`` are those that applied.
+    ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments, or,
+    with 0 as the line, about the whole. ``broken`` counts the statements that cannot be parsed. ``baselined`` are
+    findings that a baseline lists, and ``gone`` is what it lists and what is not there any more. After ``--fix``,
+    ``source`` and ``diagnostics`` are what is left, ``fixed`` is what is not, and ``before`` is the text as it was.
+    ``settings`` are those that applied.
 
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
     this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -24,7 +25,7 @@ from tests.fixture_reader import ROOT
 from tests.stand_ins import CANDIDATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     Run = Callable[..., tuple[int, str, str]]
 
@@ -533,6 +534,24 @@ def test_colours(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[" not in run()[1]
     assert "\x1b[" in run("--color", "always")[1]
+
+
+def test_a_folder_that_cannot_be_listed_is_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.py", "closed/b.py", "open/c.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        _write(name, "plain = 1\n")
+    scandir = os.scandir
+
+    def refusing(path: str) -> Iterator[os.DirEntry[str]]:
+        if os.path.basename(path) == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    code, out, err = run("--output-format", "concise", "-n")
+    assert (code, err) == (1, "warning: closed: Permission denied; nothing in it was linted\n")
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["a.py", "open/c.py", "Found 2 errors."]
+    assert run("-q", "open", "closed", "--select", "CTX9") == (1, "CTX902 Permission denied.\n --> closed:1:1\n\n", "")
 
 
 def test_names_that_the_terminal_cannot_show(run: Run) -> None:

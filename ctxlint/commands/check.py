@@ -213,7 +213,8 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
         if result.skipped and options.verbose:
             say(f"{result.path}: skipped: {result.skipped}")
         for line, message in result.warnings:
-            say(f"warning: {result.path}:{_line_place(result, line)}: {message}")
+            place = f":{_line_place(result, line)}" if line else ""
+            say(f"warning: {result.path}{place}: {message}")
     if options.verbose:
         from ctxlint.report import counted
 

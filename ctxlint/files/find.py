@@ -70,16 +70,18 @@ class Found(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Something that is left out, and why."""
+    """Something that is left out, and why. ``lost`` says that nobody asked for that."""
 
     path: str
     reason: str
+    lost: bool = False
 
 
 class Missing(NamedTuple):
-    """A path that was asked for and is not there."""
+    """A path that was asked for and is not there, or a folder that cannot be listed."""
 
     path: str
+    reason: str = "No such file or directory"
 
 
 Result = Union[Found, Skipped, Missing]
@@ -217,7 +219,8 @@ class _Walk:
                 with os.scandir(folder.absolute) as listing:
                     entries = list(listing)
             except OSError as error:
-                yield Skipped(folder.prefix.rstrip("/\\") or folder.prefix or ".", error.strerror or str(error))
+                path, reason = folder.prefix.rstrip("/\\") or folder.prefix or ".", error.strerror or str(error)
+                yield Missing(path, reason) if folder.absolute == absolute else Skipped(path, reason, lost=True)
                 continue
             if self.respect_gitignore and _IGNORE_FILE in map(_NAME, entries):
                 own = read_ignore_file(os.path.join(folder.absolute, _IGNORE_FILE), folder.absolute)
