@@ -6,6 +6,7 @@ imports. What cannot be followed is unknown.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar, Union, cast
@@ -107,6 +108,13 @@ class Project:
             source = self.load(path) if self.load is not None else None
             self._units[path] = read_unit(source) if source is not None else None
         return self._units[path]
+
+    def linted_unit(self, source: Source) -> Unit:
+        """A file that is linted itself; where another file has led to it before, it is not parsed again."""
+        known = self._units.get(os.path.abspath(source.path))
+        if known is None or type(known.source) is not type(source) or known.source.text != source.text:
+            return read_unit(source)
+        return known.anew(source)
 
     def once(self, target: Hashable, work_out: Callable[[], Result]) -> Result:
         """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time."""

@@ -13,7 +13,6 @@ from ctxlint.model.elsewhere import Elsewhere, facts_of
 from ctxlint.model.functions import SourceFile
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
-from ctxlint.model.unit import read_unit
 from ctxlint.stages import stage
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class _Reader:
     """Reads one file: by itself, and with what others say of it."""
 
     def __init__(self, source: Source, project: Project) -> None:
-        self.unit = read_unit(source)
+        self.unit = project.linted_unit(source)
         self.project = project
         self.functions = functions_of(self.unit, project)
         self._calls: dict[tuple[object, ...], _Calls] = {}

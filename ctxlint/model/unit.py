@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -49,6 +49,10 @@ class Unit:
     def is_stub(self) -> bool:
         """Whether it is a stub file (``.pyi``): its bodies say nothing."""
         return self.path.endswith(".pyi")
+
+    def anew(self, source: Source) -> Unit:
+        """The unit of another ``source`` with the same text: what LibCST parses of it is its own."""
+        return replace(self, source=source, slices=Slices(source, self.index, self.slices.as_written))
 
 
 def read_unit(source: Source) -> Unit:

@@ -203,3 +203,13 @@ def test_a_decorator_in_another_file(tmp_path: Path, name: str, expected: list[s
     """Counts are judged where the decorator hands every argument on, and only there."""
     files = {"pkg/__init__.py": "", "pkg/wrappers.py": WRAPPERS, "pkg/double.py": DECORATED.format(name=name)}
     assert codes(tmp_path, files, "pkg/double.py") == expected
+
+
+def test_a_file_that_another_has_led_to_is_linted_as_it_is_now(tmp_path: Path) -> None:
+    base = SUBCLASS.format(imports="import torch", base="torch.autograd.Function")
+    files = {"base.py": base, "sub.py": SUBCLASS.format(imports="from base import Double as Base", base="Base")}
+    codes(tmp_path, files, "sub.py")
+    unchanged = lint_source(Source(str(tmp_path / "base.py"), base), Settings())
+    changed = lint_source(Source(str(tmp_path / "base.py"), base.replace("grad_output * 2", "(1, 2)")), Settings())
+    assert [each.code for each in unchanged] == []
+    assert "CTX202" in [each.code for each in changed]
