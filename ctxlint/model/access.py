@@ -37,6 +37,7 @@ from ctxlint.model.values import (
     Imported,
     InputsTuple,
     Item,
+    Kind,
     NeedsInputGrad,
     Opaque,
     SavedTensor,
@@ -141,7 +142,7 @@ class Access(NestedScopes):
             self.saved_tuple_used(node, node.value, f"`.{name}`")
             return Opaque(node)
         if name in tables.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
-            return Scalar(tables.SCALAR_ATTRIBUTES[name], node)
+            return Scalar(tables.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
         if name in tables.VIEW_ATTRIBUTES and tensor_when_used(base):
             return View(base, node)
         if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:

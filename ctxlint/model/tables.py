@@ -445,6 +445,9 @@ UNFATHOMABLE_BUILTINS = frozenset(_WORDS("exec eval locals globals"))
 
 NEVER_RETURNING = frozenset({"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit"})
 
+VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
+"""What once made a tensor differentiable, and gives an alias of it now."""
+
 _OLD_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 
 DISTRIBUTED_TENSORS = frozenset(

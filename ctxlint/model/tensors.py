@@ -166,6 +166,8 @@ class TensorCalls(Expressions):
             return Opaque(node)
         if callee in ("torch.Tensor", "torch.nn.Parameter"):
             return Fresh(node, Kind.FLOAT)
+        if callee in tables.VARIABLE and arguments.positional and not arguments.positional[0].starred:
+            return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
         space, _, name = callee.rpartition(".")
         if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
             kind = _kind_of_dtype(Imported(callee))
@@ -238,13 +240,16 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
 
 
 def _converted(arguments: Arguments) -> Kind:
-    """The kind of elements after ``to(...)`` or ``type(...)``, where a dtype is given literally."""
+    """The kind of elements after ``to(...)`` or ``type(...)``, where a dtype is given, or a tensor that has it."""
     given = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
-    return next((kind for kind in map(_kind_of_dtype, given) if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
+    kinds = (kind_of(each) if is_tensor(each) is Tri.YES else _kind_of_dtype(each) for each in given)
+    return next((kind for kind in kinds if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
 
 
 def _kind_of_dtype(dtype: Value) -> Kind:
-    """Of a dtype, ``torch.int32``, or a type of tensors, ``torch.cuda.IntTensor``."""
+    """Of a dtype, ``torch.int32`` or ``x.dtype``, or a type of tensors, ``torch.cuda.IntTensor``."""
+    if isinstance(dtype, Scalar):
+        return dtype.kind
     written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
     if written.endswith("Tensor"):
         written = written[: -len("Tensor")].lower()

@@ -71,8 +71,14 @@ def _kept(fn: FunctionClass, attribute: str) -> Value | None:
 
 def _kept_tensor(value: Value | None) -> bool:
     """Whether something that forward kept is certainly a tensor that it computed itself, where it is not None."""
-    options = [option for option in value.options() if option != NONE] if value is not None else []
+    options = [_before_views(option) for option in value.options() if option != NONE] if value is not None else []
     return bool(options) and all(isinstance(option, Fresh) and not _written_as_zeros(option) for option in options)
+
+
+def _before_views(value: Value) -> Value:
+    while isinstance(value, View):
+        value = value.of
+    return value
 
 
 def _written_as_zeros(value: Fresh) -> bool:

@@ -78,11 +78,12 @@ class Scalar(Value):
     """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
 
     ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``array``, ``generator`` or
-    ``object``. ``node`` made it.
+    ``object``. ``node`` made it. ``kind`` is that of the tensors of a dtype.
     """
 
     sort: str
     node: cst.CSTNode | None = None
+    kind: Kind = Kind.UNKNOWN
 
 
 @dataclass(frozen=True)

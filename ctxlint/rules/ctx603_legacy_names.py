@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.legacy_names import derive_from_function, drop_shared_storage, use_the_tensor
 from ctxlint.model.functions import ContextCall, FunctionClass, GenericCall
+from ctxlint.model.tables import VARIABLE
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from ctxlint.settings import Settings
 
-_VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
 _INPLACE_FUNCTION = "torch.autograd.function.InplaceFunction"
 
 
@@ -93,7 +93,7 @@ class LegacyNames(Rule[FunctionClass]):
             if method.inherited:
                 continue
             for call in method.facts.of(GenericCall):
-                if call.callee in _VARIABLE:
+                if call.callee in VARIABLE:
                     yield Finding(
                         fn.span(call.node),
                         "`Variable(...)` does nothing but detach a tensor since torch 0.4. Use the tensor.",
