@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.events import ContextCall, ContextRead, ContextWrite, GenericCall, Question, SavedItem, SavedRead
-from ctxlint.model.values import NeedsInputGrad, Parameter, Tri
+from ctxlint.model.values import NeedsInputGrad, Parameter, Tri, View
 
 if TYPE_CHECKING:
     from ctxlint.model.events import Event, Guard
@@ -139,8 +139,13 @@ def _apart(guard: Guard) -> bool:
 
 
 def _input_asked(guard: Guard) -> int | None:
-    """The input whose flag a guard asks for; None for anything else."""
+    """The input whose flag a guard asks for; None for anything else.
+
+    What forward makes of an input, as in ``x = x.contiguous()``, needs a gradient only where the input does.
+    """
     value = guard.asks.value if guard.asks is not None else None
+    while isinstance(value, View):
+        value = value.of
     if isinstance(value, NeedsInputGrad):
         return value.index
     return value.index if isinstance(value, Parameter) and value.role == "input" else None
