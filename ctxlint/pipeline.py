@@ -15,6 +15,7 @@ from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, rea
 from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
 from ctxlint.files.scan import holds_candidate
 from ctxlint.result import (
+    Alone,
     Candidate,
     FileResult,
     describe,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ctxlint.configuration import Configuration
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.scan import Mentions
-    from ctxlint.files.source import Source, Span
+    from ctxlint.files.source import Source
     from ctxlint.model.callers import KnownNames, OutsideFacts
     from ctxlint.model.functions import SourceFile
     from ctxlint.model.project import Project
@@ -186,30 +187,37 @@ def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | N
     """The result after ``finish``; what it says about others is what the file says as it was."""
     if finish is None:
         return result
-    return finish(result)._replace(outside=result.outside, facts=result.facts, consulted=result.consulted)
+    said = finish(result)._replace(outside=result.outside, facts=result.facts, consulted=result.consulted)
+    return said._replace(alone=result.alone)
 
 
 # One file
 
 
 def lint_file(
-    path: str, settings: Settings, outside: OutsideFacts | None = None, known: KnownNames | None = None
+    path: str,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
 ) -> FileResult:
-    """The result for a file, whether or not its bytes look like a Function's; ``known`` as for ``check_source``.
+    """The result for a file, whether or not its bytes look like a Function's; the others are as for ``check_source``.
 
     It hangs on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and what the result has as
     ``consulted``; its ``read`` says by which content.
     """
     try:
         data = read_bytes(path)
-        result = check_source(decode(path, data), settings, outside, known)
-        others = result.consulted.files if result.consulted is not None else ()
-        own = (os.path.abspath(path), digest(data))
-        return result._replace(read=(own, *((other, _LOADED.get(other)) for other in others)))
+        result = check_source(decode(path, data), settings, outside, known, alone)
     except (Unreadable, Undecodable) as error:
         return _unreadable(path, str(error), settings)
     except NotPython as error:
         return FileResult(path, skipped=str(error), settings=settings)
+    before = dict(alone.read) if alone is not None else {}
+    others = result.consulted.files if result.consulted is not None else ()
+    own = (os.path.abspath(path), digest(data))
+    read = (own, *((other, _LOADED.get(other, before.get(other))) for other in others))
+    return result._replace(read=read, alone=result.alone._replace(read=read) if result.alone is not None else None)
 
 
 def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
@@ -248,24 +256,39 @@ def understand_source(source: Source, settings: Settings) -> SourceFile:
 
 
 def check_source(
-    source: Source, settings: Settings, outside: OutsideFacts | None = None, known: KnownNames | None = None
+    source: Source,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
 ) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
 
     ``outside`` is what other files of a run say about this one; see ``ctxlint.together``. With ``known`` it is judged
-    only if it has to do with Functions, and told those of these names that it calls.
+    only if it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found
+    out again that is known by that.
     """
     from ctxlint.model.reader import read, read_if_concerned
 
     project = _project(settings.extra_bases)
     trace = project.start_trace()
-    asked = partial(read, source, project, outside)
-    reading = _guarded(source, settings, asked if known is None else partial(read_if_concerned, source, project, known))
+    if alone is not None and alone.consulted is not None:
+        trace.take(alone.consulted)
+    if known is None:
+        work = partial(read, source, project, outside, alone.functions if alone is not None else None)
+    else:
+        work = partial(read_if_concerned, source, project, known)
+    reading = _guarded(source, settings, work)
     if isinstance(reading, FileResult):
         return reading
-    unconcerned = FileResult(source.path, linted=True, settings=settings)
-    result = _check(reading.files, settings) if reading.files else unconcerned
-    return result._replace(outside=reading.outside, facts=reading.facts, consulted=trace.sorted())
+    result = FileResult(source.path, linted=True, settings=settings)
+    if reading.files:
+        result = _check(reading.files, settings, alone)
+        if alone is not None and result.alone is None:
+            return check_source(source, settings, outside)
+    consulted = trace.sorted()
+    by_itself = result.alone._replace(consulted=consulted) if result.alone is not None else None
+    return result._replace(outside=reading.outside, facts=reading.facts, consulted=consulted, alone=by_itself)
 
 
 def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
@@ -289,14 +312,26 @@ def check_file(file: SourceFile, settings: Settings) -> FileResult:
     return _check((file,), settings)
 
 
-def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
-    """The result for the readings of one file: the one by itself, and what others add."""
-    file, source = files[0], files[0].source
-    diagnostics = _in_order(stage_of_each("judge", judge_all(files, settings)))
+def _check(files: Sequence[SourceFile], settings: Settings, alone: Alone | None = None) -> FileResult:
+    """The result for the readings of one file: the one by itself, unless it is known what it is ``alone``, and others.
+
+    What it is alone is not known of what cannot be read, nor where rules that are off matter as well.
+    """
+    from ctxlint.model.reader import own
+
+    file, source, added = files[0], files[0].source, files
+    if alone is None:
+        findings = tuple(stage_of_each("judge", judge(file, settings)))
+        alone, added = Alone(findings, tuple(map(own, file.functions))), files[1:]
+    more = stage_of_each("judge", judge_all(added, settings, alone.findings))
+    diagnostics = _in_order((*alone.findings, *more))
     broken = len(files[-1].broken)
     result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
-    # What hides nothing may still have something to hide where the code cannot be read.
-    unused_matter = not file.broken and not result.failed and _is_on(*_UNUSED_SUPPRESSION, settings)
+    if file.broken or result.failed:
+        unused_matter = False  # what hides nothing may still have something to hide where the code cannot be read
+    else:
+        unused_matter = _is_on(*_UNUSED_SUPPRESSION, settings)
+        result = result._replace(alone=alone)
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
     from ctxlint.rules import rule_names
@@ -305,6 +340,7 @@ def _check(files: Sequence[SourceFile], settings: Settings) -> FileResult:
     judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
     if unused_matter and any(each.speaks_to_ctxlint for each in judged.directives):
         judged = _with_unused(files, judged, settings)
+        result = result._replace(alone=None)
     return result._replace(diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
 
 
@@ -368,12 +404,14 @@ def _load(path: str) -> Source | None:
         return None
 
 
-def judge_all(files: Sequence[SourceFile], settings: Settings) -> Iterator[Diagnostic]:
+def judge_all(
+    files: Sequence[SourceFile], settings: Settings, before: Iterable[Diagnostic] = ()
+) -> Iterator[Diagnostic]:
     """What the rules say about a file as it is by itself; and about what else is known of it, at other places.
 
-    So knowing more may add findings, and takes none away.
+    So knowing more may add findings, and takes none away. ``before`` is what was said already.
     """
-    taken: set[Span] = set()
+    taken = {each.span for each in before}
     for file in files:
         found = [each for each in judge(file, settings) if each.span not in taken]
         taken.update(each.span for each in found)

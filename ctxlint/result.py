@@ -10,7 +10,7 @@ from ctxlint.settings import Settings
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic, Fixed
     from ctxlint.files.source import Located, Source
-    from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts
+    from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts, Own
     from ctxlint.model.project import Consulted
     from ctxlint.suppression.baseline import Known
 
@@ -24,13 +24,27 @@ class Candidate(NamedTuple):
     """A file to lint, with the settings that apply to it and what other files of the run say.
 
     ``known`` are the names of Functions in the project, for a file that does not look as if it held one: it is told
-    those that it calls, and linted only if it has to do with Functions.
+    those that it calls, and linted only if it has to do with Functions. ``alone`` is what was found out before about
+    the file by itself, and needs not be found out again.
     """
 
     path: str
     settings: Settings
     outside: OutsideFacts | None = None
     known: KnownNames | None = None
+    alone: Alone | None = None
+
+
+class Alone(NamedTuple):
+    """What was found out about a file by itself: what it hangs on is as in ``FileResult``.
+
+    ``findings`` are all, also those that a comment suppresses or that were mended; ``functions`` are its Functions.
+    """
+
+    findings: tuple[Diagnostic, ...]
+    functions: tuple[Own, ...]
+    consulted: Consulted | None = None
+    read: tuple[tuple[str, bytes | None], ...] = ()
 
 
 class FileResult(NamedTuple):
@@ -47,6 +61,7 @@ class FileResult(NamedTuple):
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
     this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
     whose content it hangs on, its own first, by absolute path, with what stands for the content (None: unreadable).
+    ``alone`` is what it is by itself, where others can add to that.
     """
 
     path: str
@@ -66,6 +81,7 @@ class FileResult(NamedTuple):
     facts: FileFacts | None = None
     consulted: Consulted | None = None
     read: tuple[tuple[str, bytes | None], ...] = ()
+    alone: Alone | None = None
 
     @property
     def failed(self) -> bool:

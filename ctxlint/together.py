@@ -87,6 +87,10 @@ class _Run:
             self.candidates[candidate.path] = candidate._replace(outside=result.outside)
             self.linted[candidate.path] = result
 
+    def again(self, path: str, outside: OutsideFacts) -> Candidate:
+        """A file that was linted, to be linted again with what others say of it."""
+        return self.candidates[path]._replace(outside=outside, known=None, alone=self.linted[path].alone)
+
     def facts(self) -> Iterator[tuple[str, FileFacts]]:
         """What each file that could be read says, after its path."""
         for path, result in self.linted.items():
@@ -97,7 +101,7 @@ class _Run:
         """What there is to say about each file."""
         for path, result in self.linted.items():
             if path not in self.others or _is_about_functions(result):
-                yield result._replace(facts=None, consulted=None, read=())
+                yield result._replace(facts=None, consulted=None, read=(), alone=None)
         for path, (_found, settings) in self.others.items():
             if path not in self.linted or not _is_about_functions(self.linted[path]):
                 yield FileResult(path, settings=settings)
@@ -129,7 +133,7 @@ class _Run:
             known = names[root_of(os.path.dirname(facts.path))].known
             outside = known.told_to(facts.path, facts.called)
             if outside != (candidate.outside or NOTHING):
-                yield candidate._replace(outside=outside) if candidate.known is None else _asking(candidate, known)
+                yield self.again(path, outside) if candidate.known is None else _asking(candidate, known)
 
     def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
         """The other files that mention a new name; those that settings exclude are looked at once."""
@@ -149,10 +153,8 @@ class _Run:
         """Judge the Functions again that other files say something about."""
         todo = []
         for path, said in self.outside().items():
-            candidate = self.candidates[path]
-            before = candidate.outside or NOTHING
-            outside = replace(said, names=before.names, aliases=before.aliases)
-            todo.append(candidate._replace(outside=outside, known=None))
+            before = self.candidates[path].outside or NOTHING
+            todo.append(self.again(path, replace(said, names=before.names, aliases=before.aliases)))
         self.do(todo)
 
     def outside(self) -> dict[str, OutsideFacts]:
@@ -161,11 +163,13 @@ class _Run:
         said: dict[str, _Said] = defaultdict(_Said)
         for _path, facts in self.facts():
             for target, call in facts.calls:
-                said[target.path].news |= target in own and own[target].learns_from(call)
                 said[target.path].calls.append(_seen_from(target, call, facts.path))
+                if target in own and own[target].learns_from(call):
+                    said[target.path].news.add(target.qualname)
             for target in facts.applied:
-                said[target.path].news |= target in own and own[target].waits
                 said[target.path].applied.add(target.qualname)
+                if target in own and own[target].waits:
+                    said[target.path].news.add(target.qualname)
             for target, method in facts.by_hand:
                 said[target.path].by_hand.add((target.qualname, method))
             for target in facts.subclassed:
@@ -176,7 +180,10 @@ class _Run:
 
 
 class _Said:
-    """What is said about the Functions of one file, while it is collected."""
+    """What is said about the Functions of one file, while it is collected.
+
+    ``news`` are those about which it may lead to findings: not those that it only speaks for.
+    """
 
     def __init__(self) -> None:
         self.calls: list[ApplyCall] = []
@@ -184,16 +191,17 @@ class _Said:
         self.by_hand: set[tuple[str, str]] = set()
         self.subclassed: set[str] = set()
         self.patched: set[str] = set()
-        self.news = False  # whether it may lead to findings: not what only speaks against some
+        self.news: set[str] = set()
 
     def frozen(self) -> OutsideFacts:
-        """All of it, in an order that does not hang on that of the files."""
+        """What is said about those with news, in an order that does not hang on that of the files."""
+        calls = (call for call in self.calls if call.function in self.news)
         return OutsideFacts(
-            calls=tuple(sorted(self.calls, key=lambda call: (call.path, call.span))),
-            applied=tuple(sorted(self.applied)),
-            by_hand=tuple(sorted(self.by_hand)),
-            subclassed=tuple(sorted(self.subclassed)),
-            patched=tuple(sorted(self.patched)),
+            calls=tuple(sorted(calls, key=lambda call: (call.path, call.span))),
+            applied=tuple(sorted(self.applied & self.news)),
+            by_hand=tuple(sorted(each for each in self.by_hand if each[0] in self.news)),
+            subclassed=tuple(sorted(self.subclassed & self.news)),
+            patched=tuple(sorted(self.patched & self.news)),
         )
 
 

@@ -17,7 +17,7 @@ from ctxlint import workers
 from ctxlint.cli import main
 from ctxlint.commands.add_noqa import add_noqa
 from ctxlint.configuration import Configuration
-from ctxlint.pipeline import check_source, lint_file, lint_paths
+from ctxlint.pipeline import check_source, forget_other_files, lint_file, lint_paths
 from ctxlint.settings import ALL, Settings
 from tests.fixture_reader import programs
 from tests.subset import one_by_one, together
@@ -459,6 +459,33 @@ def test_what_is_looked_up_and_missing_is_told() -> None:
     assert result.consulted is not None
     (look_up,) = result.consulted.look_ups
     assert (look_up.name, look_up.found) == ("pkg.ops.Scale", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OPS,
+        OPS.replace("grad_output * 1\n", "grad_output * 1  # noqa: CTX204\n"),
+        OPS.replace("x + factor\n", "x + factor  # noqa: CTX204\n"),
+        OPS.replace("grad_output * 1\n", "grad_output * 1  # noqa:CTX\n"),
+        OPS + "\n\ndef f(:\n    pass\n",
+        "from base import Base\n" + OPS.replace("torch.autograd.Function", "Base"),
+    ],
+)
+def test_what_a_file_is_alone_is_found_out_once(text: str) -> None:
+    """What others say adds to it: the same as when all of it is found out again."""
+    write({"ops.py": text, "base.py": "import torch\n\n\nclass Base(torch.autograd.Function):\n    pass\n"})
+    write({"train.py": "from ops import Scale\n\n\ndef train(x):\n    return Scale.apply(x, 2)\n"})
+    settings = Settings(select=(ALL,))
+    forget_other_files()
+    alone = lint_file("ops.py", settings).alone
+    (told,) = (each for each in lint_paths(["."], Configuration(fixed=settings)) if each.path == "ops.py")
+    forget_other_files()
+    in_full = lint_file("ops.py", settings, told.outside)
+    added = lint_file("ops.py", settings, told.outside, alone=alone)
+    assert told.outside is not None
+    assert added._replace(source=None, alone=None) == in_full._replace(source=None, alone=None)
+    assert added.diagnostics == told.diagnostics
 
 
 def test_noqa_comments_hide_what_neighbours_tell(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ class Refused(Exception):
 
 def pack(result: FileResult) -> bytes:
     """A result without its text and its settings, which are known to whoever asks for it."""
-    kept = result._replace(source=None, settings=Settings(), consulted=None, read=())
+    kept = result._replace(source=None, settings=Settings(), consulted=None, read=(), alone=None)
     return pickle.dumps(kept, protocol=4)
 
 

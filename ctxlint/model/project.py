@@ -81,6 +81,11 @@ class Trace:
         self.files |= other.files
         self.look_ups |= other.look_ups
 
+    def take(self, consulted: Consulted) -> None:
+        """Take in what was asked for before."""
+        self.files.update(consulted.files)
+        self.look_ups.update(consulted.look_ups)
+
     def sorted(self) -> Consulted:
         """All of it in order, to be kept."""
         return Consulted(tuple(sorted(self.files)), tuple(sorted(self.look_ups, key=str)))

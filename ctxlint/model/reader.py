@@ -42,7 +42,8 @@ class Reading(NamedTuple):
     """What a file says by itself; and then, with ``outside``, what is different or new by that.
 
     The second of ``files`` has only the Functions that others say something about, and only the calls that would not be
-    followed without them. There are none at all of a file that was found to have nothing to do with Functions.
+    followed without them; it stands alone where the first one was known. There are none at all of a file that was found
+    to have nothing to do with Functions.
     """
 
     files: tuple[SourceFile, ...]
@@ -51,9 +52,15 @@ class Reading(NamedTuple):
 
 
 @stage("understand")
-def read(source: Source, project: Project, outside: OutsideFacts | None = None) -> Reading:
-    """Read a file that may hold Functions, knowing what others say."""
-    return _Reader(source, project).read(outside)
+def read(
+    source: Source, project: Project, outside: OutsideFacts | None = None, functions: Iterable[Own] | None = None
+) -> Reading:
+    """Read a file that may hold Functions, knowing what others say.
+
+    ``functions`` are those that it is known to have by itself; then only what others add is read.
+    """
+    reader = _Reader(source, project)
+    return reader.read(outside) if outside is None or functions is None else reader.read_added(outside, functions)
 
 
 @stage("understand")
@@ -94,10 +101,15 @@ class _Reader:
         """Both readings, or the first alone where there is nothing ``outside``."""
         alone = self.alone
         if outside is None:
-            return Reading((alone,), self.facts(NOTHING, map(_own, alone.functions)), None)
+            return Reading((alone,), self.facts(NOTHING, map(own, alone.functions)), None)
+        added = self.read_added(outside, map(own, alone.functions))
+        return added._replace(files=(alone, *added.files))
+
+    def read_added(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
+        """The second reading by itself."""
         informed = self.informed(outside)
-        latest = {each.qualname: each for each in (*alone.functions, *informed.functions)}
-        return Reading((alone, informed), self.facts(outside, map(_own, latest.values())), outside)
+        latest = {each.qualname: each for each in (*functions, *map(own, informed.functions))}
+        return Reading((informed,), self.facts(outside, latest.values()), outside)
 
     @cached_property
     def alone(self) -> SourceFile:
@@ -173,7 +185,8 @@ class _Reader:
         return facts_of(found.elsewhere, functions, found.calls, found.by_hand, found.patched, found.applied)
 
 
-def _own(function: FunctionClass) -> Own:
+def own(function: FunctionClass) -> Own:
+    """What others have to know of a Function, to know whether they tell anything new about it."""
     return Own(function.qualname, function.required_inputs, function.waits_for_apply)
 
 
