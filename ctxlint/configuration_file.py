@@ -193,7 +193,10 @@ def _shown(path: str) -> str:
 
 
 def version_allowed(version: str, required: str) -> bool:
-    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``."""
+    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
+
+    Raises ValueError where ``required`` is none.
+    """
     comparisons = {
         "==": lambda a, b: a == b,
         "!=": lambda a, b: a != b,
@@ -202,13 +205,13 @@ def version_allowed(version: str, required: str) -> bool:
         ">": lambda a, b: a > b,
         "<": lambda a, b: a < b,
     }
+    met = True
     for clause in required.split(","):
         found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
         if found is None:
-            raise ConfigurationError(f'`required-version`: expected something like ">=0.1,<1", found "{required}"')
-        if not comparisons[found[1] or "=="](_release(version), _release(found[2])):
-            return False
-    return True
+            raise ValueError(f'expected something like ">=0.1,<1", found "{required}"')
+        met = met and comparisons[found[1] or "=="](_release(version), _release(found[2]))
+    return met
 
 
 def _release(version: str) -> tuple[int, ...]:

@@ -75,6 +75,15 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _dotted_names(value: object) -> tuple[str, ...]:
+    names = _strings(value)
+    for each in names:
+        parts = each.split(".")
+        if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+            raise ValueError(f'expected names such as "mylib.autograd.KernelFunction", found "{each}"')
+    return names
+
+
 def _selectors(value: object) -> tuple[str, ...]:
     selectors = _strings(value)
     check_selectors(selectors)
@@ -110,6 +119,14 @@ def _torch(value: object) -> str:
     text = _string(value)
     read_target(text)
     return text
+
+
+def _required_version(value: object) -> str:
+    from ctxlint.configuration_file import version_allowed
+
+    required = _string(value)
+    version_allowed("0", required)
+    return required
 
 
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
@@ -248,7 +265,7 @@ OPTIONS: tuple[Option, ...] = (
         "[]",
         'extra-bases = ["mylib.autograd.KernelFunction"]',
         "Classes of other packages that descend from `torch.autograd.Function`, by their dotted names.",
-        _strings,
+        _dotted_names,
     ),
     Option(
         "output-format",
@@ -280,7 +297,7 @@ OPTIONS: tuple[Option, ...] = (
         "not set",
         'required-version = ">=0.1"',
         "The versions of ctxlint that may be used; any other one stops with an error.",
-        _string,
+        _required_version,
     ),
     Option(
         "extend",

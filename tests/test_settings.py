@@ -237,6 +237,18 @@ cache-dir = ".cache/ctxlint"
             "pyproject.toml:2: this is ctxlint 0.1.0, and `>=99` is required",
         ),
         (
+            "[tool.ctxlint]\nrequired-version = '<0.1,new'\n",
+            'pyproject.toml:2: `required-version`: expected something like ">=0.1,<1", found "<0.1,new"',
+        ),
+        (
+            "[tool.ctxlint]\nextra-bases = ['mylib.Base', 'KernelFunction']\n",
+            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", found "KernelFunction"',
+        ),
+        (
+            "[tool.ctxlint]\nextra-bases = ['my lib.Base']\n",
+            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", found "my lib.Base"',
+        ),
+        (
             "[tool.ctxlint]\nper-file-ignores = { 'a.py' = 'CTX2' }\n",
             "pyproject.toml:2: `per-file-ignores`: `a.py`: expected a list of strings, found a string",
         ),
