@@ -10,7 +10,7 @@ from ctxlint.files.scan import holds_candidate
 from ctxlint.files.slices import ParsedStatements
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.parsing import ParsedPieces
-from ctxlint.model.pieces import statements
+from ctxlint.model.pieces import Lines, statements
 from ctxlint.pipeline import check_file, is_left_out, read_source
 from ctxlint.result import FileResult
 
@@ -119,7 +119,7 @@ def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, 
 def _moved(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
     """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
     at = 0
-    for piece in statements(old):
+    for piece in statements(old, Lines(1, old.line_count)):
         inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
         if not inside:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class Lines(NamedTuple):
     last: int
 
 
-def statements(source: Source, block: Lines | None = None) -> Iterator[Lines]:
-    """The pieces of a file, or of its lines ``block``, that look like top-level statements, with their ``else``.
+@lru_cache(maxsize=8)  # who types is asked three times of every text, and again and again of the last that parsed
+def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
+    """The pieces of the lines ``block`` of a file that look like top-level statements, with their ``else``.
 
     Decorators belong to what they decorate. A line in brackets, in a string or after a backslash begins none.
     """
-    block = block or Lines(1, source.line_count)
     open_lines = _lines_inside(source, block)
     text = source.text
     starts: list[int] = []
@@ -54,7 +55,7 @@ def statements(source: Source, block: Lines | None = None) -> Iterator[Lines]:
         if not after_decorator:
             starts.append(number)
         after_decorator = first == "@"
-    return _between(starts, block.last)
+    return tuple(_between(starts, block.last))
 
 
 def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
