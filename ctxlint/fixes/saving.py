@@ -14,7 +14,7 @@ from ctxlint.fixes.context_uses import ContextUses, context_uses
 from ctxlint.fixes.edit import Edit
 from ctxlint.fixes.method_code import MethodCode, code_of_method
 from ctxlint.fixes.unpacking import read_from_saved
-from ctxlint.model.events import ContextCall, Mutation
+from ctxlint.model.events import ContextCall, ContextLent, Mutation
 from ctxlint.model.repeats import names_in
 from ctxlint.model.stashes import Held
 from ctxlint.model.values import Tri, is_tensor, usual_storage
@@ -165,6 +165,8 @@ def _keeping(fn: FunctionClass, write: ContextWrite) -> _Keeping | None:
 def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
     """Whether nobody but the methods of the class can read what is kept on ctx, as far as this file shows."""
     if not fn.signature_judgeable or fn.has_subclass or fn.called_directly or fn.escapes:
+        return False
+    if any(method.facts.of(ContextLent) for method in fn.methods.values()):
         return False
     if re.search(r"\b(grad_fn|next_functions|to_save)\b", fn.source.text):
         return False

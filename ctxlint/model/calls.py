@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Protocol
 import libcst as cst
 
 from ctxlint.model import tables
-from ctxlint.model.events import ContextCall, Escape, GenericCall
+from ctxlint.model.events import ContextCall, ContextLent, Escape, GenericCall
 from ctxlint.model.scopes import LOCAL
 from ctxlint.model.sequences import (
     after_method,
@@ -56,6 +56,9 @@ class Followed(Protocol):
 
     def __call__(self, qualname: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Value | None: ...
 
+    def only_reads(self, qualname: str, given: int | str) -> bool:
+        """Whether the function certainly only reads attributes of what it is ``given`` there."""
+
 
 class Calls(TensorCalls):
     """Evaluates calls."""
@@ -88,7 +91,7 @@ class Calls(TensorCalls):
         for argument in node.args:
             value = self.evaluate(argument.value)
             if isinstance(value, Context) and not keeps_context:
-                self.record(Escape, node, how="passed", callee=callee)
+                self.pass_context(node, argument, callee)
             if argument.star == "*":
                 positional.extend(spread(value, argument.value))
             elif argument.star == "**":
@@ -100,6 +103,24 @@ class Calls(TensorCalls):
         return Arguments(tuple(positional), keywords, open_ended)
 
     # ctx
+
+    def pass_context(self, node: cst.Call, argument: cst.Arg, callee: str | None) -> None:
+        """The ctx is an argument: it escapes, unless the callee is seen to read attributes of it and no more."""
+        if not self.is_lent(node, argument, callee):
+            self.record(Escape, node, how="passed", callee=callee)
+            return
+        self.record(ContextLent, node)
+        for kept in tuple(self.state.attributes.values()):
+            self.share(kept)
+
+    def is_lent(self, node: cst.Call, argument: cst.Arg, callee: str | None) -> bool:
+        before = node.args[: next(at for at, each in enumerate(node.args) if each is argument)]
+        if self.follow is None or callee is None or not callee.startswith(LOCAL):
+            return False
+        if any(each.star for each in (*before, argument)) or len(set(self.meanings(node.func))) != 1:
+            return False
+        given = len(before) if argument.keyword is None else argument.keyword.value
+        return self.follow.only_reads(callee[len(LOCAL) :], given)
 
     def context_method(self, node: cst.Call, name: str) -> Value:
         """``ctx.name(...)``."""

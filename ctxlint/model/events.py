@@ -241,6 +241,11 @@ class NeedsInputGradRead(Event):
 
 
 @dataclass(frozen=True)
+class ContextLent(Event):
+    """The ctx is given to a function of the same file that certainly does no more than read its attributes."""
+
+
+@dataclass(frozen=True)
 class Escape(Event):
     """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ctxlint.model import tables
+from ctxlint.model.access import SAVED_NAMES
 from ctxlint.model.functions import Binding, Param, ParameterKind
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.returns import joined
@@ -54,6 +57,45 @@ class Follower:
         if facts.falls_through is Tri.NO and not facts.returns:
             return NEVER
         return joined(replace(facts, events=tuple(_as_told(event) for event in facts.returns)))
+
+    def only_reads(self, qualname: str, given: int | str) -> bool:
+        """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name.
+
+        Not where it reads what is saved, which is counted, or calls a method of the ctx.
+        """
+        record = self.unit.index.functions.get(qualname)
+        if record is None or not record.certain or self.unit.is_stub:
+            return False
+        node = record.node
+        if any(not isinstance(each, ast.Name) or each.id != "staticmethod" for each in node.decorator_list):
+            return False
+        by_position = [*node.args.posonlyargs, *node.args.args]
+        by_name = [*node.args.args, *node.args.kwonlyargs]
+        if isinstance(given, int):
+            names = [param.arg for param in by_position][given : given + 1]
+        else:
+            names = [param.arg for param in by_name if param.arg == given]
+        return bool(names) and all(_reads_attributes(each, names[0]) for each in node.body)
+
+
+def _reads_attributes(node: ast.AST, name: str) -> bool:
+    """Whether all that a piece of code does with a name is to read attributes: ``name.attribute``."""
+    if isinstance(node, ast.Call) and _attribute_of(node.func, name) is not None:
+        return False
+    attribute = _attribute_of(node, name)
+    if attribute is not None:
+        return isinstance(attribute.ctx, ast.Load) and attribute.attr not in _NOT_JUST_READ
+    if isinstance(node, ast.Name) and node.id == name:
+        return False
+    return all(_reads_attributes(child, name) for child in ast.iter_child_nodes(node))
+
+
+def _attribute_of(node: ast.AST, name: str) -> ast.Attribute | None:
+    found = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    return node if found and isinstance(node, ast.Attribute) else None
+
+
+_NOT_JUST_READ = frozenset([*SAVED_NAMES, *tables.CONTEXT_METHODS, "__dict__"])
 
 
 def _as_told(event: Return) -> Return:

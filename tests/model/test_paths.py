@@ -283,6 +283,69 @@ class Fn(Function):
     assert fn.escapes
 
 
+HELPERS = {
+    "reads": ("return ctx.stride + x", []),
+    "reads what it kept": ("return ctx.kept[0]", []),
+    "reads in a nested function": ("return [ctx.stride for _ in x]", []),
+    "writes": ("ctx.stride = x", ["passed"]),
+    "saves": ("ctx.save_for_backward(x)", ["passed"]),
+    "takes a method": ("save = ctx.save_for_backward", ["passed"]),
+    "calls": ("return ctx.stride(x)", ["passed"]),
+    "reads what was saved": ("return ctx.saved_tensors", ["passed"]),
+    "passes it on": ("return other(ctx)", ["passed"]),
+    "returns it": ("return ctx", ["passed"]),
+    "deletes": ("del ctx.stride", ["passed"]),
+    "has another ctx": ("ctx = x", ["passed"]),
+    "asks by name": ("return getattr(ctx, x)", ["passed"]),
+}
+
+
+@pytest.mark.parametrize("call", ["Fn.helper(ctx, x)", "Fn.helper(x=x, ctx=ctx)"])
+@pytest.mark.parametrize("name", HELPERS)
+def test_a_ctx_that_a_helper_only_reads_does_not_escape(name: str, call: str) -> None:
+    body, expected = HELPERS[name]
+    code = f"""
+class Fn(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.stride = 2
+        {call}
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.stride
+
+    @staticmethod
+    def helper(ctx, x):
+        {body}
+"""
+    (fn,) = read(HEAD + code).functions
+    assert [each.how for each in fn.escapes] == expected
+
+
+def test_a_list_that_a_helper_may_reach_through_ctx_is_not_known_any_more() -> None:
+    code = """
+class Fn(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.outputs = []
+        helper(ctx, x)
+        return tuple(ctx.outputs)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0]
+
+
+def helper(ctx, x):
+    ctx.outputs.append(x)
+"""
+    (fn,) = read(HEAD + code).functions
+    assert not fn.escapes
+    assert not any(returned.exact for returned in fn.outputs)
+
+
 def test_escapes_say_whom_ctx_is_given_to() -> None:
     fn = function("x:\n extension.save(ctx, x)\n return x")
     assert [each.callee for each in fn.escapes] == ["extension.save"]
