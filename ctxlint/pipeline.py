@@ -25,6 +25,7 @@ from ctxlint.result import (
 )
 from ctxlint.settings import ALL, Settings
 from ctxlint.stages import stage, stage_of_each
+from ctxlint.workers import WORTH_SHARING, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,6 +62,19 @@ def lint_paths(
     found out earlier about files that are as they were, where nothing is mended. Raises ConfigurationError.
     """
     cache = Cache(used=cached)
+    with Workers(jobs, _prepare) as workers:
+        lint = partial(_lint_candidates, cache=cache, workers=workers, finish=finish, watch=watch)
+        yield from _lint_paths(paths, configuration, cache, workers, lint)
+    cache.write()
+
+
+def _lint_paths(
+    paths: Sequence[str],
+    configuration: Configuration,
+    cache: Cache,
+    workers: Workers,
+    lint: Callable[[Sequence[Candidate]], Iterator[FileResult]],
+) -> Iterator[FileResult]:
     candidates: list[Candidate] = []
     others: list[tuple[Found, Settings]] = []
     for each in stage_of_each("find", _find(paths, configuration)):
@@ -83,17 +97,16 @@ def lint_paths(
         candidate = _admit(configuration, found, settings)
         if candidate is None:
             yield FileResult(found.path, skipped="excluded", settings=settings)
-        else:
-            candidates.append(candidate)
+            continue
+        candidates.append(candidate)
+        if len(candidates) == WORTH_SHARING and not cache.used:  # a cache may know all of them
+            workers.start()
     if not candidates:
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
-    else:
-        from ctxlint.together import lint_together
+        return
+    from ctxlint.together import lint_together
 
-        lint = partial(_lint_candidates, cache=cache, jobs=jobs, finish=finish, watch=watch)
-        mentioning = partial(_mentioning, cache)
-        yield from lint_together(candidates, others, mentioning, partial(_admit, configuration), lint)
-    cache.write()
+    yield from lint_together(candidates, others, partial(_mentioning, cache), partial(_admit, configuration), lint)
 
 
 @stage("scan")
@@ -111,17 +124,15 @@ def _mentioning(
 def _lint_candidates(
     todo: Sequence[Candidate],
     cache: Cache,
-    jobs: int,
+    workers: Workers,
     finish: Callable[[FileResult], FileResult] | None,
     watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None,
 ) -> Iterator[FileResult]:
     """The results for some files, in order: from the cache where it has them."""
-    from ctxlint.workers import map_files
-
     known = [cache.result(candidate) for candidate in todo]
     unknown = [candidate for candidate, result in zip(todo, known) if result is None]
     # Where results are kept, they are kept as they were before they were finished.
-    found = map_files(partial(_lint_candidate, finish=None if cache.used else finish), unknown, jobs)
+    found = workers.map(partial(_lint_candidate, finish=None if cache.used else finish), unknown)
     fresh = iter(found if watch is None or not unknown else watch(found, len(unknown)))
     for candidate, before in zip(todo, known):
         result = next(fresh) if before is None else before
@@ -177,6 +188,14 @@ def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Se
 def is_left_out(path: str, settings: Settings) -> bool:
     """Whether ``exclude`` or ``extend-exclude`` names the file or a folder that it is in."""
     return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
+
+
+def _prepare() -> None:
+    """Import what linting a file needs."""
+    from ctxlint.model.reader import read  # noqa: F401
+    from ctxlint.rules import all_rules
+
+    all_rules()
 
 
 def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:

@@ -11,70 +11,123 @@ from ctxlint.interruption import held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from concurrent.futures import ProcessPoolExecutor
+    from types import TracebackType
+
+    from typing_extensions import Self
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-WORTH_SHARING = 200
+WORTH_SHARING = 64
 """So many files at least; a process takes as long to start as some dozens of files to read."""
 
 _CHUNK = 8
+"""So many files at once at most: what is left for the end is cut small, so that all are ready at the same time."""
 
 
-def map_files(function: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
-    """``function`` of each item, in order. ``jobs`` is how many processes to use at most, 0 for one per processor.
+class Workers:
+    """Processes that files are shared among: started when it pays, and kept until the end, with what they have read.
 
     A worker that dies takes nothing with it: what it did not finish is done in this process.
     """
-    processes = min(jobs or _processors(), len(items) // _CHUNK)
-    if processes < 2 or len(items) < WORTH_SHARING:
-        yield from map(function, items)
-        return
-    done = 0
-    for result in _shared(function, items, processes):
-        done += 1
-        yield result
-    yield from map(function, items[done:])
 
+    def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
+        """``jobs`` is how many processes to use at most, 0 for one per processor; each does ``prepare`` first."""
+        self._processes = jobs or _processors()
+        self._prepare = prepare
+        self._executor: ProcessPoolExecutor | None = None
 
-def _shared(function: Callable[[Item], Result], items: Sequence[Item], processes: int) -> Iterator[Result]:
-    """The results as far as the worker processes bring them."""
-    try:
-        from concurrent.futures import ProcessPoolExecutor
+    def __enter__(self) -> Self:
+        """Nothing is started before there is something to do."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """After Ctrl-C, or when nobody wants the rest, do not wait for what the workers are at."""
+        self._stop(at_once=kind is not None)
+
+    def start(self) -> None:
+        """Let the processes get ready while this one goes on."""
+        if self._executor is not None or self._processes < 2:
+            return
+        try:
+            from concurrent.futures import ProcessPoolExecutor
+            from multiprocessing import get_all_start_methods, get_context
+
+            # Not `fork`: who calls this as a library may have threads, and a lock that one of them holds stays locked.
+            method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+            self._executor = ProcessPoolExecutor(
+                self._processes, get_context(method), initializer=_start_worker, initargs=(self._prepare,)
+            )
+            with held():
+                for _ in range(self._processes):
+                    self._executor.submit(int)
+        except (ImportError, OSError):  # a system without semaphores
+            self._give_up()
+
+    def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """``function`` of each item, in order."""
+        if len(items) >= WORTH_SHARING:
+            self.start()
+        done = 0
+        for result in self._shared(function, items):
+            done += 1
+            yield result
+        yield from map(function, items[done:])
+
+    def _shared(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        """The results as far as the worker processes bring them."""
+        if self._executor is None or len(items) < self._processes:
+            return
         from concurrent.futures.process import BrokenProcessPool
-        from multiprocessing import get_all_start_methods, get_context
 
-        # Not `fork`: whoever calls this as a library may have threads, and a lock that one of them holds stays locked.
-        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-        executor = ProcessPoolExecutor(processes, get_context(method), initializer=_start_worker)
-    except (ImportError, OSError):  # a system without semaphores
-        return
-    try:
-        chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
-        with held():  # this starts the processes, too
-            submitted = [executor.submit(_each, function, chunk) for chunk in chunks]
-        for each in submitted:
-            yield from each.result()
-    except BrokenProcessPool:
-        pass
-    except BaseException:  # Ctrl-C, or nobody wants the rest: do not wait for what the workers are at
+        try:
+            chunks = _chunks(items, self._processes)
+            with held():  # this may start processes, too
+                submitted = [self._executor.submit(_each, function, chunk) for chunk in chunks]
+            for each in submitted:
+                yield from each.result()
+        except BrokenProcessPool:
+            self._give_up()
+        except KeyboardInterrupt:
+            self._stop(at_once=True)
+            raise
+
+    def _give_up(self) -> None:
+        self._stop(at_once=True)
+        self._processes = 1
+
+    def _stop(self, *, at_once: bool) -> None:
+        executor, self._executor = self._executor, None
+        if executor is None:
+            return
         with held():
-            for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
-                process.kill()
+            if at_once:
+                for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
+                    process.kill()
             executor.shutdown()
-        raise
-    finally:
-        executor.shutdown()
+
+
+def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
+    at = 0
+    while at < len(items):
+        size = max(1, min(_CHUNK, (len(items) - at) // (processes * 4)))
+        yield items[at : at + size]
+        at += size
 
 
 def _each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     return [function(item) for item in items]
 
 
-def _start_worker() -> None:
+def _start_worker(prepare: Callable[[], None] | None) -> None:
     """Leave Ctrl-C to the process that people see, and do not collect garbage in a short life."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
+    if prepare is not None:
+        prepare()
 
 
 def _processors() -> int:

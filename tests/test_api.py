@@ -14,7 +14,7 @@ import ctxlint
 from ctxlint.configuration import Configuration
 from ctxlint.files.source import Position, Span
 from ctxlint.pipeline import lint_paths as results_for
-from ctxlint.workers import WORTH_SHARING, map_files
+from ctxlint.workers import WORTH_SHARING, Workers
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 
@@ -118,13 +118,16 @@ def test_processes_change_nothing() -> None:
 
 def test_results_keep_their_order() -> None:
     items = list(range(WORTH_SHARING + 1))
-    assert list(map_files(partial(pow, 2), items, 2)) == [2**item for item in items]
+    with Workers(2) as workers:
+        for _ in range(2):
+            assert list(workers.map(partial(pow, 2), items)) == [2**item for item in items]
+            assert list(workers.map(partial(pow, 2), [1, 2, 3])) == [2, 4, 8]
 
 
 def _exit_in_a_worker(parent: int, item: int) -> int:
     import os
 
-    if item == 150 and os.getpid() != parent:
+    if item == WORTH_SHARING - 10 and os.getpid() != parent:
         os._exit(1)
     return item
 
@@ -133,7 +136,9 @@ def test_a_worker_that_dies_takes_nothing_with_it() -> None:
     import os
 
     items = list(range(WORTH_SHARING + 1))
-    assert list(map_files(partial(_exit_in_a_worker, os.getpid()), items, 2)) == items
+    with Workers(2) as workers:
+        for _ in range(2):
+            assert list(workers.map(partial(_exit_in_a_worker, os.getpid()), items)) == items
 
 
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
