@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model import tables
 from ctxlint.model.events import Escape, Question
+from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import Item, Parameter, Tri, Variadic, View, leaves, same_object, usual_storage
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def input_written(mutation: Mutation) -> Parameter | None:
     origin = usual_storage(mutation.target) if mutation.target is not None else None
     if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
         return None
-    return origin
+    return None if said_to_be_no_tensor(origin.name, mutation.guards) else origin
 
 
 def _through_data(value: Value | None) -> bool:

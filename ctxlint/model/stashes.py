@@ -11,6 +11,7 @@ import libcst as cst
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
+from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import (
     NONE,
     Alias,
@@ -118,6 +119,8 @@ def _classified(
         return
     origin = _same_memory(leaf)
     if isinstance(origin, Parameter) and origin.role == "input":
+        if said_to_be_no_tensor(origin.name, write.guards):
+            return
         given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
         if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
             yield Held.INPUT, contained, given.name

@@ -21,8 +21,9 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
+    from ctxlint.model.events import Guard
     from ctxlint.model.values import Value
 
 _TENSOR = "torch.Tensor"
@@ -50,6 +51,18 @@ def only_instances(value: Value, classes: Collection[str], holds: bool) -> Value
     if not left or len(left) == len(value.options()):
         return value
     return left[0] if len(left) == 1 else Choice(left)
+
+
+def said_to_be_no_tensor(name: str, guards: Iterable[Guard]) -> bool:
+    """Whether a test on the way came out so that what ``name`` holds is no tensor, as the words of it go.
+
+    For silence only: nobody asks here whether ``isinstance`` and ``Tensor`` mean what they say.
+    """
+    return any(
+        not guard.holds and guard.text.startswith((f"isinstance({name},", f"torch.is_tensor({name})"))
+        for guard in guards
+        if "ensor" in guard.text
+    )
 
 
 def _type_of(value: Value) -> str | None:
