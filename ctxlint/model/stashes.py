@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from ctxlint.model.values import Value
 
 
+_RELEASES = re.compile(r"version|torch_?\d|old_?torch", re.IGNORECASE)
+"""What a condition mentions that chooses between releases of torch."""
+
+
 class Held(Enum):
     """What a kept tensor is, the worst first."""
 
@@ -63,7 +68,8 @@ class Stash:
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly kept in attributes, and certainly could be saved instead.
 
-    Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into.
+    Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into, nor
+    those that are kept for a certain release of torch only.
     """
     if fn.legacy_state is not None:
         return
@@ -73,6 +79,8 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     for write in fn.context_writes:
         name = write.attribute
         if name not in read or name in exempt or write.value is None:
+            continue
+        if any(_RELEASES.search(guard.text) for guard in write.guards):
             continue
         if any(_emptied(method, name) or _without_the_data(method, name) for method in readers):
             continue
