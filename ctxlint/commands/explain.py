@@ -85,17 +85,29 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
     if path != STDIN and os.path.isdir(path):
         if wanted is not None:
             raise NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
+        empty = True
         for each in sorted(files_under([path], configuration)):
             data = _read(each)
             if holds_candidate(data):
                 with suppress(NotPython):
-                    yield from _in_text(each, data, None, configuration)
+                    for contract in _in_text(each, data, None, configuration):
+                        empty = False
+                        yield contract
+        if empty:
+            _say_empty(path)
         return
     name, data = (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path))
     try:
-        yield from _in_text(name, data, wanted, configuration)
+        contracts = list(_in_text(name, data, wanted, configuration))
     except NotPython as error:
         raise NotFound(f"{name}: This is {error}") from error
+    if not contracts:
+        _say_empty(name)
+    yield from contracts
+
+
+def _say_empty(path: str) -> None:
+    say(f"ctxlint: {path}: there is no Function in it")
 
 
 def _split(target: str) -> tuple[str, str | None]:
@@ -143,8 +155,6 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
         line = file.source.locate_line(broken.position.line)
         say(f"ctxlint: {path}:{line}: {broken.message}; this statement was passed over")
     if wanted is None:
-        if not contracts:
-            say(f"ctxlint: {path}: there is no Function in it")
         yield from contracts
         return
     chosen = [each for each in contracts if wanted in (each.qualname, each.name)]

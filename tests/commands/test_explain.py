@@ -158,6 +158,17 @@ def test_a_file_without_functions_is_no_error(capfd: pytest.CaptureFixture[str],
     assert found.err == "ctxlint: plain.py: there is no Function in it\n"
 
 
+def test_files_without_functions_in_a_folder_are_passed_over(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Files that only use a Function look like one that has some, until they are read."""
+    (tmp_path / "user.py").write_text(
+        "from scaled import Scaled\n\nautograd_Function = Scaled.apply\n", encoding="utf-8"
+    )
+    assert (Explained(capfd, ".").classes, Explained(capfd, ".").err) == (["Scaled", "Outer.Negated"], "")
+    (tmp_path / "scaled.py").unlink()
+    found = Explained(capfd, ".")
+    assert (found.code, found.out, found.err) == (0, "", "ctxlint: .: there is no Function in it\n")
+
+
 def test_statements_that_cannot_be_read_are_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(f"{SCALED}\n\ndef half(:\n    pass\n", encoding="utf-8")
     found = Explained(capfd, "broken.py")
