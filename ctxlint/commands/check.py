@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -35,6 +36,7 @@ def run(given: Sequence[str]) -> int:
     options, configuration = overrides.parse(list(given))
     collects = gc.isenabled()
     gc.disable()  # a short run is over before anything needs collecting
+    atexit.register(gc.freeze)  # and what is left at the end goes with the process
     try:
         if options.show_settings:
             return _show_settings(options, configuration)
