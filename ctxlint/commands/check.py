@@ -42,9 +42,9 @@ def run(given: Sequence[str]) -> int:
             return _show_settings(options, configuration)
         if options.show_files:
             return _show_files(options, configuration)
-        if options.add_noqa is not None:
-            return _add_noqa(options, configuration)
         with interruption.noticed():
+            if options.add_noqa is not None:
+                return _add_noqa(options, configuration)
             return _profiled(options, configuration) if options.profile else _check(options, configuration)
     finally:
         if collects:

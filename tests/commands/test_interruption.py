@@ -64,14 +64,17 @@ if sys.platform != "win32":
         ["multiprocessing.forkserver:ForkServer.ensure_running", "multiprocessing.popen_forkserver:Popen._launch"],
     )
     @pytest.mark.parametrize("seconds", [0.01, 0.02, 0.04])
-    def test_processes_that_are_just_starting_say_nothing(tmp_path: Path, starts: str, seconds: float) -> None:
+    @pytest.mark.parametrize("command", ["--no-cache", "--add-noqa"])
+    def test_processes_that_are_just_starting_say_nothing(
+        tmp_path: Path, starts: str, seconds: float, command: str
+    ) -> None:
         program = (ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py").read_text(encoding="utf-8")
         for number in range(WORTH_SHARING):
             (tmp_path / f"a{number}.py").write_text(program, encoding="utf-8")
         script = tmp_path / "interrupted.py"
         script.write_text(_INTERRUPTED, encoding="utf-8")
         run = subprocess.run(
-            [sys.executable, str(script), starts, str(seconds), "--no-cache", "-j2", str(tmp_path)],
+            [sys.executable, str(script), starts, str(seconds), command, "-j2", str(tmp_path)],
             check=False,
             capture_output=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
