@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
@@ -97,13 +99,26 @@ def _place(known: Known) -> str:
 
 
 def _write(baseline: Baseline) -> None:
+    """Write the baseline as a whole; where that fails, the old one stays."""
+    import shutil
+
     from ctxlint.suppression.baseline import text_of
 
+    path = os.path.realpath(baseline.path)
+    own = f"{path}.{os.getpid()}.new"
     try:
-        with open(baseline.path, "wb") as file:
+        if os.path.exists(path) and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        with open(own, "wb") as file:
             file.write(text_of(baseline).encode("utf-8", "surrogatepass"))
+        if os.path.exists(path):
+            shutil.copymode(path, own)
+        os.replace(own, path)
     except OSError as error:
         raise ConfigurationError(f"{_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            os.remove(own)
 
 
 def _shown(path: str) -> str:

@@ -296,3 +296,28 @@ def test_what_cannot_be_read_is_said_and_not_listed(run: Run) -> None:
     assert code == 1
     assert "CTX902" in err
     assert "Wrote 0 findings" in err
+
+
+if sys.platform == "linux":
+
+    @pytest.mark.parametrize("option", ["--write-baseline", "--prune-baseline"])
+    def test_a_full_disk_leaves_the_old_one(run: Run, option: str) -> None:
+        import resource
+
+        _write(CODE)
+        assert run("--write-baseline")[0] == 0
+        Path(NAME).chmod(0o640)
+        before = Path(NAME).read_bytes()
+        _write(f"{CODE}x = wrong\n" if option == "--write-baseline" else CODE.replace("plain", "right"))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, limits[1]))
+        try:
+            code, _, err = run(option, "--no-cache")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (code, err) == (2, f"ctxlint: error: {NAME}: cannot be written: File too large\n")
+        assert Path(NAME).read_bytes() == before
+        assert run(option)[0] in (0, 1)
+        assert Path(NAME).read_bytes() != before
+        assert Path(NAME).stat().st_mode & 0o777 == 0o640
+        assert sorted(each.name for each in Path().iterdir() if "baseline" in each.name) == [NAME]
