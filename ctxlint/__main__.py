@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from ctxlint.cli import main
+from ctxlint.cli import program
 
-sys.exit(main())
+sys.exit(program())

@@ -6,6 +6,7 @@ Functions stay close to the cost of starting Python.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -19,6 +20,14 @@ _GLOBAL_WITH_VALUE = ("--config", "--color")
 
 INTERRUPTED = 130
 FAILED = 2
+
+
+def program() -> int:
+    """What the script ``ctxlint`` runs: ``main``, in a process that is over then, so that nobody looks for garbage."""
+    gc.disable()
+    code = main()
+    gc.freeze()  # or Python would go through all that was read, once more, to find what it could free
+    return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
