@@ -455,7 +455,7 @@ def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Set
 
     path = source.path
     for rule in _those_that_are_on(all_rules(), settings):
-        if settings.is_ignored_in(path, rule.code, rule.name):
+        if settings.per_file_ignores and settings.is_ignored_in(path, rule.code, rule.name):
             continue
         for subject in subjects.get(rule.subject, ()):
             try:

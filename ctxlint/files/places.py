@@ -15,10 +15,7 @@ from typing import NamedTuple, Union
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from ctxlint.files.source import Position, Span
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
+from ctxlint.files.source import Position, Span, line_starts
 
 _HEAD = re.compile(r"[\r\n]([ \t\f]*)(?:async[ \t]+)?(?:def|class)[ \t]+([^\s(:\[\\#]+)")
 
@@ -132,7 +129,7 @@ class _Text:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(end.end() for end in _LINE_END.finditer(self.text))]
+        return line_starts(self.text)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,13 @@ class LocatedEdits(NamedTuple):
     cell: int | None = None
 
 
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line of a text starts; the first entry is 0."""
+    lines = StringIO(text, newline="")  # it ends lines there, too
+    starts = [0, *accumulate(map(len, lines))]
+    return starts if not text or text[-1] in "\r\n" else starts[:-1]
+
+
 @dataclass(frozen=True)
 class Source:
     """A decoded file.
@@ -76,9 +83,7 @@ class Source:
     @cached_property
     def line_starts(self) -> list[int]:
         """The character offset at which each line starts; the first entry is 0."""
-        lines = StringIO(self.text, newline="")  # it ends lines there, too
-        starts = [0, *accumulate(map(len, lines))]
-        return starts if not self.text or self.text[-1] in "\r\n" else starts[:-1]
+        return line_starts(self.text)
 
     @property
     def line_count(self) -> int:
