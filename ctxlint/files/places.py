@@ -6,18 +6,18 @@ providers that nobody asked for, searches every token for line ends, and always 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from ctxlint.files.source import Position, Span, line_starts
 
-_HEAD = re.compile(r"[\r\n]([ \t\f]*)(?:async[ \t]+)?(?:def|class)[ \t]+([^\s(:\[\\#]+)")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Definition = Union[cst.FunctionDef, cst.ClassDef]
 
@@ -91,20 +91,15 @@ class Places:
         return _Written(self._given, tokens.places, whole, above) if fits else None
 
     def _head(self, definition: Definition) -> _Head | None:
-        """How a definition begins in the given text; None where several look like that."""
+        """How a definition begins in the given text; None where several look like that, or its spaces are odd."""
         if isinstance(definition, cst.FunctionDef):
-            space = definition.whitespace_after_def
+            keyword, space = "def ", definition.whitespace_after_def
         else:
-            space = definition.whitespace_after_class
-        return None if space.value.strip(" \t") else self._heads.get(definition.name.value)
-
-    @cached_property
-    def _heads(self) -> dict[str, _Head | None]:
-        """By name, what looks like the beginning of a definition, in strings as well; None for several."""
-        found: dict[str, _Head | None] = {}
-        for each in _HEAD.finditer(f"\n{self._given.text}"):
-            found[each[2]] = None if each[2] in found else _Head(each[1], each.start(2) - 1)
-        return found
+            keyword, space = "class ", definition.whitespace_after_class
+        if space.value != " ":
+            return None
+        heads = list(_heads(self._given.text, keyword, definition.name.value))
+        return heads[0] if len(heads) == 1 else None
 
 
 class _Head(NamedTuple):
@@ -112,6 +107,23 @@ class _Head(NamedTuple):
 
     indentation: str
     name: int
+
+
+def _heads(text: str, keyword: str, name: str) -> Iterator[_Head]:
+    """What looks like the beginning of a definition, in strings as well."""
+    words = keyword + name
+    at = text.find(words)
+    while at >= 0:
+        line = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+        before = text[line:at]
+        bare = before.lstrip(_BLANK)
+        if bare.rstrip(_BLANK) in ("", "async") and text[at + len(words) : at + len(words) + 1] in _AFTER_NAME:
+            yield _Head(before[: len(before) - len(bare)], at + len(keyword))
+        at = text.find(words, at + 1)
+
+
+_BLANK = " \t\f"
+_AFTER_NAME = frozenset(" \t\f\r\n\\(:[")
 
 
 class _Text:

@@ -6,6 +6,7 @@ which neither Python nor LibCST nor an editor does, so it is not used anywhere i
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,6 +90,10 @@ class Source:
     def line_count(self) -> int:
         """How many lines there are; a final line ending opens one more, empty line."""
         return len(self.line_starts)
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands anywhere in the text."""
+        return word in self.text and re.search(rf"\b{word}\b", self.text) is not None
 
     def offset(self, position: Position) -> int:
         """The character offset of ``position``; one past the end of the file gives the length of the text."""

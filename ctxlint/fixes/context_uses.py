@@ -24,15 +24,15 @@ class ContextUses:
     plain: bool = True
 
 
-def context_uses(code: MethodCode) -> ContextUses:
-    """The uses of ctx in a method; none where it takes no ctx."""
+def context_uses(code: MethodCode, *, in_order: bool = True) -> ContextUses:
+    """The uses of ctx in a method; none where it takes no ctx. To have them in order takes more time."""
     ctx = code.method.ctx
     if ctx is None:
         return ContextUses()
     reads: dict[str, list[cst.Attribute]] = {}
     stores: dict[str, list[cst.Attribute]] = {}
-    plain = not code.bindings(ctx.name)
-    for name in code.uses(ctx.name):
+    plain = not code.binds(ctx.name)
+    for name in code.uses(ctx.name) if in_order else code.named(ctx.name):
         if name is ctx.node.name:
             continue
         attribute = code.parents[name]

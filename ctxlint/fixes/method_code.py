@@ -15,7 +15,7 @@ from ctxlint.model.code import all_children, parents_below
 from ctxlint.model.local_names import captured_by, target_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.fixes.layout import Layout
     from ctxlint.model.functions import FunctionClass
@@ -93,7 +93,11 @@ class MethodCode:
 
     def uses(self, name: str) -> list[cst.Name]:
         """Every place at which a variable is named, in the order of the text."""
-        return sorted(self._named.get(name, ()), key=self.layout.start)
+        return sorted(self.named(name), key=self.layout.start)
+
+    def named(self, name: str) -> Sequence[cst.Name]:
+        """As ``uses``, in no particular order."""
+        return self._named.get(name, ())
 
     @cached_property
     def _named(self) -> Mapping[str, list[cst.Name]]:
@@ -116,6 +120,10 @@ class MethodCode:
     def bindings(self, name: str) -> list[int]:
         """The offsets at which a variable is bound or deleted anywhere in the method, parameters left out."""
         return sorted(self.layout.start(node) for node in self._binders.get(name, ()))
+
+    def binds(self, name: str) -> bool:
+        """Whether a variable is bound or deleted anywhere in the method, other than as a parameter."""
+        return name in self._binders
 
     @cached_property
     def _binders(self) -> Mapping[str, list[cst.CSTNode]]:

@@ -117,7 +117,7 @@ def _asks(code: MethodCode, call: cst.Call, *, computing: bool) -> bool:
     if any(each.star or not _is_plain(code, each.value, computing=computing) for each in call.args):
         return False
     if isinstance(call.func, cst.Name):
-        return call.func.value in ("bool", "float", "int", "isinstance", "len", "tuple") and not code.bindings(
+        return call.func.value in ("bool", "float", "int", "isinstance", "len", "tuple") and not code.binds(
             call.func.value
         )
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _ASKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -168,9 +167,9 @@ def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
         return False
     if any(method.facts.of(ContextLent) for method in fn.methods.values()):
         return False
-    if re.search(r"\b(grad_fn|next_functions|to_save)\b", fn.source.text):
+    if any(map(fn.source.mentions, ("grad_fn", "next_functions", "to_save"))):
         return False
-    return re.search(rf"[\"']{re.escape(attribute)}[\"']", fn.source.text) is None
+    return not any(f"{opening}{attribute}{closing}" in fn.source.text for opening in "\"'" for closing in "\"'")
 
 
 def _transparent(method: Method) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.context_uses import context_uses
 from ctxlint.fixes.edit import Applicability, Edit
-from ctxlint.fixes.method_code import code_of_method
+from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.fixes.method_code import MethodCode
 from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
 from ctxlint.fixes.parameters import drop_parameter
 from ctxlint.model.events import Mutation
@@ -23,7 +24,6 @@ from ctxlint.model.values import Parameter, usual_storage
 if TYPE_CHECKING:
     from ctxlint.fixes.context_uses import ContextUses
     from ctxlint.fixes.edit import Fix
-    from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
 
@@ -47,10 +47,11 @@ def split_forward(fn: FunctionClass) -> Fix | None:
     if not forward.facts.complete or forward.facts.is_generator or forward.facts.is_async:
         return None
     # Most forwards save what they compute on the way; that shows without a look at the text.
-    code = None if _saves_its_own(fn, forward) else code_of_method(fn, forward)
-    if code is None:
+    code = MethodCode(Layout(fn.source, fn.slice), forward)
+    movable = None if _saves_its_own(fn, forward) else _movable(code)
+    if movable is None or layout_of(fn, forward) is None:
         return None
-    split = _split(code)
+    split = _split(code, movable)
     dropped = drop_parameter(code.layout, forward.node, forward.ctx.node)
     if split is None or dropped is None or "# type:" in code.layout.code(forward.node):
         return None
@@ -137,29 +138,49 @@ def _targets(names: list[str]) -> str:
 # What can be moved
 
 
-def _split(code: MethodCode) -> _Split | None:
+class _Movable(NamedTuple):
+    """The lines that concern the ctx, where these need nothing but inputs and what is returned, by their names."""
+
+    lines: tuple[Line, ...]
+    uses: ContextUses
+    last: Line
+    outputs: tuple[str | None, ...]
+    single: bool
+
+
+def _movable(code: MethodCode) -> _Movable | None:
+    """What may be moved, as far as that shows without knowing where things stand."""
     body = code.method.node.body
     if not isinstance(body, cst.IndentedBlock) or any(line.comment is not None for line in body.footer):
         return None
     ctx, lines = code.method.ctx, tuple(body.body)
     returned = _returned(code.method, lines)
-    uses = context_uses(code)
+    uses = context_uses(code, in_order=False)
     if ctx is None or returned is None or not uses.plain:
         return None
     moved = _with_ctx(code, uses, lines)
     if not all(concerns_ctx_alone(code, line) for line in moved):
         return None
-    outputs, single = returned
+    known = {ctx.name, *returned[0], *(param.name for param in code.method.own_params)}
+    others = {name for line in moved for name in code.names_below(line)} - known
+    if any(code.binds(name) or name in _OWN for name in others):
+        return None
+    return _Movable(moved, uses, lines[-1], *returned)
+
+
+def _split(code: MethodCode, movable: _Movable) -> _Split | None:
+    moved, uses, last, outputs, single = movable
+    ctx = code.method.ctx
     inputs: set[str] = set()
     needed: set[str] = set()
     for line in moved:
-        for name in code.names_below(line) - {ctx.name}:
+        for name in code.names_below(line) - {ctx.name if ctx is not None else ""}:
             given = any(param.name == name for param in code.method.own_params)
             if given and not _bound(code, name, above=line):
                 inputs.add(name)
             elif name in outputs and not _bound(code, name, below=line):
                 needed.add(name)
-            elif given or code.bindings(name) or name in _OWN:
+            elif given or code.binds(name) or name in _OWN:
                 return None
     if any(_changed_below(code, line) for line in moved) or _clash(code, inputs, needed, single=single):
         return None
@@ -167,7 +188,7 @@ def _split(code: MethodCode) -> _Split | None:
     if renamed is None:
         return None
     names = tuple(name if name in needed and name not in outputs[:at] else None for at, name in enumerate(outputs))
-    return _Split(code, moved, lines[-1], frozenset(inputs), names, single, tuple(renamed))
+    return _Split(code, moved, last, frozenset(inputs), names, single, tuple(renamed))
 
 
 def _saves_its_own(fn: FunctionClass, forward: Method) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -30,7 +29,7 @@ def leave_out(fn: FunctionClass, position: int, saved: Slot) -> Fix | None:
     save, count = fn.saves[0], len(fn.saves[0].arguments)
     writer = next((each for each in fn.context_methods if save in each.facts.events), None)
     code = None if writer is None else code_of_method(fn, writer)
-    if code is None or not isinstance(save.node, cst.Call) or re.search(r"\bgrad_fn\b", fn.source.text):
+    if code is None or not isinstance(save.node, cst.Call) or fn.source.mentions("grad_fn"):
         return None
     if saved.node is None or not _gives_a_tensor(saved.node) or len(save.node.args) != count:
         return None

@@ -46,12 +46,14 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
 def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
     """What each node of code below another one stands in; each before what is in it, as ``children`` orders them."""
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
-    todo = [(child, top) for child in children(top)][::-1]
-    while todo:
-        node, parent = todo.pop()
-        parents[node] = parent
-        todo += [(child, node) for child in children(node)][::-1]
+    _add_parents(top, parents)
     return parents
+
+
+def _add_parents(node: cst.CSTNode, parents: dict[cst.CSTNode, cst.CSTNode]) -> None:
+    for child in children(node):
+        parents[child] = node
+        _add_parents(child, parents)
 
 
 def all_children(node: cst.CSTNode) -> list[cst.CSTNode]:
