@@ -37,7 +37,7 @@ def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) 
         blank = end
         while layout.text[blank : blank + 1] in (" ", "\t"):
             blank += 1
-        if layout.text[blank : blank + 1] != "#":
+        if layout.text[blank : blank + 1] != "#" or layout.indentation(start) is not None:
             end = blank
         if layout.line_end(end) == end and layout.indentation(start) is not None and end < len(layout.text):
             # It had its lines for itself: the next one takes its place.
