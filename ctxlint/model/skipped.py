@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ctxlint.model.events import Event, Guard
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
+    from ctxlint.model.values import Value
 
 _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
 """Words that tell that a test is about whether backward will run at all."""
@@ -24,15 +25,15 @@ class Skipped:
     """Something that backward needs on every path and that forward leaves out on one.
 
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
-    ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flag`` is the
-    input whose flag alone decides, where it is so. ``error`` is what backward raises then, first of all.
+    ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flags`` are
+    the inputs whose flags decide, where it is so. ``error`` is what backward raises then, first of all.
     """
 
     node: cst.CSTNode
     what: str
     condition: str
     returns: bool
-    flag: str | None = None
+    flags: tuple[str, ...] = ()
     error: str = "AttributeError"
 
 
@@ -55,7 +56,7 @@ def skipped_state(fn: FunctionClass) -> list[Skipped]:
         return []
     found: list[tuple[cst.CSTNode, Skipped]] = []
     for each in _needed(forward, backward):
-        skipped = _early_return(fn, forward, each.what, each.events) or _single_flag(fn, each.what, each.events)
+        skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each.what, each.events)
         skipped = skipped or _one_arm(forward, each.what, each.events)
         if skipped is not None:
             found.append((each.node, replace(skipped, error=each.error)))
@@ -139,11 +140,15 @@ def _apart(guard: Guard) -> bool:
 
 
 def _input_asked(guard: Guard) -> int | None:
-    """The input whose flag a guard asks for; None for anything else.
+    """The input whose flag a guard asks for; None for anything else."""
+    return _input_of(guard.asks.value) if guard.asks is not None else None
+
+
+def _input_of(value: Value) -> int | None:
+    """The input that a value is, or whose flag; None for anything else.
 
     What forward makes of an input, as in ``x = x.contiguous()``, needs a gradient only where the input does.
     """
-    value = guard.asks.value if guard.asks is not None else None
     while isinstance(value, View):
         value = value.of
     if isinstance(value, NeedsInputGrad):
@@ -151,29 +156,33 @@ def _input_asked(guard: Guard) -> int | None:
     return value.index if isinstance(value, Parameter) and value.role == "input" else None
 
 
-def _single_flag(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | None:
-    """Everything that provides it hangs on the flag of one input, while others get gradients, too."""
-    flags: set[int] = set()
-    for event in events:
-        asked = {
-            index
-            for guard in event.guards
-            if guard.asks is not None
-            and guard.asks.answer
-            and guard.asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
-            for index in (_input_asked(guard),)
-            if index is not None
-        }
-        if not asked:
-            return None
-        flags |= asked
-    others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
-    if len(flags) != 1 or not others:
-        return None
-    flag = next(iter(flags))
-    name = fn.inputs[flag].name if flag < len(fn.inputs) else str(flag)
-    first = events[0]
-    return Skipped(first.node, what, _text(first.guards), returns=False, flag=name)
+def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | None:
+    """Everything that provides it hangs on the flags of some inputs, while another one gets a gradient, too.
+
+    Where only that one needs a gradient, each of the events has a test that fails.
+    """
+    asked = [[flags for flags in map(_flags_asked, event.guards) if flags] for event in events]
+    for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
+        failing = [next((flags for flags in tests if other not in flags), None) for tests in asked]
+        if failing and failing[0] is not None and None not in failing:
+            names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
+            return Skipped(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))
+    return None
+
+
+def _flags_asked(guard: Guard) -> frozenset[int]:
+    """The inputs of which one at least needs a gradient where a test holds; empty where it asks anything else."""
+    asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+    found: set[int] = set()
+    for each in asks:
+        index = _input_of(each.value)
+        if index is None or not each.answer or each.question not in _FLAGS:
+            return frozenset()
+        found.add(index)
+    return frozenset(found)
+
+
+_FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
 def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:

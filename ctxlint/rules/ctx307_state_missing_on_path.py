@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.skipped import skipped_state
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,10 +94,10 @@ def _message(skipped: Skipped) -> str:
             f"This return skips {provider} under `{skipped.condition}`; `backward` then raises {skipped.error}. "
             f"{verb} it before the return."
         )
-    if skipped.flag is not None:
+    if skipped.flags:
         return (
-            f"{provider} {happens} only when `{skipped.flag}` needs a gradient; `backward` raises {skipped.error} when only other inputs "
-            f"need one. Drop the test."
+            f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
+            f"only other inputs need one. Drop the test."
         )
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "
