@@ -561,6 +561,8 @@ def test_names_that_the_terminal_cannot_show(run: Run) -> None:
     _write(name, "plain = 1\n")
     assert run(".", "--output-format", "json")[0] == 1
     assert run(".", "--output-format", "concise")[0] == 1
+    assert run("--write-baseline")[0] == run()[0] == 0
+    assert run("--prune-baseline")[0] == 0
 
 
 def test_arguments_from_a_file(run: Run) -> None:
@@ -959,6 +961,28 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(60) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rule", "--all"],
+        ["rule", "--all", "--output-format=json"],
+        ["config", "select"],
+        ["config", "--output-format=json"],
+        ["--help"],
+        ["größe.py"],
+    ],
+)
+def test_a_terminal_that_knows_ascii_only(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ctxlint", *arguments],
+        capture_output=True,
+        check=False,
+        env={**_environment(), "PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (1 if arguments == ["größe.py"] else 0, b"")
+    assert done.stdout
 
 
 if sys.platform == "linux":

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
+
+from ctxlint.commands.output import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,11 +34,12 @@ def run(arguments: Sequence[str]) -> int:
     if options.output_format == "json":
         import json
 
-        print(json.dumps({option.key: _record(option) for option in chosen}, indent=2, ensure_ascii=False))
+        text = json.dumps({option.key: _record(option) for option in chosen}, indent=2, ensure_ascii=False)
+        write([text, "\n"], sys.stdout, encoding="utf-8")
     elif options.option is None:
-        print("\n".join(option.key for option in chosen))
+        write([f"{option.key}\n" for option in chosen], sys.stdout)
     else:
-        print(_description(chosen[0]))
+        write([_description(chosen[0]), "\n"], sys.stdout)
     return 0
 
 

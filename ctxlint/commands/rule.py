@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
+
+from ctxlint.commands.output import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +35,12 @@ def run(arguments: Sequence[str]) -> int:
         import json
 
         records = [_record(rule) for rule in rules]
-        print(json.dumps(records if options.all else records[0], indent=2, ensure_ascii=False))
+        text = json.dumps(records if options.all else records[0], indent=2, ensure_ascii=False)
+        write([text, "\n"], sys.stdout, encoding="utf-8")
         return 0
     from ctxlint.rules.page import page_of
 
-    print("\n\n".join(page_of(rule) for rule in rules), end="")
+    write(["\n\n".join(page_of(rule) for rule in rules)], sys.stdout)
     return 0
 
 

@@ -187,7 +187,7 @@ def read_baseline(path: str) -> Baseline:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        document = json.loads(data.decode("utf-8-sig"))
+        document = json.loads(data.decode("utf-8-sig", "surrogatepass"))  # a path may be no text
     except ValueError as error:
         raise MalformedBaseline(f"not valid JSON: {error}") from None
     if not isinstance(document, dict) or not isinstance(document.get("files"), dict):
