@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING, Callable, TypeVar
 
 from ctxlint.interruption import held
@@ -22,6 +23,9 @@ Result = TypeVar("Result")
 WORTH_SHARING = 64
 """So many files at least; a process takes as long to start as some dozens of files to read."""
 
+_MOST = 61 if sys.platform == "win32" else 256
+"""So many processes at most: Windows waits for no more, and a slip of the finger after ``-j`` must not hurt."""
+
 _CHUNK = 8
 """So many files at once at most: what is left for the end is cut small, so that all are ready at the same time."""
 
@@ -34,7 +38,7 @@ class Workers:
 
     def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
         """``jobs`` is how many processes to use at most, 0 for one per processor; each does ``prepare`` first."""
-        self._processes = jobs or _processors()
+        self._processes = min(jobs or _processors(), _MOST)
         self._prepare = prepare
         self._executor: ProcessPoolExecutor | None = None
 

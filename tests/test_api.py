@@ -141,6 +141,20 @@ def test_a_worker_that_dies_takes_nothing_with_it() -> None:
             assert list(workers.map(partial(_exit_in_a_worker, os.getpid()), items)) == items
 
 
+def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def refuse(processes: int, *_: object, **__: object) -> None:
+        asked.append(processes)
+        raise OSError
+
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refuse)
+    items = list(range(WORTH_SHARING))
+    with Workers(10**9) as workers:
+        assert list(workers.map(int, items)) == items
+    assert asked == [256 if sys.platform != "win32" else 61]
+
+
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
     from ctxlint.configuration import ConfigurationError
 
