@@ -76,7 +76,8 @@ class _Run:
         self.lint = lint
         self.candidates: dict[str, Candidate] = {}
         self.linted: dict[str, FileResult] = {}
-        self.others = {each[0].path: each for each in others}
+        self.others = others
+        self.asked: dict[str, Settings] = {}
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
@@ -100,11 +101,13 @@ class _Run:
     def results(self) -> Iterator[FileResult]:
         """What there is to say about each file."""
         for path, result in self.linted.items():
-            if path not in self.others or _is_about_functions(result):
+            if path not in self.asked or _is_about_functions(result):
                 yield result._replace(facts=None, consulted=None, read=(), alone=None)
-        for path, (_found, settings) in self.others.items():
-            if path not in self.linted or not _is_about_functions(self.linted[path]):
-                yield FileResult(path, settings=settings)
+            else:
+                yield FileResult(path, settings=self.asked[path])
+        for found, settings in self.others:
+            if found.path not in self.linted:
+                yield FileResult(found.path, settings=settings)
 
     # Names
 
@@ -145,6 +148,7 @@ class _Run:
             for other in self.which_mention(unread, Mentions(new)):
                 candidate = self.admit(*other)
                 if candidate is not None:
+                    self.asked[candidate.path] = other[1]
                     yield _asking(candidate, each.known)
 
     # Facts

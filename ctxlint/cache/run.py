@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ctxlint.settings import Settings
 
 
+Answers = tuple[tuple[bytes, bool], ...]
+"""Whether a file mentions what was looked for, by what stands for that."""
+
+
 class Cache:
     """What earlier runs found out about the files of this one; with ``used`` False, nothing, and nothing is kept.
 
@@ -38,7 +42,8 @@ class Cache:
         self._stores: dict[str, Store] = {}
         self._imports = Imports()
         self._digests: dict[str, bytes | None] = {}
-        self._answers: dict[tuple[tuple[bytes, bool], ...], tuple[tuple[bytes, bool], ...]] = {}
+        self._answers: dict[Answers, Answers] = {}
+        self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
         self._its_store: Store | None = None
 
@@ -89,20 +94,23 @@ class Cache:
             found, settings = each
             store = self._store(settings)
             seen = store.now(found.entry.path) if store is not None and found.entry is not None else None
-            answers = dict(seen.answers) if seen is not None else {}
-            if question not in answers:
+            answer = (question, True)
+            if seen is None or answer not in seen.answers:
+                if seen is not None and (question, False) in seen.answers:
+                    continue
                 try:
-                    answers[question] = mentions.in_file(found.path, self._imports)
+                    answer = (question, mentions.in_file(found.path, self._imports))
                 except Unreadable:
                     continue
-                if store is not None and seen is not None:
-                    store.see(found.absolute, seen._replace(answers=self._shared(answers)))
-            if answers[question]:
+                if store is not None and seen is not None and found.entry is not None:
+                    answers = self._shared((*seen.answers, answer))
+                    store.see(found.entry.path, seen._replace(answers=answers))
+            if answer[1]:
                 yield each
 
-    def _shared(self, answers: dict[bytes, bool]) -> tuple[tuple[bytes, bool], ...]:
+    def _shared(self, answers: Answers) -> Answers:
         """The last answers, as one and the same tuple for all files that give them."""
-        last = tuple(answers.items())[-_QUESTIONS:]
+        last = answers[-_QUESTIONS:]
         return self._answers.setdefault(last, last)
 
     # Linting
@@ -130,9 +138,14 @@ class Cache:
         from ctxlint.cache.packed import pack
         from ctxlint.cache.store import Kept
 
-        look_ups = tuple((each.importer, each.name, each.found) for each in result.consulted.look_ups)
+        look_ups = {
+            (os.path.dirname(os.path.abspath(each.importer)), each.name): each.found
+            for each in result.consulted.look_ups
+        }
         (absolute, content), *_ = result.read
-        store.keep(absolute, Kept(_key(candidate), result.read, look_ups, pack(_in_short(candidate, result))))
+        store.keep(
+            absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), pack(_in_short(candidate, result)))
+        )
         seen = store.now(absolute)
         if seen is not None:  # it was read after that
             store.see(absolute, seen._replace(content=content))
@@ -140,7 +153,16 @@ class Cache:
     def _holds_still(self, kept: Kept, store: Store) -> bool:
         if any(self._digest(path, store) != content for path, content in kept.read):
             return False
-        return all(_leads_to(importer, name, found) for importer, name, found in kept.look_ups)
+        return all(self._leads_to(*each) == found for each, found in kept.look_ups)
+
+    def _leads_to(self, folder: str, name: str) -> str | None:
+        """The file that an import in a folder leads to."""
+        if (folder, name) not in self._leads:
+            from ctxlint.files.modules import locate_from
+
+            place = locate_from(folder, name)
+            self._leads[folder, name] = place.path if place is not None else None
+        return self._leads[folder, name]
 
     def _digest(self, path: str, store: Store) -> bytes | None:
         """What stands for the content of a file; None where it cannot be read."""
@@ -200,13 +222,6 @@ def _seen(stamp: Stamp, store: Store, candidate: bool) -> Seen:
     from ctxlint.cache.store import Seen
 
     return Seen(tuple(stamp), store.today, candidate)
-
-
-def _leads_to(importer: str, name: str, found: str | None) -> bool:
-    from ctxlint.files.modules import locate
-
-    place = locate(importer, name)
-    return (place.path if place is not None else None) == found
 
 
 _QUESTIONS = 6

@@ -25,7 +25,7 @@ from ctxlint.cache.stamp import Stamp, digest, stamp_at
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HEAD = b"ctxlint cache 2\n"
+_HEAD = b"ctxlint cache 3\n"
 _KEPT_DAYS = 30
 _KEPT_FINDINGS = 8
 """For each file: it is judged for itself, and again with what others say, and perhaps under other settings."""
@@ -44,11 +44,14 @@ class Seen(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What was found in a file. ``key`` is what was asked, ``read`` and ``look_ups`` what the answer hangs on."""
+    """What was found in a file. ``key`` is what was asked, ``read`` and ``look_ups`` what the answer hangs on.
+
+    A look-up is the folder of a file, what it imports, and the file that this leads to, if any.
+    """
 
     key: bytes
     read: tuple[tuple[str, bytes | None], ...]
-    look_ups: tuple[tuple[str, str, str | None], ...]
+    look_ups: tuple[tuple[tuple[str, str], str | None], ...]
     packed: bytes
 
 

@@ -52,21 +52,15 @@ DEFAULT_EXCLUDE = (
 
 
 class Found(NamedTuple):
-    """A file to read. ``explicit`` says that it was named; else it was met on a walk, as ``entry`` of a folder."""
+    """A file to read, and the absolute path of its folder.
+
+    ``explicit`` says that it was named; else it was met on a walk, as ``entry`` of the folder.
+    """
 
     path: str
+    folder: str
     explicit: bool = False
     entry: os.DirEntry[str] | None = None
-
-    @property
-    def absolute(self) -> str:
-        """Its absolute path."""
-        return os.path.abspath(self.path) if self.entry is None else self.entry.path
-
-    @property
-    def folder(self) -> str:
-        """The absolute path of the folder that it is in."""
-        return os.path.dirname(self.absolute)
 
 
 class Skipped(NamedTuple):
@@ -116,9 +110,9 @@ def find_files(
         elif os.path.isdir(path):
             yield from walk.folder(path)
         elif os.path.islink(path):
-            walk.links.append(Found(path, explicit=True))
+            walk.links.append(Found(path, os.path.dirname(absolute), explicit=True))
         elif walk.is_new(os.path.realpath(path)):
-            yield Found(path, explicit=True)
+            yield Found(path, os.path.dirname(absolute), explicit=True)
     yield from walk.links_to_new_files()
 
 
@@ -233,13 +227,17 @@ class _Walk:
     def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:
         """Those of the entries of a folder that are files, with what is there and cannot be read."""
         for entry in entries:
-            if _is_folder(entry) or self.leaves_out(entry, folder):
+            if self.leaves_out(entry, folder):
                 continue
-            found = _file(entry, folder.prefix + entry.name)
-            if entry.is_symlink() and isinstance(found, Found):
-                self.links.append(found)
-            elif self.is_new(folder.real + entry.name):
-                yield found
+            if _is_plain(entry):
+                if self.is_new(folder.real + entry.name):
+                    yield Found(folder.prefix + entry.name, folder.absolute, entry=entry)
+            elif not _is_folder(entry):
+                reason = _fault(entry)
+                if not reason:
+                    self.links.append(Found(folder.prefix + entry.name, folder.absolute, entry=entry))
+                elif self.is_new(folder.real + entry.name):
+                    yield Skipped(folder.prefix + entry.name, reason)
 
     def leaves_out(self, entry: os.DirEntry[str], folder: _Folder, end: str = "") -> bool:
         """Whether an entry of ``folder`` is excluded or ignored; ``end`` is a slash for a folder."""
@@ -255,13 +253,20 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _file(entry: os.DirEntry[str], shown: str) -> Found | Skipped:
-    """A file met on a walk, unless there is nothing in it to read."""
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _fault(entry: os.DirEntry[str]) -> str:
+    """Why there is nothing to read in something that is neither a file nor a folder; empty for a link to a file."""
     try:
         if entry.is_file():
-            return Found(shown, entry=entry)
+            return ""
         if not entry.is_symlink():
-            return Skipped(shown, "not a regular file")
-        return Skipped(shown, "a link to a folder" if entry.is_dir() else "a link to nothing")
+            return "not a regular file"
+        return "a link to a folder" if entry.is_dir() else "a link to nothing"
     except OSError as error:  # a link to itself
-        return Skipped(shown, error.strerror or str(error))
+        return error.strerror or str(error)

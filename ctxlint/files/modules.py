@@ -26,11 +26,12 @@ def locate(importer: str, target: str) -> Place | None:
     absolute name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the
     root of the repository or, without one, of the project.
     """
-    return _locate(os.path.dirname(os.path.abspath(importer)), target)
+    return locate_from(os.path.dirname(os.path.abspath(importer)), target)
 
 
 @lru_cache(maxsize=65536)
-def _locate(folder: str, target: str) -> Place | None:
+def locate_from(folder: str, target: str) -> Place | None:
+    """As ``locate``, for a file in the folder with this absolute path."""
     name = target.lstrip(".")
     level = len(target) - len(name)
     parts = name.split(".") if name else []
@@ -99,6 +100,7 @@ def _is_project(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in ("pyproject.toml", "setup.py", "setup.cfg"))
 
 
+@lru_cache(maxsize=65536)
 def _holds(root: str, name: str) -> bool:
     """Whether a folder holds a module or package of this name."""
     return _is_file(os.path.join(root, name + ".py")) or _is_folder(os.path.join(root, name))
@@ -135,5 +137,5 @@ def _is_folder(path: str) -> bool:
 def forget() -> None:
     """Forget what was seen on disk; the language server calls this when files come and go."""
     _ROOTS.clear()
-    for cached in (_locate, _roots, _is_file, _is_folder):
+    for cached in (locate_from, _holds, _roots, _is_file, _is_folder):
         cached.cache_clear()
