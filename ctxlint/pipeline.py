@@ -25,7 +25,7 @@ from ctxlint.result import (
 )
 from ctxlint.settings import ALL, Settings
 from ctxlint.stages import stage, stage_of_each
-from ctxlint.workers import WORTH_SHARING, Workers
+from ctxlint.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,9 +62,13 @@ def lint_paths(
     found out earlier about files that are as they were, where nothing is mended. Raises ConfigurationError.
     """
     cache = Cache(used=cached)
+    # Where results are kept, they are kept as they were before they were finished.
+    work = partial(_lint_candidate, finish=None if cached else finish)
     with Workers(jobs, _prepare) as workers:
-        lint = partial(_lint_candidates, cache=cache, workers=workers, finish=finish, watch=watch)
-        yield from _lint_paths(paths, configuration, cache, workers, lint)
+        # A cache may know all of them.
+        begin = (lambda _candidates: None) if cached else partial(workers.begin, work)
+        lint = partial(_lint_candidates, cache=cache, work=partial(workers.map, work), finish=finish, watch=watch)
+        yield from _lint_paths(paths, configuration, cache, begin, lint)
     cache.write()
 
 
@@ -72,7 +76,7 @@ def _lint_paths(
     paths: Sequence[str],
     configuration: Configuration,
     cache: Cache,
-    workers: Workers,
+    begin: Callable[[Sequence[Candidate]], None],
     lint: Callable[[Sequence[Candidate]], Iterator[FileResult]],
 ) -> Iterator[FileResult]:
     candidates: list[Candidate] = []
@@ -99,8 +103,7 @@ def _lint_paths(
             yield FileResult(found.path, skipped="excluded", settings=settings)
             continue
         candidates.append(candidate)
-        if len(candidates) == WORTH_SHARING and not cache.used:  # a cache may know all of them
-            workers.start()
+        begin(candidates)
     if not candidates:
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
         return
@@ -124,15 +127,14 @@ def _mentioning(
 def _lint_candidates(
     todo: Sequence[Candidate],
     cache: Cache,
-    workers: Workers,
+    work: Callable[[Sequence[Candidate]], Iterator[FileResult]],
     finish: Callable[[FileResult], FileResult] | None,
     watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None,
 ) -> Iterator[FileResult]:
     """The results for some files, in order: from the cache where it has them."""
     known = [cache.result(candidate) for candidate in todo]
     unknown = [candidate for candidate, result in zip(todo, known) if result is None]
-    # Where results are kept, they are kept as they were before they were finished.
-    found = workers.map(partial(_lint_candidate, finish=None if cache.used else finish), unknown)
+    found = work(unknown)
     fresh = iter(found if watch is None or not unknown else watch(found, len(unknown)))
     for candidate, before in zip(todo, known):
         result = next(fresh) if before is None else before

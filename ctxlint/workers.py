@@ -6,16 +6,19 @@ import gc
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ctxlint.interruption import held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from concurrent.futures import ProcessPoolExecutor
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Future, ProcessPoolExecutor
     from types import TracebackType
 
     from typing_extensions import Self
+
+    _Begun = tuple[int, Future[list[Any]]]
+    """How many items a process was given, and what they will become."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,6 +44,7 @@ class Workers:
         self._processes = min(jobs or _processors(), _MOST)
         self._prepare = prepare
         self._executor: ProcessPoolExecutor | None = None
+        self._begun: list[_Begun] = []
 
     def __enter__(self) -> Self:
         """Nothing is started before there is something to do."""
@@ -71,6 +75,24 @@ class Workers:
         except (ImportError, OSError):  # a system without semaphores
             self._give_up()
 
+    def begin(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
+        """Start on what the next ``map`` of the function will ask for, where that pays.
+
+        ``items`` are those that are known so far.
+        """
+        if len(items) >= WORTH_SHARING:
+            self.start()
+        if self._executor is None:
+            return
+        from concurrent.futures.process import BrokenProcessPool
+
+        begun = sum(count for count, _ in self._begun)
+        chunks = [items[at : at + _CHUNK] for at in range(begun, len(items) - _CHUNK + 1, _CHUNK)]
+        try:
+            self._begun += self._submitted(function, chunks)
+        except BrokenProcessPool:
+            self._give_up()
+
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """``function`` of each item, in order."""
         if len(items) >= WORTH_SHARING:
@@ -83,21 +105,25 @@ class Workers:
 
     def _shared(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """The results as far as the worker processes bring them."""
+        begun, self._begun = self._begun, []
         if self._executor is None or len(items) < self._processes:
             return
         from concurrent.futures.process import BrokenProcessPool
 
+        rest = items[sum(count for count, _ in begun) :]
         try:
-            chunks = _chunks(items, self._processes)
-            with held():  # this may start processes, too
-                submitted = [self._executor.submit(_each, function, chunk) for chunk in chunks]
-            for each in submitted:
+            for _, each in [*begun, *self._submitted(function, _chunks(rest, self._processes))]:
                 yield from each.result()
         except BrokenProcessPool:
             self._give_up()
         except KeyboardInterrupt:
             self._stop(at_once=True)
             raise
+
+    def _submitted(self, function: Callable[[Item], Result], chunks: Iterable[Sequence[Item]]) -> list[_Begun]:
+        assert self._executor is not None
+        with held():  # this may start processes, too
+            return [(len(chunk), self._executor.submit(_each, function, chunk)) for chunk in chunks]
 
     def _give_up(self) -> None:
         self._stop(at_once=True)

@@ -124,6 +124,15 @@ def test_results_keep_their_order() -> None:
             assert list(workers.map(partial(pow, 2), [1, 2, 3])) == [2, 4, 8]
 
 
+def test_what_was_begun_is_a_part_of_the_whole() -> None:
+    items = list(range(WORTH_SHARING + 21))
+    with Workers(2) as workers:
+        for known in range(len(items)):
+            workers.begin(partial(pow, 2), items[:known])
+        assert list(workers.map(partial(pow, 2), items)) == [2**item for item in items]
+        assert list(workers.map(partial(pow, 3), items)) == [3**item for item in items]
+
+
 def _exit_in_a_worker(parent: int, item: int) -> int:
     import os
 
@@ -138,6 +147,7 @@ def test_a_worker_that_dies_takes_nothing_with_it() -> None:
     items = list(range(WORTH_SHARING + 1))
     with Workers(2) as workers:
         for _ in range(2):
+            workers.begin(partial(_exit_in_a_worker, os.getpid()), items)
             assert list(workers.map(partial(_exit_in_a_worker, os.getpid()), items)) == items
 
 
