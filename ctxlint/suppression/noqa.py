@@ -226,7 +226,10 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             start, end = comment.offset + found.start(), comment.offset + found.end()
             yield Directive(comment, lines, known, True, start, end, words)
         if unknown:
-            yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`")
+            from ctxlint.options import nearest
+
+            meant = nearest(unknown[0], [*names, *names.values()])
+            yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`{meant}")
         elif not known:
             yield Mistake(
                 comment, lines, "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`"

@@ -99,7 +99,11 @@ def test_does_not_hide(comment: str) -> None:
             "# ctxlint: ignore[]",
             "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`",
         ),
-        ("# ctxlint: ignore[missing-nun]", "`ctxlint: ignore` names no rule with `missing-nun`"),
+        ("# ctxlint: ignore[nope]", "`ctxlint: ignore` names no rule with `nope`"),
+        (
+            "# ctxlint: ignore[missing-nun]",
+            "`ctxlint: ignore` names no rule with `missing-nun`; did you mean `missing-none`?",
+        ),
         ("# ctxlint: disable=CTX203", "`ctxlint: disable` is no directive; write `# ctxlint: ignore[CTX301]`"),
         ("# ctxlint: noqa", "`# ctxlint: noqa` must stand on a line of its own"),
     ],
