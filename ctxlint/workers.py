@@ -56,9 +56,10 @@ class Workers:
         """After Ctrl-C, or when nobody wants the rest, do not wait for what the workers are at."""
         self._stop(at_once=kind is not None)
 
-    def start(self) -> None:
-        """Let the processes get ready while this one goes on."""
-        if self._executor is not None or self._processes < 2:
+    def _start(self, files: int) -> None:
+        """Let the processes get ready while this one goes on, no more than so many files keep busy."""
+        processes = min(self._processes, files // _CHUNK)
+        if self._executor is not None or processes < 2:
             return
         try:
             from concurrent.futures import ProcessPoolExecutor
@@ -67,10 +68,10 @@ class Workers:
             # Not `fork`: who calls this as a library may have threads, and a lock that one of them holds stays locked.
             method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
             self._executor = ProcessPoolExecutor(
-                self._processes, get_context(method), initializer=_start_worker, initargs=(self._prepare,)
+                processes, get_context(method), initializer=_start_worker, initargs=(self._prepare,)
             )
             with held():
-                for _ in range(self._processes):
+                for _ in range(processes):
                     self._executor.submit(int)
         except (ImportError, OSError):  # a system without semaphores
             self._give_up()
@@ -80,8 +81,8 @@ class Workers:
 
         ``items`` are those that are known so far.
         """
-        if len(items) >= WORTH_SHARING:
-            self.start()
+        if len(items) >= max(WORTH_SHARING, self._processes * _CHUNK):
+            self._start(len(items))
         if self._executor is None:
             return
         from concurrent.futures.process import BrokenProcessPool
@@ -96,7 +97,7 @@ class Workers:
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """``function`` of each item, in order."""
         if len(items) >= WORTH_SHARING:
-            self.start()
+            self._start(len(items))
         done = 0
         for result in self._shared(function, items):
             done += 1
@@ -106,7 +107,7 @@ class Workers:
     def _shared(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """The results as far as the worker processes bring them."""
         begun, self._begun = self._begun, []
-        if self._executor is None or len(items) < self._processes:
+        if self._executor is None or len(items) < 2:
             return
         from concurrent.futures.process import BrokenProcessPool
 
