@@ -77,21 +77,20 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
     return listed
 
 
-def _bindings(body: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
-    todo = children(body)[::-1]
-    while todo:
-        node = todo.pop()
-        kind = type(node)
+def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
+    pending = children(node)
+    for each in pending:
+        kind = type(each)
         if kind in _BIND_NOTHING:
             continue
         bind = _BINDERS.get(kind)
         if bind is not None:
-            for name in bind(node):
+            for name in bind(each):
                 found[name] += 1
         if kind in _DECLARATIONS:
-            outer.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
+            outer.update(item.name.value for item in each.names)  # type: ignore[attr-defined]
         elif kind not in _CLOSED:
-            todo.extend(reversed(children(node)))
+            pending += children(each)
 
 
 _BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.Lambda, cst.Pass})
