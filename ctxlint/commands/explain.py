@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
@@ -39,11 +38,12 @@ def run(arguments: Sequence[str]) -> int:
     found: list[Contract] = []
     code = 0
     for target in options.targets:
-        try:
-            found += _contracts(target, configuration, options.stdin_filename)
-        except NotFound as error:
-            say(f"ctxlint: error: {error}")
-            code = FAILED
+        for each in _contracts(target, configuration, options.stdin_filename):
+            if isinstance(each, NotFound):
+                say(f"ctxlint: error: {each}")
+                code = FAILED
+            else:
+                found.append(each)
     _show(list(dict.fromkeys(found)), options)
     return code
 
@@ -75,35 +75,51 @@ def parser() -> argparse.ArgumentParser:
 # What is asked for
 
 
-def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract]:
-    """The contracts that one argument asks for. Raises NotFound."""
+def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract | NotFound]:
+    """The contracts that one argument asks for, and NotFound in the place of what cannot be read."""
     from ctxlint.files.decode import NotPython
-    from ctxlint.files.scan import holds_candidate
-    from ctxlint.pipeline import files_under
 
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
         if wanted is not None:
-            raise NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
-        empty = True
-        for each in sorted(files_under([path], configuration)):
-            data = _read(each)
-            if holds_candidate(data):
-                with suppress(NotPython):
-                    for contract in _in_text(each, data, None, configuration):
-                        empty = False
-                        yield contract
-        if empty:
-            _say_empty(path)
+            yield NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
+        else:
+            yield from _in_folder(path, configuration)
         return
-    name, data = (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path))
     try:
+        name, data = (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path))
         contracts = list(_in_text(name, data, wanted, configuration))
     except NotPython as error:
-        raise NotFound(f"{name}: This is {error}") from error
-    if not contracts:
-        _say_empty(name)
-    yield from contracts
+        yield NotFound(f"{name}: This is {error}")
+    except NotFound as error:
+        yield error
+    else:
+        if not contracts:
+            _say_empty(name)
+        yield from contracts
+
+
+def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | NotFound]:
+    """The contracts in the files under a folder, and NotFound in the place of a file that cannot be read."""
+    from ctxlint.files.decode import NotPython
+    from ctxlint.files.scan import holds_candidate
+    from ctxlint.pipeline import files_under
+
+    empty = True
+    for each in sorted(files_under([path], configuration)):
+        try:
+            data = _read(each)
+            contracts = list(_in_text(each, data, None, configuration)) if holds_candidate(data) else []
+        except NotPython:
+            continue
+        except NotFound as error:
+            yield error
+            empty = False
+        else:
+            yield from contracts
+            empty = empty and not contracts
+    if empty:
+        _say_empty(path)
 
 
 def _say_empty(path: str) -> None:
@@ -131,7 +147,7 @@ def _nearest_file(path: str) -> str:
     from ctxlint.options import nearest
 
     folder, name = os.path.split(path)
-    if os.path.exists(path) or not os.path.isdir(folder or "."):
+    if os.path.lexists(path) or not os.path.isdir(folder or "."):
         return ""
     beside = [each for each in os.listdir(folder or ".") if each.endswith(SUFFIXES)]
     return nearest(name, beside)

@@ -169,6 +169,22 @@ def test_files_without_functions_in_a_folder_are_passed_over(capfd: pytest.Captu
     assert (found.code, found.out, found.err) == (0, "", "ctxlint: .: there is no Function in it\n")
 
 
+def test_a_file_that_cannot_be_read_does_not_hide_the_others(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "latin.py").write_bytes(b"# \xe9 autograd Function\n")
+    (tmp_path / "book.ipynb").write_text("autograd Function", encoding="utf-8")
+    found = Explained(capfd, ".")
+    assert (found.code, found.classes) == (2, ["Scaled", "Outer.Negated"])
+    assert [line.partition(": The file is not")[0] for line in found.err.splitlines()] == [
+        "ctxlint: error: book.ipynb",
+        "ctxlint: error: latin.py",
+    ]
+
+
+def test_a_link_that_leads_nowhere_is_not_taken_for_a_slip(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "round.py").symlink_to("round.py")
+    assert "did you mean" not in Explained(capfd, "round.py").err
+
+
 def test_statements_that_cannot_be_read_are_named(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(f"{SCALED}\n\ndef half(:\n    pass\n", encoding="utf-8")
     found = Explained(capfd, "broken.py")
