@@ -86,6 +86,11 @@ class Source:
         """The character offset at which each line starts; the first entry is 0."""
         return line_starts(self.text)
 
+    @cached_property
+    def has_walrus(self) -> bool:
+        """Whether there may be a ``:=`` in the code: whether expressions may bind names."""
+        return ":=" in self.text
+
     @property
     def line_count(self) -> int:
         """How many lines there are; a final line ending opens one more, empty line."""

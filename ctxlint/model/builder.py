@@ -267,7 +267,7 @@ class Builder:
         follow = self.follow if home is not None and home.unit is self.unit else None
         scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
-            facts = interpret(method.node, bindings, scope, follow)
+            facts = interpret(method.node, bindings, scope, follow, home is None or home.unit.source.has_walrus)
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)

@@ -42,13 +42,18 @@ if TYPE_CHECKING:
 
 
 def interpret(
-    function: cst.FunctionDef, bindings: dict[str, Value], scope: Scope, follow: Followed | None = None
+    function: cst.FunctionDef,
+    bindings: dict[str, Value],
+    scope: Scope,
+    follow: Followed | None = None,
+    walrus: bool = True,
 ) -> MethodFacts:
     """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
 
-    ``follow`` gives what a function of the same file returns. Raises RecursionError on absurdly deep expressions.
+    ``follow`` gives what a function of the same file returns; ``walrus`` is as for ``bound_names``. Raises
+    RecursionError on absurdly deep expressions.
     """
-    walk = Interpreter(scope, bound_names(function))
+    walk = Interpreter(scope, bound_names(function, walrus))
     walk.follow = follow
     walk.state = State(dict(bindings))
     walk.block(function.body)

@@ -10,26 +10,29 @@ import libcst as cst
 from ctxlint.model.code import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
 Definition = Union[cst.FunctionDef, cst.Lambda, cst.ClassDef]
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
-def bound_names(function: cst.FunctionDef) -> frozenset[str]:
-    """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not."""
-    found = times_bound(function.body)
+def bound_names(function: cst.FunctionDef, walrus: bool = True) -> frozenset[str]:
+    """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not.
+
+    Where its text is known to have no ``walrus``, expressions are not looked into.
+    """
+    found = times_bound(function.body, walrus)
     free = {name for name in found if found[name] <= 0}
     names = set(found) - free
     return frozenset(names.union(param.name.value for param in _parameters(function.params)))
 
 
-def times_bound(body: cst.CSTNode) -> Counter[str]:
+def times_bound(body: cst.CSTNode, walrus: bool = True) -> Counter[str]:
     """How many places in a body bind each name. Names that it declares ``global`` or ``nonlocal`` count zero."""
     found: Counter[str] = Counter()
     outer: set[str] = set()
-    _bindings(body, found, outer)
+    _bindings(body, found, outer, _BIND_NOTHING if walrus else _EXPRESSIONS)
     for name in outer:
         found[name] = 0
     return found
@@ -77,11 +80,11 @@ def _parameters(params: cst.Parameters) -> list[cst.Param]:
     return listed
 
 
-def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
+def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str], bind_nothing: Container[type]) -> None:
     pending = children(node)
     for each in pending:
         kind = type(each)
-        if kind in _BIND_NOTHING:
+        if kind in bind_nothing:
             continue
         bind = _BINDERS.get(kind)
         if bind is not None:
@@ -93,7 +96,14 @@ def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str]) -> None:
             pending += children(each)
 
 
+def _kinds_of(base: type[object]) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
+
+
 _BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.Lambda, cst.Pass})
+_EXPRESSIONS = frozenset(_kinds_of(cst.BaseExpression))
 _DECLARATIONS = frozenset({cst.Global, cst.Nonlocal})
 _CLOSED = frozenset({cst.FunctionDef, cst.ClassDef, cst.ImportAlias})
 """What binds a name itself, and nothing inside it in the same scope."""
