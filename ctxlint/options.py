@@ -288,7 +288,8 @@ OPTIONS: tuple[Option, ...] = (
         "str",
         ".ctxlint_cache beside the configuration file",
         'cache-dir = "~/.cache/ctxlint"',
-        "The folder for what is known about files that have not changed. `ctxlint clean` removes it.",
+        "The folder for what is known about files that have not changed, and for nothing else. `ctxlint clean` removes\n"
+        "it.",
         _string,
     ),
     Option(
