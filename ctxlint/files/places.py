@@ -45,7 +45,7 @@ class Places:
     def span(self, node: cst.CSTNode) -> Span:
         """Where a node stands in ``text``, without the space around it. Raises KeyError for another module's node."""
         for function in self._functions.values():
-            if function is not None and node in function.places:
+            if function is not None and id(node) in function.places:
                 return function.span(node)
         if self._whole is None and not self._asked:
             # Most modules are asked for one thing, often the name of a class: no more is written than that takes.
@@ -86,7 +86,7 @@ class Places:
         tokens = _Tokens(self._module, until)
         tokens.increase_indent(found.indentation)
         whole = tokens.write(function)
-        above = found.name - tokens.places[function.name][0]
+        above = found.name - tokens.places[id(function.name)][0]
         fits = above >= 0 and self._given.text.startswith("".join(tokens.tokens), above)
         return _Written(self._given, tokens.places, whole, above) if fits else None
 
@@ -149,12 +149,12 @@ class _Written:
     """A text and what stands where in it, or in its beginning; offsets count from ``above``."""
 
     text: _Text
-    places: dict[cst.CSTNode, tuple[int, int]]
+    places: dict[int, tuple[int, int]]
     whole: bool
     above: int = 0
 
     def span(self, node: cst.CSTNode) -> Span:
-        start, end = self.places[node]
+        start, end = self.places[id(node)]
         return self.text.span(start + self.above, end + self.above)
 
 
@@ -177,7 +177,7 @@ class _Tokens(CodegenState):
 
     def __init__(self, module: cst.Module, until: cst.CSTNode | None = None) -> None:
         super().__init__(module.default_indent, module.default_newline)
-        self.places: dict[cst.CSTNode, tuple[int, int]] = {}
+        self.places: dict[int, tuple[int, int]] = {}  # by identity: LibCST computes the hash of a node in Python
         self._until = until
         self.offset = 0
         self._starts: list[int] = []
@@ -203,7 +203,7 @@ class _Tokens(CodegenState):
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._starts.pop()
-        self.places.setdefault(node, (start, self.offset))
+        self.places.setdefault(id(node), (start, self.offset))
         if node is self._until:
             raise _Reached
 
@@ -233,7 +233,7 @@ class _Recording:
         if kind is not None:
             return
         places = self.tokens.places
-        places[self.node] = (
-            self.start if self.start_node is None else places[self.start_node][0],
-            self.tokens.offset if self.end_node is None else places[self.end_node][1],
+        places[id(self.node)] = (
+            self.start if self.start_node is None else places[id(self.start_node)][0],
+            self.tokens.offset if self.end_node is None else places[id(self.end_node)][1],
         )

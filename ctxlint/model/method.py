@@ -119,9 +119,10 @@ class MethodFacts:
 
     def of(self, kind: type[EventType]) -> tuple[EventType, ...]:
         """The events of one kind, in order."""
-        found = self._by_kind.get(kind)
+        by_kind = self._by_kind
+        found = by_kind.get(kind)
         if found is None:
-            found = self._by_kind[kind] = tuple(event for event in self.events if isinstance(event, kind))
+            found = by_kind[kind] = tuple(event for event in self.events if isinstance(event, kind))
         return cast("tuple[EventType, ...]", found)
 
     @cached_property
