@@ -288,8 +288,8 @@ OPTIONS: tuple[Option, ...] = (
         "str",
         ".ctxlint_cache beside the configuration file",
         'cache-dir = "~/.cache/ctxlint"',
-        "The folder for what is known about files that have not changed, and for nothing else. `ctxlint clean` removes\n"
-        "it.",
+        "The folder for what is known about files that have not changed, and for nothing else. `ctxlint clean`\n"
+        "removes it.",
         _string,
     ),
     Option(
