@@ -47,7 +47,7 @@ class Follower:
             return None
         self._busy = True
         try:
-            facts = interpret(node, bindings, scope, walrus=self.unit.source.has_walrus)
+            facts = interpret(node, bindings, scope, walrus=self.unit.source.has_walrus, returns_only=True)
         except RecursionError:
             return None
         finally:

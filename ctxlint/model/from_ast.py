@@ -58,6 +58,7 @@ class _Maker:
 
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.words: dict[str, cst.Name] = {}
 
     # Expressions
 
@@ -74,7 +75,13 @@ class _Maker:
         return cst.Name(node.id)
 
     def attribute(self, node: ast.Attribute) -> cst.Attribute:
-        return cst.Attribute(self.expression(node.value), cst.Name(node.attr))
+        return cst.Attribute(self.expression(node.value), self.word(node.attr))
+
+    def word(self, text: str) -> cst.Name:
+        """A name that is no expression: it has no value, and may stand at several places."""
+        if text not in self.words:
+            self.words[text] = cst.Name(text)
+        return self.words[text]
 
     def constant(self, node: ast.Constant) -> cst.BaseExpression:
         value = node.value
@@ -146,7 +153,7 @@ class _Maker:
 
     def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
         if isinstance(node, ast.keyword):
-            keyword = None if node.arg is None else cst.Name(node.arg)
+            keyword = None if node.arg is None else self.word(node.arg)
             return self.passed(node.value, keyword, "**" if node.arg is None else "")
         if isinstance(node, ast.Starred):
             return self.passed(node.value, None, "*")

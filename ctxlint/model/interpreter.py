@@ -47,14 +47,16 @@ def interpret(
     scope: Scope,
     follow: Followed | None = None,
     walrus: bool = True,
+    returns_only: bool = False,
 ) -> MethodFacts:
     """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
 
-    ``follow`` gives what a function of the same file returns; ``walrus`` is as for ``bound_names``. Raises
-    RecursionError on absurdly deep expressions.
+    ``follow`` gives what a function of the same file returns; ``walrus`` is as for ``bound_names``, and
+    ``returns_only`` as for ``Recorder``. Raises RecursionError on absurdly deep expressions.
     """
     walk = Interpreter(scope, bound_names(function, walrus))
     walk.follow = follow
+    walk.returns_only = returns_only
     walk.state = State(dict(bindings))
     walk.block(function.body)
     end = walk.state

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
-from ctxlint.model.events import Event, Guard
+from ctxlint.model.events import Event, Guard, Return
 from ctxlint.model.values import UNBOUND, UNKNOWN, Choice, Sequence, Slot, SomeTensor, Tri, Value, is_tensor, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import libcst as cst
 
 EventType = TypeVar("EventType", bound=Event)
@@ -146,19 +144,23 @@ def covers(general: Value, special: Value) -> bool:
 
 
 class Recorder:
-    """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop)."""
+    """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop).
+
+    ``returns_only`` says that nobody asks for any other event than a ``Return``.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.names_read: set[str] = set()
         self.state = State()
         self.muted = 0
+        self.returns_only = False
         self.loops = 0
         self._order = 0
 
     def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
         """Note that ``node`` does something, on the path that the walk is on."""
-        if self.muted:
+        if self.muted or (self.returns_only and make is not Return):
             return
         state = self.state
         self.events.append(
@@ -175,7 +177,3 @@ class Recorder:
         state.done |= {self._order}
         state.maybe |= {self._order}
         self._order += 1
-
-    def happened(self, since: int) -> Iterator[Event]:
-        """The events recorded from index ``since`` on."""
-        return iter(self.events[since:])
