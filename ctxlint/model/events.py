@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxlint.model.code import code_of
 from ctxlint.model.values import NONE, UNKNOWN, Slot, Value
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     import libcst as cst
 
 
-@dataclass(frozen=True)
+@record
 class Guard:
     """One test that had to come out as ``holds`` for an event to happen.
 
@@ -54,7 +55,7 @@ class Question(Enum):
     GRAD_MODE = "torch.is_grad_enabled()"
 
 
-@dataclass(frozen=True)
+@record
 class Asks:
     """What a condition asks: the question, about which value, and the answer on this path."""
 
@@ -68,7 +69,7 @@ class Asks:
         return same and self.answer != other.answer
 
 
-@dataclass(frozen=True)
+@record
 class Event:
     """Something that a method does. ``order`` counts events in the order in which they are met.
 
@@ -113,7 +114,7 @@ def _choosing(guards: tuple[Guard, ...]) -> set[Guard | Asks]:
     return asked
 
 
-@dataclass(frozen=True)
+@record
 class Return(Event):
     """A ``return``; ``value`` is None's value for a ``bare`` one."""
 
@@ -123,7 +124,7 @@ class Return(Event):
     """The ctx attributes that are certainly set when it runs."""
 
 
-@dataclass(frozen=True)
+@record
 class ContextCall(Event):
     """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty and the like."""
 
@@ -138,7 +139,7 @@ class ContextCall(Event):
         return not self.has_keywords and not any(argument.starred for argument in self.arguments)
 
 
-@dataclass(frozen=True)
+@record
 class ContextWrite(Event):
     """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
 
@@ -153,7 +154,7 @@ class ContextWrite(Event):
     deletes: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class ContextRead(Event):
     """``ctx.attribute`` read or called. ``guarded`` where ``hasattr``/``getattr`` or an except clause protects it."""
 
@@ -164,7 +165,7 @@ class ContextRead(Event):
     """Whether this method itself certainly wrote the attribute earlier."""
 
 
-@dataclass(frozen=True)
+@record
 class Unpacking:
     """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name).
 
@@ -183,7 +184,7 @@ class Unpacking:
         return len(self.names) - self.starred
 
 
-@dataclass(frozen=True)
+@record
 class SavedRead(Event):
     """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
 
@@ -197,7 +198,7 @@ class SavedRead(Event):
     bound_to: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class SavedItem(Event):
     """``ctx.saved_tensors[index]``, at once or through a name that the tuple is bound to."""
 
@@ -205,7 +206,7 @@ class SavedItem(Event):
     via: str = "saved_tensors"
 
 
-@dataclass(frozen=True)
+@record
 class TupleUsedAsTensor(Event):
     """A use that only a tensor allows, of a name that holds the whole tuple of saved tensors."""
 
@@ -213,7 +214,7 @@ class TupleUsedAsTensor(Event):
     how: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Mutation(Event):
     """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
 
@@ -228,7 +229,7 @@ class Mutation(Event):
     statement: cst.CSTNode | None = None
 
 
-@dataclass(frozen=True)
+@record
 class NeedsInputGradRead(Event):
     """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one).
 
@@ -240,12 +241,12 @@ class NeedsInputGradRead(Event):
     unpacked: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class ContextLent(Event):
     """The ctx is given to a function of the same file that certainly does no more than read its attributes."""
 
 
-@dataclass(frozen=True)
+@record
 class Escape(Event):
     """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
 
@@ -253,7 +254,7 @@ class Escape(Event):
     callee: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Assigned(Event):
     """``name = value``, by any kind of target; ``augmented`` for ``name += …``. ``statement`` is the assignment."""
 
@@ -264,19 +265,19 @@ class Assigned(Event):
     statement: cst.CSTNode | None = None
 
 
-@dataclass(frozen=True)
+@record
 class MaybeUnbound(Event):
     """A local name read on a path where some branch on the way, or every one, has not bound it."""
 
     name: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class FlagsTested(Event):
     """``ctx.needs_input_grad`` itself taken as a condition: a tuple that is never empty."""
 
 
-@dataclass(frozen=True)
+@record
 class ClassAttribute(Event):
     """An attribute of a class of this file read, or ``written``, through the class: ``Fn.calls += 1``."""
 
@@ -285,14 +286,14 @@ class ClassAttribute(Event):
     written: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class UnboundContext(Event):
     """The name ``ctx`` used in a method that has no such parameter and no such enclosing name."""
 
     name: str = "ctx"
 
 
-@dataclass(frozen=True)
+@record
 class GenericCall(Event):
     """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name."""
 

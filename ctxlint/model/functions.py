@@ -5,7 +5,7 @@ A fact that cannot be known is absent or ``Tri.UNKNOWN``; a rule speaks only on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ from ctxlint.model.events import (
 from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.model.reachability import backward_never_runs
 from ctxlint.model.values import Sequence, Slot, Tri, Value
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     import ast
@@ -62,7 +63,7 @@ class Trust(Enum):
     """How it is kept on ctx."""
 
 
-@dataclass(frozen=True)
+@record
 class Evidence:
     """Why an input is, or is not, a tensor. ``reason`` completes "because …".
 
@@ -87,7 +88,7 @@ class InputKind(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@record
 class Input:
     """One input of forward: a parameter after ctx. ``index`` counts from 0, as ``needs_input_grad`` does."""
 
@@ -132,7 +133,7 @@ class Input:
         return self.is_tensor is Tri.YES and self.gradient is Tri.YES and not self.against_a_gradient
 
 
-@dataclass(frozen=True)
+@record
 class Returned:
     """One alternative of one return: what autograd gets.
 
@@ -172,7 +173,7 @@ class Style(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@record
 class FunctionClass:
     """A subclass of ``torch.autograd.Function`` and all that its own source says."""
 
@@ -403,7 +404,7 @@ class FunctionClass:
                 yield slot.value
 
 
-@dataclass(frozen=True)
+@record
 class BrokenStatement:
     """A top-level statement that no parser can read, in a file that holds a Function."""
 
@@ -411,7 +412,7 @@ class BrokenStatement:
     message: str
 
 
-@dataclass(frozen=True)
+@record
 class SourceFile:
     """One file: its Functions, the calls on them, and what could not be read."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -21,6 +20,7 @@ from ctxlint.model.events import (
     UnboundContext,
 )
 from ctxlint.model.values import Tri
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ class ParameterKind(Enum):
     KEYWORDS = "**kwargs"
 
 
-@dataclass(frozen=True)
+@record
 class Param:
     """One parameter as written. ``annotation`` is its code, with imports resolved where it is a dotted name."""
 
@@ -71,7 +71,7 @@ class Param:
         return not self.has_default and self.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)
 
 
-@dataclass(frozen=True)
+@record
 class Decorator:
     """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
 
@@ -90,7 +90,7 @@ class Decorator:
     works_on_ctx: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class MethodFacts:
     """What one walk over a method's body found; see ``interpreter.py``."""
 
@@ -131,7 +131,7 @@ class MethodFacts:
         return {}
 
 
-@dataclass(frozen=True)
+@record
 class Method:
     """A method as written in one class body."""
 

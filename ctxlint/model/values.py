@@ -6,9 +6,11 @@ only on yes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,14 +52,14 @@ class Value:
         return (self,)
 
 
-@dataclass(frozen=True)
+@record
 class Opaque(Value):
     """The result of an expression that nothing is known about, told apart from others by the node that made it."""
 
     node: cst.CSTNode | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Item(Value):
     """The element ``key`` of an opaque value, as in ``a, b = f()``. Nothing else is known about it."""
 
@@ -65,7 +67,7 @@ class Item(Value):
     key: object = None
 
 
-@dataclass(frozen=True)
+@record
 class Constant(Value):
     """A literal: ``None``, a number, a bool, a string, ``...``."""
 
@@ -73,7 +75,7 @@ class Constant(Value):
     type_name: str
 
 
-@dataclass(frozen=True)
+@record
 class Scalar(Value):
     """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
 
@@ -86,7 +88,7 @@ class Scalar(Value):
     kind: Kind = Kind.UNKNOWN
 
 
-@dataclass(frozen=True)
+@record
 class Parameter(Value):
     """The object passed for one parameter, unchanged.
 
@@ -101,7 +103,7 @@ class Parameter(Value):
     kind: Kind = Kind.UNKNOWN
 
 
-@dataclass(frozen=True)
+@record
 class Variadic(Value):
     """The tuple of a ``*args`` parameter, or the mapping of a ``**kwargs`` one; its length is unknown."""
 
@@ -110,19 +112,19 @@ class Variadic(Value):
     start: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Context(Value):
     """The ctx itself."""
 
 
-@dataclass(frozen=True)
+@record
 class ContextAttribute(Value):
     """``ctx.name`` as it was when the method began."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class NeedsInputGrad(Value):
     """``ctx.needs_input_grad``, or the flag of one input where ``index`` is not None.
 
@@ -134,7 +136,7 @@ class NeedsInputGrad(Value):
     sliced: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class SavedTensors(Value):
     """The tuple ``ctx.saved_tensors`` (``via`` names the attribute).
 
@@ -146,14 +148,14 @@ class SavedTensors(Value):
     sliced: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class SavedTensor(Value):
     """The tensor at ``index`` of the saved tuple; None at run time where None was saved."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@record
 class InputsTuple(Value):
     """The ``inputs`` of ``setup_context``: all inputs of forward; ``exact`` unless forward takes ``*args``."""
 
@@ -161,7 +163,7 @@ class InputsTuple(Value):
     exact: bool = True
 
 
-@dataclass(frozen=True)
+@record
 class Fresh(Value):
     """A tensor that ``node`` computed: certainly a tensor, with storage of its own.
 
@@ -173,12 +175,12 @@ class Fresh(Value):
     part: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class SomeTensor(Value):
     """A tensor of which nothing else is known, not even which one: what a loop computes over and over."""
 
 
-@dataclass(frozen=True)
+@record
 class Single(Value):
     """One object that is certainly not None and no container, but a tensor or a number alike: ``a / b``."""
 
@@ -186,14 +188,14 @@ class Single(Value):
     part: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class TensorTuple(Value):
     """A tuple of tensors (or None) whose length is unknown: ``torch.autograd.grad(...)``, ``x.split(n)``."""
 
     node: cst.CSTNode
 
 
-@dataclass(frozen=True)
+@record
 class Imported(Value):
     """What a dotted name stands for (see ``scopes``): a module, function or class, or what a module holds of data."""
 
@@ -210,7 +212,7 @@ class Alias(Enum):
     """When there is nothing to convert: ``float``, ``to``."""
 
 
-@dataclass(frozen=True)
+@record
 class View(Value):
     """An array that may share the storage of ``of``, and is a tensor where that is one.
 
@@ -225,7 +227,7 @@ class View(Value):
     kind: Kind | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Slot:
     """One element of a display: its value and the expression that wrote it. A starred one stands for unknown many."""
 
@@ -234,7 +236,7 @@ class Slot:
     starred: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Sequence(Value):
     """A tuple, list or set whose elements are known; ``kind`` is ``tuple``, ``list`` or ``set``.
 
@@ -256,7 +258,7 @@ class Sequence(Value):
         return sum(not slot.starred for slot in self.slots)
 
 
-@dataclass(frozen=True)
+@record
 class Mapping(Value):
     """A dict; ``slots`` are its values where it is a display."""
 
@@ -264,7 +266,7 @@ class Mapping(Value):
     node: cst.CSTNode | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
+@record
 class Choice(Value):
     """One of several values, by the path that was taken; in the order in which they were met."""
 
@@ -275,12 +277,12 @@ class Choice(Value):
         return self.alternatives
 
 
-@dataclass(frozen=True)
+@record
 class Unbound(Value):
     """No value at all: the name is not bound on this path."""
 
 
-@dataclass(frozen=True)
+@record
 class Never(Value):
     """No value at all: the call raises, whatever it is given."""
 
