@@ -44,6 +44,9 @@ def calls(code: str) -> list[str]:
         pytest.param("try: f = Fn.apply\nexcept NameError: f = None\nf(1)", ["3: apply"], id="a stand-in"),
         pytest.param("Fn.apply(1)\nfrom extension import Fn\nFn.apply(2)", ["1: apply"], id="bound anew below"),
         pytest.param("def g(): Fn.apply(1)\nfrom extension import Fn", [], id="called before or after"),
+        pytest.param("with given() as Fn:\n    Fn.apply(1)", [], id="bound anew by with"),
+        pytest.param("for Fn in given():\n    Fn.apply(1)", [], id="bound anew by a loop"),
+        pytest.param("f = Fn; f.g = Fn.apply; h = f; h(1); f.apply(2)", ["1: apply", "1: construct"], id="aliases"),
         pytest.param("Fn = Fn.apply\nFn(1)", ["2: apply"], id="the class gives its name to apply"),
     ],
 )
