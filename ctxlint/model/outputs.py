@@ -75,11 +75,16 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         return []
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if is_read(backward, param) or param.name.startswith("_") or param.name in found:
+        if is_read(backward, param) or _named_as_unused(param.name) or param.name in found:
             continue
         if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index)
     return list(found.values())
+
+
+def _named_as_unused(name: str) -> bool:
+    """Whether the author says that nobody reads it: ``_``, ``_grad``, ``unused_grad``."""
+    return name.startswith("_") or "unused" in name.lower()
 
 
 def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param]]:

@@ -263,6 +263,8 @@ class Uses:
             asked = self.type_asked(node)
             if asked is None or not tables.DISTRIBUTED_TENSORS.issuperset(asked[1]):
                 self.undecided(plain[0], "its type is tested")
+        elif callee.startswith("numpy.") and plain:
+            self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU
         elif f"{space}." in tables.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
             self.add(node.args[0].value, True, Trust.STRONG, f"it is given to `{name}`")
         elif space == "torch" and name in _SIZES_FIRST:

@@ -65,8 +65,8 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Reported only where the output is certainly a floating tensor (or sometimes None). A name that begins with `_`, and
-    `del grad`, say that the gradient is dropped on purpose.
+    Reported only where the output is certainly a floating tensor (or sometimes None). A name that begins with `_`
+    or has `unused` in it, and `del grad`, say that the gradient is dropped on purpose.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)
