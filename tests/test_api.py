@@ -159,10 +159,11 @@ def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPat
         raise OSError
 
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refuse)
-    items = list(range(WORTH_SHARING))
-    with Workers(10**9) as workers:
-        assert list(workers.map(int, items)) == items
-    assert asked == [256 if sys.platform != "win32" else 61]
+    for count in (WORTH_SHARING, 10_000):
+        items = list(range(count))
+        with Workers(10**9) as workers:
+            assert list(workers.map(int, items)) == items
+    assert asked == [WORTH_SHARING // 8, 256 if sys.platform != "win32" else 61]
 
 
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
