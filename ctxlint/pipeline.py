@@ -338,7 +338,7 @@ def _check(files: Sequence[SourceFile], settings: Settings, alone: Alone | None 
 
     What it is alone is not known of what cannot be read, nor where rules that are off matter as well.
     """
-    from ctxlint.model.reader import own
+    from ctxlint.model.open_questions import own
 
     file, source, added = files[0], files[0].source, files
     if alone is None:

@@ -211,7 +211,7 @@ class _Said:
 
 def _names_in(members: Sequence[FileFacts]) -> _Names:
     """What the files of one project call its Functions, whatever they import them as."""
-    names = {_last(qualname) for facts in members for qualname, _, _ in facts.functions}
+    names = {_last(each.qualname) for facts in members for each in facts.functions}
     pairs = {pair for facts in members for pair in facts.names}
     grown = True
     while grown:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.files.modules import locate
+from ctxlint.model.apply_calls import ArgumentKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,20 +31,39 @@ class Target(NamedTuple):
         return f"{self.path}:{self.qualname}"
 
 
+class OpenInput(NamedTuple):
+    """Whether a call may show that an input is a tensor, or is something else."""
+
+    to_tensor: bool
+    to_other: bool
+
+
 class Own(NamedTuple):
     """A Function that a file defines, and what decides whether a call elsewhere can tell anything new about it.
 
-    ``required`` is how many inputs it must be given; ``waits`` says that there may be more to say where it is applied.
+    ``required`` is how many inputs it must be given. A call that passes one of ``numbers`` of inputs says something by
+    that; where they are None, one that passes more than ``required``.
+    ``inputs`` are the inputs in order; ``waits`` says that there may be more to say where it is applied.
     """
 
     qualname: str
     required: int
+    numbers: tuple[int, ...] | None
+    inputs: tuple[OpenInput, ...]
     waits: bool
 
     def learns_from(self, call: ApplyCall) -> bool:
         """Whether a call passes something whose kind shows, or inputs that it could leave out."""
+        if call.how not in ("apply", "construct-apply") or call.expects_error:
+            return False
         passed = call.positional + len(call.keywords)
-        return passed > self.required or any(kind.tells for kind in call.arguments)
+        if passed in self.numbers if self.numbers is not None else passed > self.required:
+            return True
+        return any(
+            each.to_tensor if kind is ArgumentKind.TENSOR else each.to_other
+            for kind, each in zip(call.arguments, self.inputs)
+            if kind.tells
+        )
 
 
 class Alias(NamedTuple):

@@ -336,17 +336,6 @@ class FunctionClass:
             )
         )
 
-    @property
-    def waits_for_apply(self) -> bool:
-        """Whether there may be more to say once its ``apply`` is known to be read: see the uses of ``applied``."""
-        return not self.applied and (
-            self.has_subclass
-            or bool(self.called_directly)
-            or self.backward is None
-            or self.required_inputs < len(self.inputs)
-            or any(method.lacks_ctx or method.receiver is not None for method in self.own_protocol_methods)
-        )
-
     @cached_property
     def backward_never_runs(self) -> bool:
         """Whether autograd certainly never calls backward; most rules ask."""

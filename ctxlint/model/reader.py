@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
-from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
+from ctxlint.model.callers import NOTHING, OutsideFacts, Target
 from ctxlint.model.elsewhere import Elsewhere, facts_of
 from ctxlint.model.functions import SourceFile
+from ctxlint.model.open_questions import own
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
 from ctxlint.stages import stage
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from ctxlint.files.source import Source
-    from ctxlint.model.callers import FileFacts, KnownNames
+    from ctxlint.model.callers import FileFacts, KnownNames, Own
     from ctxlint.model.functions import ApplyCall, FunctionClass
     from ctxlint.model.unit import Unit
 
@@ -183,11 +184,6 @@ class _Reader:
         """What the file says that matters to others; ``functions`` are its own."""
         found = self.calls(outside)
         return facts_of(found.elsewhere, functions, found.calls, found.by_hand, found.patched, found.applied)
-
-
-def own(function: FunctionClass) -> Own:
-    """What others have to know of a Function, to know whether they tell anything new about it."""
-    return Own(function.qualname, function.required_inputs, function.waits_for_apply)
 
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
