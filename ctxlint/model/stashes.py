@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from ctxlint.model.values import Value
 
 
-_RELEASES = re.compile(r"version|torch_?\d|old_?torch", re.IGNORECASE)
-"""What a condition mentions that chooses between releases of torch."""
+_RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
+"""What a condition mentions that chooses between releases of torch; other versions are those of GPUs and formats."""
 
 
 class Held(Enum):
