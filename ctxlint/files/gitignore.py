@@ -33,8 +33,6 @@ _CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
 _START = re.compile(r"\A[\w./-]+")
 _WORD = re.compile(r"[^\s*?/]+")
 _UNCLEAR = re.compile(r"[\[\\]")
-_SHELL = re.compile(r"(?:[\w.~$,/*?-]|\[!?(?:[a-z]-[a-z]|[0-9]-[0-9]|\w)+\])+", re.ASCII)
-_TOKEN = re.compile(r"\*+|\[[^]]+\]|.")
 
 
 def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
@@ -101,7 +99,7 @@ class IgnoreFile:
 
 
 class _Other:
-    """A pattern with its line. It may fit a path that begins with ``start``."""
+    """A pattern for ``pathspec``, asked about a path that begins with ``start`` and holds the words of the pattern."""
 
     def __init__(self, number: int, line: str) -> None:
         """Take the pattern and the number of its line. Most are never read: no path comes near them."""
@@ -109,34 +107,19 @@ class _Other:
         self.number = number
         self.start = "".join(_START.findall(body.lstrip("/"))[:1])
         self._line = line
-        self._body = body
         self._words = _WORD.findall(_UNCLEAR.split(body)[0])
         self._fits_inside = body.endswith("/**")  # what is in a folder, not the folder
 
     def fits(self, path: str) -> bool:
         """Whether it fits the path itself; ``pathspec`` also says yes for what lies in a folder that it fits."""
-        if not all(word in path for word in self._words):
+        if not all(word in path for word in self._words) or self._pattern is None:
             return False
         bare = path.removesuffix("/")
-        if self._simple is not None:
-            return self._simple.fullmatch(bare) is not None and (bare != path or not self._line.rstrip().endswith("/"))
-        if self._pattern is None:
-            return False
         found = self._pattern.match_file(bare if self._fits_inside else path)
         if found is None:
             return False
         group = found.match.lastgroup
         return group is None or found.match.end(group) == len(path)
-
-    @cached_property
-    def _simple(self) -> re.Pattern[str] | None:
-        """What fits, where that is said with the patterns of a shell."""
-        if _SHELL.fullmatch(self._body) is None or ("**" in self._body and "/" in self._body):
-            return None
-        try:
-            return re.compile("".join(map(_expression, _TOKEN.findall(self._body.lstrip("/")))))
-        except re.error:  # [z-a]
-            return None
 
     @cached_property
     def _pattern(self) -> RegexPattern | None:
@@ -149,13 +132,6 @@ class _Other:
         except (ValueError, re.error):  # git passes over what it cannot read
             return None
         return patterns[0] if patterns and patterns[0].include is not None else None
-
-
-def _expression(token: str) -> str:
-    """A part of a pattern as a regular expression."""
-    if token.startswith("["):
-        return token.replace("[!", "[^/")
-    return "[^/]*" if token.startswith("*") else "[^/]" if token == "?" else re.escape(token)
 
 
 class _Patterns:
