@@ -41,7 +41,7 @@ if sys.platform != "win32":
 
     def test_workers_do_not_keep_it_waiting(tmp_path: Path) -> None:
         program = (ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py").read_text(encoding="utf-8")
-        for number in range(WORTH_SHARING * 2):
+        for number in range(WORTH_SHARING * 8):
             (tmp_path / f"a{number}.py").write_text(program * 10, encoding="utf-8")
         process = subprocess.Popen(
             [sys.executable, "-m", "ctxlint", "-j2", str(tmp_path)],
@@ -50,7 +50,7 @@ if sys.platform != "win32":
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             start_new_session=True,
         )
-        time.sleep(4)  # until the workers are at it
+        time.sleep(3)  # until the workers are at it
         assert process.poll() is None
         started = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
