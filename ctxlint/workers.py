@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ctxlint.interruption import held
@@ -136,9 +137,22 @@ class Workers:
             return
         with held():
             if at_once:
-                for process in list((executor._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
-                    process.kill()
+                _kill(executor)
             executor.shutdown()
+
+
+def _kill(executor: ProcessPoolExecutor) -> None:
+    """Put an end to the processes in the middle of what they do, which may be to say half a result.
+
+    Nobody waits for the other half, or for somebody to read the next task, once the ends of the pipes are closed that
+    this process keeps open for the processes it starts.
+    """
+    pool: Any = executor
+    for process in list((pool._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
+        process.kill()
+    for end in (pool._result_queue._writer, pool._call_queue._reader):  # noqa: SLF001  (there is no other way)
+        with suppress(OSError):
+            end.close()
 
 
 def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
