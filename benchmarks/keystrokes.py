@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from ctxlint.files.source import Source
-from ctxlint.pipeline import check_source
+from ctxlint.one_file import check_source
 from ctxlint.settings import Settings
 from tests.editor.client import Client
 from tests.editor.test_load import large_file

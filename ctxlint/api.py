@@ -38,9 +38,9 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     characters, ends are exclusive. Where ``path`` ends in ``.ipynb``, ``text`` is the JSON of a notebook; ``cell`` is
     the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits.
     """
-    from ctxlint import pipeline
+    from ctxlint.one_file import lint_text
 
-    return list(_in_cells(pipeline.lint_text(path, text, settings or Settings())))
+    return list(_in_cells(lint_text(path, text, settings or Settings())))
 
 
 def lint_paths(
@@ -68,7 +68,7 @@ def fix_source(
     unchanged, with a finding CTX900.
     """
     from ctxlint.fixes.apply import mend
-    from ctxlint.pipeline import check_source, lint_text
+    from ctxlint.one_file import check_source, lint_text
 
     asked = (settings or Settings())._replace(fix=True)
     if unsafe_fixes:

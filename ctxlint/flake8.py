@@ -79,7 +79,7 @@ class Plugin:
     def _findings(self) -> list[Diagnostic]:
         """The findings of all rules. An exception would end the whole run of flake8, so it becomes a finding."""
         from ctxlint.files.source import Source
-        from ctxlint.pipeline import lint_source
+        from ctxlint.one_file import lint_source
         from ctxlint.result import describe, internal_error
 
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.configuration import read_configuration
 from ctxlint.files.source import Source
-from ctxlint.pipeline import check_source, lint_source
+from ctxlint.one_file import check_source, lint_source
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.settings import Selection, Settings
 from tests.fixture_reader import Mark

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ctxlint.configuration import Configuration
 from ctxlint.files.modules import forget
-from ctxlint.pipeline import forget_other_files, lint_paths
+from ctxlint.one_file import forget_other_files
+from ctxlint.pipeline import lint_paths
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:

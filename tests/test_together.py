@@ -17,7 +17,8 @@ from ctxlint import workers
 from ctxlint.cli import main
 from ctxlint.commands.add_noqa import add_noqa
 from ctxlint.configuration import Configuration
-from ctxlint.pipeline import check_source, forget_other_files, lint_file, lint_paths
+from ctxlint.one_file import check_source, forget_other_files, lint_file
+from ctxlint.pipeline import lint_paths
 from ctxlint.settings import ALL, Settings
 from tests.fixture_reader import programs
 from tests.subset import one_by_one, together

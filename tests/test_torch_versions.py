@@ -11,7 +11,7 @@ import pytest
 
 from ctxlint import lint_paths
 from ctxlint.configuration import Configuration
-from ctxlint.pipeline import forget_other_files
+from ctxlint.one_file import forget_other_files
 from ctxlint.torch_versions import TorchVersions, read_target
 
 _RELEASES = [(1, minor) for minor in range(14)] + [(2, minor) for minor in range(20)] + [(3, 0)]

@@ -129,7 +129,7 @@ def _checked(
     source: Source, settings: Settings, known: Baseline | None, outside: OutsideFacts | None = None
 ) -> FileResult:
     """The result for a text, without what is known."""
-    from ctxlint.pipeline import check_source
+    from ctxlint.one_file import check_source
 
     result = check_source(source, settings, outside)
     return result if known is None else known.leave_out(result)
@@ -175,7 +175,8 @@ def _written(result: FileResult, known: Baseline | None) -> FileResult:
 def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
     from ctxlint.files.decode import encode
-    from ctxlint.pipeline import is_left_out, lint_bytes
+    from ctxlint.one_file import lint_bytes
+    from ctxlint.pipeline import is_left_out
     from ctxlint.result import FileResult
 
     path = options.stdin_filename or STDIN

@@ -157,7 +157,7 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
     from ctxlint.contract.table import contracts_of
     from ctxlint.files.decode import Undecodable, decode
-    from ctxlint.pipeline import understand_source
+    from ctxlint.one_file import understand_source
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from ctxlint.files.scan import holds_candidate
 from ctxlint.files.slices import ParsedStatements
 from ctxlint.files.source import Position, Source, Span
+from ctxlint.judging import check_file
 from ctxlint.model.parsing import ParsedPieces
 from ctxlint.model.pieces import Lines, statements
-from ctxlint.pipeline import check_file, is_left_out, read_source
+from ctxlint.one_file import read_source
+from ctxlint.pipeline import is_left_out
 from ctxlint.result import FileResult
 
 if TYPE_CHECKING:

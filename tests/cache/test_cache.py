@@ -127,7 +127,7 @@ def in_process(
     """Runs the command here, which is faster; what it remembers of other files is forgotten each time."""
     from ctxlint.cli import main
     from ctxlint.files import modules
-    from ctxlint.pipeline import forget_other_files
+    from ctxlint.one_file import forget_other_files
 
     # The clock of the file system ticks slowly; here, each change is meant to be seen at once.
     monkeypatch.setattr("ctxlint.cache.stamp._SETTLED", 0)

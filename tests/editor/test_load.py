@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint.files.source import Source
-from ctxlint.pipeline import check_source
+from ctxlint.one_file import check_source
 from ctxlint.settings import Settings
 from tests.editor.texts import HEAD, ONE, missing_none
 

@@ -11,7 +11,7 @@ from ctxlint.diagnostic import Fixed
 from ctxlint.files.source import WHOLE_FILE, Source
 from ctxlint.fixes.apply import apply_edits, mend, plan
 from ctxlint.fixes.edit import Applicability, Edit, Fix, with_line_endings_of
-from ctxlint.pipeline import check_source
+from ctxlint.one_file import check_source
 from ctxlint.result import FileResult
 from ctxlint.settings import Settings
 from tests import stand_ins

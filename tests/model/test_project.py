@@ -8,7 +8,7 @@ import pytest
 
 from ctxlint.files.modules import forget
 from ctxlint.files.source import Source
-from ctxlint.pipeline import forget_other_files, lint_source
+from ctxlint.one_file import forget_other_files, lint_source
 from ctxlint.settings import Settings
 
 if TYPE_CHECKING:

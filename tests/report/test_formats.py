@@ -13,7 +13,7 @@ import pytest
 
 from ctxlint import __version__
 from ctxlint.files.source import Source
-from ctxlint.pipeline import check_source
+from ctxlint.one_file import check_source
 from ctxlint.report import Report, render
 from ctxlint.result import FileResult, io_error
 from ctxlint.settings import FORMATS, Settings

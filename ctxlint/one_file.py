@@ -1,0 +1,193 @@
+"""One file: read, understood and judged. Whatever goes wrong with it is said about it, and ends nothing else.
+
+LibCST, and with it the model and the rules, is imported in ``check_source`` and ``understand_source`` only.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Callable, TypeVar
+
+from ctxlint.cache.stamp import digest
+from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
+from ctxlint.files.scan import holds_candidate
+from ctxlint.judging import check_readings, too_deep
+from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.files.source import Source
+    from ctxlint.model.callers import KnownNames, OutsideFacts
+    from ctxlint.model.functions import SourceFile
+    from ctxlint.model.project import Project
+    from ctxlint.settings import Settings
+
+Read = TypeVar("Read")
+
+
+def lint_file(
+    path: str,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
+) -> FileResult:
+    """The result for a file, whether or not its bytes look like a Function's; the others are as for ``check_source``.
+
+    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and what the result has as
+    ``consulted``; its ``read`` says by which content.
+    """
+    try:
+        data = read_bytes(path)
+        result = check_source(decode(path, data), settings, outside, known, alone)
+    except (Unreadable, Undecodable) as error:
+        return unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
+    before = dict(alone.read) if alone is not None else {}
+    others = result.consulted.files if result.consulted is not None else ()
+    own = (os.path.abspath(path), digest(data))
+    read = (own, *((other, _LOADED.get(other, before.get(other))) for other in others))
+    return result._replace(read=read, alone=result.alone._replace(read=read) if result.alone is not None else None)
+
+
+def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
+    """The result for a file with this content."""
+    return _lint(path, data, lambda: decode(path, data), settings)
+
+
+def lint_text(path: str, text: str, settings: Settings) -> FileResult:
+    """The result for a file with this text; that of a notebook is its JSON."""
+    return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings)
+
+
+def _lint(path: str, data: bytes, read: Callable[[], Source], settings: Settings) -> FileResult:
+    if not holds_candidate(data):
+        return FileResult(path, settings=settings)
+    try:
+        return check_source(read(), settings)
+    except Undecodable as error:
+        return unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
+
+
+def lint_source(source: Source, settings: Settings) -> list[Diagnostic]:
+    """The findings in one file that is already in memory, sorted; none where nothing in it could be a Function."""
+    if not holds_candidate(source.text.encode("utf-8", "surrogatepass")):
+        return []
+    return list(check_source(source, settings).diagnostics)
+
+
+def understand_source(source: Source, settings: Settings) -> SourceFile:
+    """The model of one file. Raises RecursionError for code that is nested too deeply."""
+    from ctxlint.model.reader import understand
+
+    return understand(source, _project(settings.extra_bases))
+
+
+def check_source(
+    source: Source,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
+) -> FileResult:
+    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
+
+    ``outside`` is what other files of a run say about this one; see ``ctxlint.together``. With ``known`` it is judged
+    only if it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found
+    out again that is known by that.
+    """
+    from ctxlint.model.reader import read, read_if_concerned
+
+    project = _project(settings.extra_bases)
+    trace = project.start_trace()
+    if alone is not None and alone.consulted is not None:
+        trace.take(alone.consulted)
+    if known is None:
+        work = partial(read, source, project, outside, alone.functions if alone is not None else None)
+    else:
+        work = partial(read_if_concerned, source, project, known)
+    reading = _guarded(source, settings, work)
+    if isinstance(reading, FileResult):
+        return reading
+    result = FileResult(source.path, linted=True, settings=settings)
+    if reading.files:
+        result = check_readings(reading.files, settings, alone)
+        if alone is not None and result.alone is None:
+            return check_source(source, settings, outside)
+    consulted = trace.sorted()
+    by_itself = result.alone._replace(consulted=consulted) if result.alone is not None else None
+    return result._replace(outside=reading.outside, facts=reading.facts, consulted=consulted, alone=by_itself)
+
+
+def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
+    """As ``understand_source``; where that fails, what is to be said about it."""
+    return _guarded(source, settings, lambda: understand_source(source, settings))
+
+
+def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
+    try:
+        return read()
+    except RecursionError:
+        found = _selected([too_deep(source.path)], settings)
+        return FileResult(source.path, source, found, broken=1, linted=True, settings=settings)
+    except Exception as error:  # noqa: BLE001  (one file must not end the run)
+        failure = internal_error(source.path, describe("The model", error))
+        return FileResult(source.path, source, (failure,), linted=True, settings=settings)
+
+
+# Other files that names lead to
+
+
+@lru_cache(maxsize=1)
+def _project(extra_bases: tuple[str, ...]) -> Project:
+    """The other files that names may lead to, each read once in a process."""
+    from ctxlint.model.project import Project
+
+    return Project(_load, frozenset(extra_bases))
+
+
+def forget_other_files() -> None:
+    """Read other files anew from now on: for whoever stays around while they change."""
+    from ctxlint.torch_requirement import torch_requirement
+
+    _project.cache_clear()
+    _LOADED.clear()
+    torch_requirement.cache_clear()
+
+
+_LOADED: dict[str, bytes | None] = {}
+"""What stands for the content of other files, as it was when they were read."""
+
+
+def _load(path: str) -> Source | None:
+    _LOADED[path] = None
+    try:
+        data = read_bytes(path)
+        _LOADED[path] = digest(data)
+        return decode(path, data)
+    except (Unreadable, Undecodable, NotPython):
+        return None
+
+
+# What is said about whole files
+
+
+def unreadable(path: str, reason: str, settings: Settings) -> FileResult:
+    """The result for a file that cannot be read."""
+    return FileResult(path, diagnostics=_selected([io_error(path, reason)], settings), settings=settings)
+
+
+def _selected(diagnostics: Iterable[Diagnostic], settings: Settings) -> tuple[Diagnostic, ...]:
+    """Those of ``diagnostics`` whose rule is on, for rules that are on by default and that nothing checks."""
+    return tuple(
+        each
+        for each in diagnostics
+        if settings.is_selected(each.code, each.name, default=True)
+        and not settings.is_ignored_in(each.path, each.code, each.name)
+    )
