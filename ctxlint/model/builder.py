@@ -26,7 +26,7 @@ from ctxlint.model.functions import (
     Returned,
     Style,
 )
-from ctxlint.model.inputs import describe, from_calls, none_from_calls
+from ctxlint.model.inputs import describe, from_calls, inputs_meant, none_from_calls
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
@@ -291,18 +291,24 @@ class Builder:
         set_up: tuple[list[Evidence], ...] = ()
         if setup is not None and forward.variadic is None:
             set_up = evidence_in_setup(setup, len(params), lambda node: _canonical(node, scope))
-        required = sum(param.required or setup is not None for param in params)
-        return tuple(
-            describe(
-                index,
-                param,
-                gradients,
-                required,
-                [*from_calls(index, calls), *uses.evidence[param.name], *(set_up[index] if set_up else ())],
-                [*none_from_calls(index, calls), *uses.none_tests[param.name]],
+
+        def described(wanted: int) -> tuple[Input, ...]:
+            return tuple(
+                describe(
+                    index,
+                    param,
+                    gradients,
+                    wanted,
+                    [*from_calls(index, calls), *uses.evidence[param.name], *(set_up[index] if set_up else ())],
+                    [*none_from_calls(index, calls), *uses.none_tests[param.name]],
+                )
+                for index, param in enumerate(params)
             )
-            for index, param in enumerate(params)
-        )
+
+        required = sum(param.required or setup is not None for param in params)
+        inputs = described(required)
+        meant = inputs_meant(inputs, required, gradients)
+        return inputs if meant == required else described(meant)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

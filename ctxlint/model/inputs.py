@@ -56,7 +56,8 @@ def describe(
 ) -> Input:
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
-    ``required`` is the number of inputs without a default. ``may_be_none`` is what its uses and calls say about None.
+    ``required`` is the number of inputs that backward must have a gradient for, those without a default unless
+    ``inputs_meant`` says otherwise. ``may_be_none`` is what its uses and calls say about None.
     """
     gradient = gradient_of(index, required, gradients)
     collected = [*evidence, *from_signature(param)]
@@ -103,6 +104,21 @@ def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri
     if Tri.YES in answers:
         return Tri.YES
     return Tri.NO if answers == {Tri.NO} else Tri.UNKNOWN
+
+
+def inputs_meant(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
+    """How many inputs the gradients of backward are for: fewer than ``required`` where only ``None`` is left out.
+
+    That is where the inputs at the end, for which it returns nothing, are certainly no tensors, and what it returns
+    for others that are none is None. So each of its gradients stands where it belongs.
+    """
+    counts = {len(each.slots) if each.known and each.exact else required for each in gradients}
+    count = counts.pop() if len(counts) == 1 else required
+    if count >= required or any(each.kind is not InputKind.NON_TENSOR for each in inputs[count:]):
+        return required
+    others = [each.index for each in inputs[:count] if each.kind is InputKind.NON_TENSOR]
+    fits = all(is_none(returned.slots[index].value) is Tri.YES for returned in gradients for index in others)
+    return count if fits else required
 
 
 def _slot_answer(index: int, required: int, returned: Returned) -> Tri:
