@@ -144,15 +144,13 @@ class Workers:
 def _kill(executor: ProcessPoolExecutor) -> None:
     """Put an end to the processes in the middle of what they do, which may be to say half a result.
 
-    Nobody waits for the other half, or for somebody to read the next task, once the ends of the pipes are closed that
-    this process keeps open for the processes it starts.
+    Nobody waits for the other half once the end of the pipe is closed that this process keeps for those it starts.
     """
     pool: Any = executor
     for process in list((pool._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
         process.kill()
-    for end in (pool._result_queue._writer, pool._call_queue._reader):  # noqa: SLF001  (there is no other way)
-        with suppress(OSError):
-            end.close()
+    with suppress(OSError):
+        pool._result_queue._writer.close()  # noqa: SLF001  (there is no other way)
 
 
 def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
