@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.cache.stamp import digest
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
@@ -16,7 +16,7 @@ from ctxlint.judging import check_readings, too_deep
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from ctxlint.cache.run import Cache
 from ctxlint.files.decode import Unreadable
@@ -19,7 +19,7 @@ from ctxlint.stages import stage, stage_of_each
 from ctxlint.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ctxlint.configuration import Configuration
     from ctxlint.files.scan import Mentions

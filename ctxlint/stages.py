@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import wraps
 from time import process_time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from typing_extensions import ParamSpec
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING
 
 from ctxlint.files.modules import root_of
 from ctxlint.files.scan import Mentions
@@ -34,7 +35,7 @@ Other = tuple["Found", "Settings"]
 Mentioning = Callable[["Iterable[Other]", "Mentions"], "Iterable[Other]"]
 """Those files that mention what is looked for."""
 
-Admit = Callable[["Found", "Settings"], Optional[Candidate]]
+Admit = Callable[["Found", "Settings"], Candidate | None]
 """A file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -279,9 +278,7 @@ def test_each_clean_program_is_checked_on_torch() -> None:
     assert {program.path.stem for program in CLEAN} == set(CHECKS)
 
 
-if sys.version_info >= (3, 10):  # the release of torch that the tests are pinned to wants it
-
-    @pytest.mark.parametrize("name", CHECKS)
-    @pytest.mark.usefixtures("torch_as_new")
-    def test_a_clean_program_is_right_on_torch(name: str) -> None:
-        CHECKS[name](_load(name))
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.usefixtures("torch_as_new")
+def test_a_clean_program_is_right_on_torch(name: str) -> None:
+    CHECKS[name](_load(name))

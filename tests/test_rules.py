@@ -92,18 +92,16 @@ def test_session(session: Session, tmp_path: Path) -> None:
     assert replay(session.text, tmp_path) == session.text
 
 
-if sys.version_info >= (3, 10):  # the release of torch that the tests are pinned to wants it
-
-    @pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)
-    @pytest.mark.usefixtures("torch_as_new")
-    def test_proof(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the fixture claims about torch is so, on the torch that is installed."""
-        module = types.ModuleType("proof")
-        monkeypatch.setitem(sys.modules, "proof", module)
-        module.__dict__.update(source=proof.source, fixed=proof.fixed)
-        # Empty lines in front, so that a traceback names the fixture's own lines.
-        text = "\n" * proof.place.line + proof.text
-        exec(compile(text, str(proof.place.fixture), "exec", dont_inherit=True), module.__dict__)
+@pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)
+@pytest.mark.usefixtures("torch_as_new")
+def test_proof(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the fixture claims about torch is so, on the torch that is installed."""
+    module = types.ModuleType("proof")
+    monkeypatch.setitem(sys.modules, "proof", module)
+    module.__dict__.update(source=proof.source, fixed=proof.fixed)
+    # Empty lines in front, so that a traceback names the fixture's own lines.
+    text = "\n" * proof.place.line + proof.text
+    exec(compile(text, str(proof.place.fixture), "exec", dont_inherit=True), module.__dict__)
 
 
 @pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from ctxlint.contract import markdown
 from ctxlint.contract.navigation import points_at
 from ctxlint.contract.table import contracts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ctxlint.contract.rows import Contract, Place
     from ctxlint.files.source import Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from lsprotocol import types as lsp
@@ -88,7 +88,7 @@ class NotebookDocument:
         return next(((at, cell) for at, cell in numbered if cell is not None and unquote(cell.uri) == key), None)
 
 
-Opened = Union[Document, NotebookDocument]
+Opened = Document | NotebookDocument
 
 
 class Documents:

@@ -13,8 +13,7 @@ from ctxlint.editor.positions import Places
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Callable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.contract.rows import Place
     from ctxlint.editor.checking import Checked

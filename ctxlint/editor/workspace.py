@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.configuration import Configuration, ConfigurationError
 from ctxlint.configuration_file import apply_table
@@ -14,7 +14,7 @@ from ctxlint.settings import Settings
 from ctxlint.suppression.baseline import Baseline, MalformedBaseline, read_baseline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 BASELINE = ".ctxlint-baseline.json"
 OWN_SECTION = "ctxlint"

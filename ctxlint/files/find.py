@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.files.gitignore import ignore_files_above, is_ignored, read_ignore_file
 from ctxlint.files.globs import globs_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import Callable
 
     from ctxlint.files.gitignore import IgnoreFile
 
@@ -78,7 +77,7 @@ class Missing(NamedTuple):
     reason: str = "No such file or directory"
 
 
-Result = Union[Found, Skipped, Missing]
+Result = Found | Skipped | Missing
 
 
 def find_files(

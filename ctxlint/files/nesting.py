@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Callable, Optional
+    from collections.abc import Callable
 
-    Handler = Callable[[re.Match[str]], Optional[int]]
+    Handler = Callable[[re.Match[str]], int | None]
 
 _STACK = 450.0
 """How much stack a parser may need, in KiB; the rest of the 512 is for who calls it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
@@ -19,7 +19,7 @@ from ctxlint.files.source import Position, Span, line_starts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Definition = Union[cst.FunctionDef, cst.ClassDef]
+Definition = cst.FunctionDef | cst.ClassDef
 
 
 class Places:

@@ -8,9 +8,10 @@ each other, are faults of ctxlint: the file is given back as it was, with a find
 from __future__ import annotations
 
 import ast
+import itertools
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Fixed
 from ctxlint.files.decode import Undecodable, encode
@@ -20,7 +21,7 @@ from ctxlint.fixes.edit import Applicability
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
@@ -123,7 +124,7 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
     end = -1
     for diagnostic in sorted(diagnostics, key=lambda each: (_edits(each), each.sort_key)):
         every = _edits(diagnostic)
-        if any(first.end > second.start for first, second in zip(every, every[1:])):
+        if any(first.end > second.start for first, second in itertools.pairwise(every)):
             raise _Fault(f"The fix of {diagnostic.code} ({diagnostic.name}) overlaps with itself")
         mine = [edit for edit in every if edit not in edits]
         if mine and mine[0].start <= end:

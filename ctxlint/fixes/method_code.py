@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
 
-Statement = Union[cst.BaseSmallStatement, cst.BaseCompoundStatement]
+Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
 
 _SEMICOLON = re.compile(r"[ \t]*;")
 _SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
@@ -49,7 +50,7 @@ class MethodCode:
         """
         every = set(edits)
         ordered = tuple(sorted(edit for edit in every if edit is not None))
-        if not ordered or None in every or any(one.end > other.start for one, other in zip(ordered, ordered[1:])):
+        if not ordered or None in every or any(one.end > other.start for one, other in itertools.pairwise(ordered)):
             return None
         before = sum(self.layout.text.count("#", edit.start, edit.end) for edit in ordered)
         after = sum(edit.content.count("#") for edit in ordered)

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.files.source import Position
 from ctxlint.fixes.edit import Edit
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxlint.files.source import Source
     from ctxlint.model.functions import FunctionClass, SourceFile
 
-Import = Union[ast.Import, ast.ImportFrom]
+Import = ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -38,6 +38,9 @@ from ctxlint.model.values import (
     is_tensor,
     tensor_when_used,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Assignments(Calls):

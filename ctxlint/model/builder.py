@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -47,7 +47,7 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ctxlint.files.slices import Slice
     from ctxlint.model.index import ClassRecord
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     Found = tuple[cst.ClassDef, Slice]
     """A class, and the slice that it stands in."""
 
-    Find = Callable[[Definition], Optional[Found]]
+    Find = Callable[[Definition], Found | None]
     """Finds a class; None where it cannot be read."""
 
 

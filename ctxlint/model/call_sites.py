@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
@@ -12,7 +12,7 @@ from ctxlint.model.scopes import Scope, bindings, dotted_name, mentions, resolut
 from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ctxlint.model.elsewhere import Elsewhere
     from ctxlint.model.index import CallRecord, FileIndex

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Callable, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
 
@@ -48,6 +48,7 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -40,6 +40,7 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Sequence as SequenceOf
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index import CallRecord, ClassRecord, FileIndex, FunctionRecord
 from ctxlint.model.scopes import Bound, Scope, dotted_name, mentions, resolutions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
 

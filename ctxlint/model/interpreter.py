@@ -7,7 +7,7 @@ first silently to see what it changes, then with those names widened. Nested fun
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -37,6 +37,8 @@ from ctxlint.model.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.calls import Followed
     from ctxlint.model.scopes import Scope
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.code import children
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
-Definition = Union[cst.FunctionDef, cst.Lambda, cst.ClassDef]
+Definition = cst.FunctionDef | cst.Lambda | cst.ClassDef
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -13,6 +13,9 @@ from ctxlint.model.local_names import target_names, times_bound
 from ctxlint.model.sequences import iterated_item, unknown_many
 from ctxlint.model.state import State, covers, meet, merge, widen
 from ctxlint.model.values import UNBOUND, UNKNOWN, Sequence, SomeTensor, Tri, Value, is_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MAX_DEPTH = 3
 """Loops inside more loops than this are not tried out; what they bind is unknown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -15,6 +15,8 @@ from ctxlint.model.state import State, meet, widen
 from ctxlint.model.values import UNKNOWN, Context, Mapping, Opaque, Scalar, Sequence, Slot, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.local_names import Definition
 
 _MAX_ELEMENTS = 16

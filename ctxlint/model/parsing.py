@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING, Union
 
 from ctxlint.files.nesting import too_deep_for_ast
 from ctxlint.files.source import Position

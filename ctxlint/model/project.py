@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar, Union, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ctxlint.files.modules import Place, locate
 from ctxlint.model.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
@@ -47,7 +48,7 @@ class Definition:
         return self.unit.index.classes.get(self.qualname)
 
 
-Meaning = Union[Definition, str, None]
+Meaning = Definition | str | None
 """What a name means: a definition of the project, a dotted name from outside it, or unknown."""
 
 

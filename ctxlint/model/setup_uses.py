@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.uses import Uses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.functions import Evidence
     from ctxlint.model.method import Method
 

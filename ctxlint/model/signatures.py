@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -16,13 +16,15 @@ from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.wrapping import Wrapping
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.scopes import Scope
 
 _AUTOCAST_PAIR = re.compile(r"(?:^|[._])custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")
 _CONTEXT_NAME = re.compile(r"_*ctx_*|_*context_*")
 
-Meaning = Union[Wrapping, str, None]
+Meaning = Wrapping | str | None
 """What a decorator's name stands for: a function of the project, a dotted name from outside it, or unknown."""
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.model.events import Event, Guard, Return
 from ctxlint.model.values import UNBOUND, UNKNOWN, Choice, Sequence, Slot, SomeTensor, Tri, Value, is_tensor, join
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import libcst as cst
 
 EventType = TypeVar("EventType", bound=Event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from ctxlint.model.functions import Evidence, Trust
 from ctxlint.model.local_names import captured_by, target_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class Uses:

@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ctxlint.files.nesting import too_deep, too_deep_for_ast
 from ctxlint.files.slices import parse_slice
 from ctxlint.files.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PACKAGE = os.path.join(os.path.dirname(__file__), "..", "..", "ctxlint")
 SMALL_STACK = 512 * 1024

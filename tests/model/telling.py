@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import TYPE_CHECKING
 
 from ctxlint.model.values import (
     Alias,
@@ -30,6 +30,9 @@ from ctxlint.model.values import (
     Variadic,
     View,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def told(value: Value | None) -> str:

@@ -6,7 +6,7 @@ import os
 import random
 import textwrap
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,8 @@ from ctxlint.model.values import Tri, is_none
 from tests.model.understanding import function
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxlint.model.functions import FunctionClass, Returned
 
 NAMES = ("a", "b", "c")
