@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
+_BOUND = re.compile(r"(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*$")
 _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
@@ -21,14 +22,28 @@ def call_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None
     place = call.callee_span
     if place is None or call.keywords or call.double_starred:
         return None
-    if call.how == "construct" and "__init__" in fn.methods:
+    if call.how == "construct" and ("__init__" in fn.methods or not _may_be_inputs(fn, call)):
         return None
     start, end = source.offset(place.start), source.offset(place.end)
+    if call.how == "construct" and _is_used_as_instance(source.text, source.offset(call.span.start)):
+        return None
     edit = _edit(source.text, call, start, end)
     if edit is None:
         return None
     safe = call.how == "construct-apply" and "__init__" not in fn.methods
     return Fix(f"Call `{fn.name}.apply`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether ``forward`` can take what the constructor is given."""
+    fewest, most = fn.required_inputs, None if fn.variadic_inputs is not None else len(fn.inputs)
+    return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))
+
+
+def _is_used_as_instance(text: str, start: int) -> bool:
+    """Whether what is made at ``start`` is called, or asked for ``apply``, by the name that it is bound to."""
+    target = _BOUND.search(text, text.rfind("\n", 0, start) + 1, start)
+    return target is not None and re.search(rf"\b{target[1]}\s*(?:\(|\.apply\b)", text) is not None
 
 
 def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from collections import Counter
+from difflib import Match, SequenceMatcher
+from typing import TYPE_CHECKING, Optional
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.files.source import Source
+
+_CONTEXT = 3
+"""So many unchanged lines are shown around each change."""
+
+_Choice = tuple[int, int, Optional["_Choice"]]
+
+_EXACT = 250_000
+"""Stretches with no more pairs of lines than this are compared line by line; difflib's shortcut does for the others."""
 
 
 def unified_diff(before: Source, after: Source, *, named: bool = True) -> Iterator[str]:
@@ -15,12 +26,86 @@ def unified_diff(before: Source, after: Source, *, named: bool = True) -> Iterat
 
     Of a notebook, a diff of each cell that changes, which is always named.
     """
-    from difflib import unified_diff as lines_of_diff
-
     for name, old, new in before.changes(after):
-        lines = list(lines_of_diff(_lines(old), _lines(new), name, name, lineterm="\n"))
-        for line in lines if named or before.has_cells else lines[2:]:
+        lines = _hunks(_lines(old), _lines(new))
+        first = next(lines, None)
+        if first is None:
+            continue
+        if named or before.has_cells:
+            yield from (f"--- {name}\n", f"+++ {name}\n")
+        for line in (first, *lines):
             yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
+
+
+def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for group in _Matcher(old, new).get_grouped_opcodes(_CONTEXT):
+        (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        yield f"@@ -{_range(old_start, old_end)} +{_range(new_start, new_end)} @@\n"
+        for tag, i, j, k, m in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[i:j])
+            else:
+                yield from (f"-{line}" for line in old[i:j])
+                yield from (f"+{line}" for line in new[k:m])
+
+
+def _range(start: int, end: int) -> str:
+    """A stretch of lines as the head of a hunk names it."""
+    count = end - start
+    return str(start + 1) if count == 1 else f"{start + 1 if count else start},{count}"
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Matches the lines that occur once in either text first, then the stretches between them.
+
+    difflib by itself reports frequent lines of a long text as changed, or compares each of them with all its equals.
+    """
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        """The texts, as lines."""
+        super().__init__()
+        self.old, self.new = old, new
+
+    def get_matching_blocks(self) -> list[Match]:
+        """The stretches that are equal, in order, and an empty one at the end."""
+        old, new = self.old, self.new
+        found: list[Match] = []
+        start, new_start = 0, 0
+        for end, new_end in (*_anchors(old, new), (len(old), len(new))):
+            part, new_part = old[start:end], new[new_start:new_end]
+            exact = len(part) * len(new_part) <= _EXACT
+            for block in SequenceMatcher(None, part, new_part, autojunk=not exact).get_matching_blocks():
+                _add(found, Match(start + block.a, new_start + block.b, block.size))
+            start, new_start = end, new_end
+        return [*found, Match(len(old), len(new), 0)]
+
+
+def _add(found: list[Match], block: Match) -> None:
+    """Append a stretch, or make the last one longer where they meet."""
+    last = found[-1] if found else None
+    if last is not None and (last.a + last.size, last.b + last.size) == (block.a, block.b):
+        found[-1] = last._replace(size=last.size + block.size)
+    elif block.size:
+        found.append(block)
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest ordered choice of the lines that occur exactly once in either text, by their indices."""
+    counts, new_counts = Counter(old), Counter(new)
+    where = {line: at for at, line in enumerate(old) if counts[line] == 1 == new_counts[line]}
+    lowest: list[int] = []  # the lowest index in ``old`` at which a choice of each length can end
+    ends: list[_Choice] = []
+    for at, line in enumerate(new):
+        if line in where:
+            length = bisect_left(lowest, where[line])
+            choice = (where[line], at, ends[length - 1] if length else None)
+            lowest[length : length + 1], ends[length : length + 1] = [where[line]], [choice]
+    found: list[tuple[int, int]] = []
+    choice_left = ends[-1] if ends else None
+    while choice_left is not None:
+        old_at, new_at, choice_left = choice_left
+        found.append((old_at, new_at))
+    return found[::-1]
 
 
 def _lines(source: Source) -> list[str]:

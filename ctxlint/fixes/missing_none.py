@@ -10,6 +10,7 @@ import libcst as cst
 from ctxlint.fixes.displays import end_of_element, insert_elements
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.return_annotation import annotate_fewer, annotate_more, annotate_none
 from ctxlint.model.code import children, dotted
 from ctxlint.model.values import Sequence, Tri, is_none
 
@@ -39,6 +40,8 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     edits = _Mender(layout, fn, method, every).edits(shortfall)
     if not edits:
         return None
+    returned = shortfall.returned
+    edits += annotate_more(layout, method, len(returned.slots), additions(returned, placement))
     names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
     return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE)
 
@@ -49,6 +52,8 @@ def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]
     if layout is None or method is None:
         return None
     edits = _Mender(layout, fn, method, ()).replaced(returned, positions)
+    if edits:
+        edits += annotate_none(layout, method, len(returned.slots), positions)
     return Fix("Return `None` there", tuple(edits), Applicability.UNSAFE) if edits else None
 
 
@@ -60,6 +65,9 @@ def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | Non
     edits = _Mender(layout, fn, method, ()).shortened(returned, count)
     # A comment behind them, or among them, likely speaks of them.
     lost = any("#" in layout.text[edit.start : layout.line_end(edit.end)] for edit in edits)
+    if edits:
+        have = len(returned.slots)
+        edits += annotate_fewer(layout, method, have, have - count)
     message = "Leave the surplus `None` out"
     return Fix(message, tuple(edits), Applicability.UNSAFE if lost else Applicability.SAFE) if edits else None
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from ctxlint.fixes.edit import Applicability, Fix
 from ctxlint.fixes.layout import layout_of
@@ -11,42 +14,68 @@ from ctxlint.model.functions import ParameterKind
 
 if TYPE_CHECKING:
     from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass, Method
+    from ctxlint.model.functions import FunctionClass, Method, Param
 
 
 def take_gradients(fn: FunctionClass, count: int) -> Fix | None:
-    """Let backward take ``count`` gradients: add parameters that are not used, or take away those that are not."""
+    """Let backward take ``count`` gradients: add a parameter for each output without one, or drop unused ones."""
     backward = fn.backward
     layout = layout_of(fn, backward)
     if layout is None or backward is None or not backward.facts.complete:
         return None
     have = len(backward.positional)
-    return _add(layout, backward, count - have) if count > have else _drop(layout, backward, count)
+    return _add(layout, fn, backward, range(have, count)) if count > have else _drop(layout, backward, count)
 
 
-def _add(layout: Layout, backward: Method, more: int) -> Fix | None:
+def _add(layout: Layout, fn: FunctionClass, backward: Method, outputs: range) -> Fix | None:
     listed = [param for param in backward.params if param.kind is ParameterKind.POSITIONAL]
     if not listed or listed[-1].has_default or backward.variadic is not None:
         return None
     if not backward.node.params.params:
         return None  # they stand before a slash
-    names = _unused_names(backward, more)
-    edit = append_parameters(layout, listed[-1].node, names)
+    names = _gradient_names(fn, backward, outputs)
+    annotations = {_annotation(layout, each) for each in backward.positional}
+    annotation = annotations.pop() if len(annotations) == 1 else ""
+    edit = append_parameters(layout, listed[-1].node, [name + annotation for name in names])
     written = ", ".join(f"`{name}`" for name in names)
     return Fix(f"Take {written} too", (edit,), Applicability.UNSAFE)
 
 
-def _unused_names(backward: Method, more: int) -> list[str]:
-    """``_``, or ``_1``, ``_2`` … where there are several or that name is taken."""
-    if more == 1 and not mentions(backward.node, "_"):
-        return ["_"]
+def _annotation(layout: Layout, param: Param) -> str:
+    return "" if param.node.annotation is None else f": {layout.code(param.node.annotation.annotation)}"
+
+
+def _gradient_names(fn: FunctionClass, backward: Method, outputs: range) -> list[str]:
+    """A name for the gradient of each of these outputs, made in the way of the parameters that are there.
+
+    Never ``_``: whether the gradient may be ignored is for the author to decide, and for CTX211 to ask.
+    """
+    numbered = re.fullmatch(r"(.*\D)(\d+)", backward.positional[-1].name) if backward.positional else None
+    first = int(numbered[2]) - (outputs.start - 1) if numbered else -1
+    prefix = next(filter(None, (_prefix(fn, at, each.name) for at, each in enumerate(backward.positional))), "grad_")
     found: list[str] = []
-    number = 0
-    while len(found) < more:
-        number += 1
-        if not mentions(backward.node, f"_{number}"):
-            found.append(f"_{number}")
+    for at in outputs:
+        if numbered and first in (0, 1):
+            name = f"{numbered[1]}{at + first}"
+        else:
+            name = f"{prefix}{_output_name(fn, at) or f'output_{at + 1}'}"
+        while name in found or mentions(backward.node, name):
+            name += "_"
+        found.append(name)
     return found
+
+
+def _prefix(fn: FunctionClass, index: int, gradient: str) -> str:
+    """What stands before the name of an output in that of its gradient: ``d`` in ``dout``."""
+    output = _output_name(fn, index)
+    return gradient.removesuffix(output) if output is not None and gradient.endswith(output) else ""
+
+
+def _output_name(fn: FunctionClass, index: int) -> str | None:
+    """The variable that forward returns as output number ``index``, where all returns that name one name the same."""
+    slots = [each.slots[index] for each in fn.outputs if index < len(each.slots)]
+    names = {slot.node.value for slot in slots if isinstance(slot.node, cst.Name) and slot.node.value != "None"}
+    return names.pop() if len(names) == 1 else None
 
 
 def _drop(layout: Layout, backward: Method, count: int) -> Fix | None:

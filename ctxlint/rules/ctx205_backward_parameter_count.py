@@ -62,14 +62,14 @@ class BackwardParameterCount(Rule[FunctionClass]):
             return values, order
 
         @staticmethod
-        def backward(ctx, grad_values, _):
+        def backward(ctx, grad_values, grad_order):
             (order,) = ctx.saved_tensors
             return torch.zeros_like(grad_values).scatter(-1, order, grad_values)
     ```
 
     ## Fix safety
-    Unsafe: it adds `_` parameters, or takes away those that are never read. The gradient of an output that has just
-    been given a parameter may have to be used.
+    Unsafe: it adds parameters named after the outputs, or removes those that are never read. The gradient of an output
+    that now has a parameter may have to be used; ignored-output-gradient (CTX211) reports where it certainly has to.
 
     ## Known limits
     One return of `forward` that fits is enough to be silent, since the others may never be trained on; so is one

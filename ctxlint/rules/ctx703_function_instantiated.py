@@ -71,7 +71,8 @@ class FunctionInstantiated(Rule[SourceFile]):
 
     ## Fix safety
     Safe for `Fn().apply(x)`, which means the same without the parentheses, unless the class has an `__init__`. Unsafe
-    for the others. No fix for an instance that is made with arguments, or that is not called at once.
+    for the others. No fix where arguments of the constructor would be lost or become inputs: for an instance that is made
+    with arguments and then called, or with arguments that `forward` cannot take.
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under

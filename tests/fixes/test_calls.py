@@ -55,3 +55,26 @@ def test_what_an_init_is_given_is_no_input() -> None:
         "    @staticmethod\n", "    def __init__(self, factor):\n        pass\n\n    @staticmethod\n", 1
     )
     assert mended_by("CTX703", text.format(call="F(2)"), unsafe=True) == text.format(call="F(2)")
+
+
+_STORED = _CLASS.replace("forward(ctx, x)", "forward(ctx, x{more})").partition("def call")[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "call"),
+    [
+        ("", "scale = F(0.5)\n    return scale(x)"),
+        ("", "scale: F = F(0.5)\n    return scale.apply(x)"),
+        ("", "self.scale = F(0.5)\n    return self.scale(x)"),
+        (", factor", "return F(0.5)"),
+        ("", "return F(x, 0.5)"),
+    ],
+)
+def test_what_the_constructor_is_given_does_not_become_an_input(more: str, call: str) -> None:
+    text = _STORED.format(more=more) + f"def call(self, x):\n    {call}\n"
+    assert mended_by("CTX703", text, unsafe=True) == text
+
+
+def test_a_result_that_is_only_bound_is_mended() -> None:
+    text = _STORED.format(more=", factor=1") + "def call(x):\n    y = {}(x, 2)\n    return y * 2\n"
+    assert_mended("CTX703", text.format("F"), text.format("F.apply"), unsafe=True)

@@ -273,3 +273,95 @@ def test_a_gradient_for_what_is_no_tensor_becomes_none(before: str, after: str) 
     text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
     assert mended_by("CTX204", text) == text
     assert_mended("CTX204", text, text.replace(before, after), unsafe=True)
+
+
+_ANNOTATED = """from typing import Optional, Tuple
+
+import torch
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {inputs}):
+        ctx.n = n
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g) -> {returns}:  # comment
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "inputs", "before", "after"),
+    [
+        ("CTX203", "x, n: int", ("torch.Tensor", "return g * 1"), ("Tuple[torch.Tensor, None]", "return g * 1, None")),
+        ("CTX203", "n: int, x", ("torch.Tensor", "return g * 1"), ("Tuple[None, torch.Tensor]", "return None, g * 1")),
+        (
+            "CTX203",
+            "x, n: int",
+            ("Optional[torch.Tensor]", "return g * 1"),
+            ("Tuple[Optional[torch.Tensor], None]", "return g * 1, None"),
+        ),
+        ("CTX203", "x, n: int", ("object", "return g * 1"), ("object", "return g * 1, None")),
+        (
+            "CTX203",
+            "x, n: int, y",
+            ("tuple[torch.Tensor, torch.Tensor]", "return g * 1, g + 1"),
+            ("tuple[torch.Tensor, None, torch.Tensor]", "return g * 1, None, g + 1"),
+        ),
+        (
+            "CTX203",
+            "x, y, n: int",
+            ("tuple[torch.Tensor, torch.Tensor, None]", "return g * 1, g + 1"),
+            ("tuple[torch.Tensor, torch.Tensor, None]", "return g * 1, g + 1, None"),
+        ),
+        (
+            "CTX203",
+            "x, y, n: int",
+            ("tuple[torch.Tensor, ...]", "return g * 1, g + 1"),
+            ("tuple[torch.Tensor, ...]", "return g * 1, g + 1, None"),
+        ),
+        (
+            "CTX203",
+            "x, y, n: int",
+            (
+                "tuple[torch.Tensor, torch.Tensor]",
+                "if ctx.n:\n            return g, g * 1\n        return g * 1, g + 1",
+            ),
+            (
+                "tuple[torch.Tensor, torch.Tensor, None]",
+                "if ctx.n:\n            return g, g * 1, None\n        return g * 1, g + 1, None",
+            ),
+        ),
+        (
+            "CTX206",
+            "x, n: int",
+            ("tuple[torch.Tensor, None, None]", "return g * 1, None, None"),
+            ("tuple[torch.Tensor, None]", "return g * 1, None"),
+        ),
+        (
+            "CTX206",
+            "n",
+            ("Tuple[torch.Tensor, None]", "x = n\n        return g * 1, None"),
+            ("torch.Tensor", "x = n\n        return g * 1"),
+        ),
+        (
+            "CTX206",
+            "x, n: int",
+            ("Tuple[torch.Tensor, None]", "return g * 1, None, None"),
+            ("Tuple[torch.Tensor, None]", "return g * 1, None"),
+        ),
+        (
+            "CTX204",
+            "x, n: int",
+            ("Tuple[torch.Tensor, torch.Tensor]", "return g * 1, g * 2"),
+            ("Tuple[torch.Tensor, None]", "return g * 1, None"),
+        ),
+    ],
+)
+def test_the_return_annotation_stays_true(
+    code: str, inputs: str, before: tuple[str, str], after: tuple[str, str]
+) -> None:
+    old, new = (_ANNOTATED.format(inputs=inputs, returns=returns, body=body) for returns, body in (before, after))
+    assert_mended(code, old, new, unsafe=code == "CTX204")

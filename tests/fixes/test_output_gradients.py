@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fixes.mending import assert_mended, mended_by
+from tests.linting import lint
 
 _CLASS = """import torch
 
@@ -23,15 +24,24 @@ class F(torch.autograd.Function):
 @pytest.mark.parametrize(
     ("outputs", "before", "after"),
     [
-        ("x * 1, x * 2", "ctx, g", "ctx, g, _"),
-        ("x * 1, x * 2", "ctx, g, ", "ctx, g, _, "),
-        ("x * 1, x * 2, x * 3", "ctx, g", "ctx, g, _1, _2"),
-        ("x * 1, x * 2, x * 3", "ctx, g, _", "ctx, g, _, _1"),
-        ("x * 1, x * 2", "ctx, g: torch.Tensor, **k", "ctx, g: torch.Tensor, _, **k"),
+        ("x * 1, x * 2", "ctx, g", "ctx, g, grad_output_2"),
+        ("x * 1, lse", "ctx, g", "ctx, g, grad_lse"),
+        ("out, lse", "ctx, dout", "ctx, dout, dlse"),
+        ("out, lse", "ctx, out", "ctx, out, grad_lse"),
+        ("lse, lse", "ctx, g", "ctx, g, grad_lse"),
+        ("x, lse, lse", "ctx, g", "ctx, g, grad_lse, grad_lse_"),
+        ("x, None", "ctx, g", "ctx, g, grad_output_2"),
+        ("x, body", "ctx, g", "ctx, g, grad_body_"),
+        ("x * 1, x * 2", "ctx, g, ", "ctx, g, grad_output_2, "),
+        ("x * 1, x * 2, x * 3", "ctx, g", "ctx, g, grad_output_2, grad_output_3"),
+        ("x * 1, x * 2, x * 3", "ctx, g0, g1", "ctx, g0, g1, g2"),
+        ("x * 1, x * 2, x * 3", "ctx, grad_1", "ctx, grad_1, grad_2, grad_3"),
+        ("x * 1, x * 2, x * 3", "ctx, g, _", "ctx, g, _, grad_output_3"),
+        ("x * 1, x * 2", "ctx, g: torch.Tensor, **k", "ctx, g: torch.Tensor, grad_output_2: torch.Tensor, **k"),
         (
             "x * 1, x * 2",
             "\n        ctx,\n        g,  # of x\n    ",
-            "\n        ctx,\n        g,  # of x\n        _,\n    ",
+            "\n        ctx,\n        g,  # of x\n        grad_output_2,\n    ",
         ),
         ("x * 1", "ctx, g, h", "ctx, g"),
         ("x * 1", "ctx, g, h, i", "ctx, g"),
@@ -39,9 +49,19 @@ class F(torch.autograd.Function):
     ],
 )
 def test_parameters_follow_the_outputs(outputs: str, before: str, after: str) -> None:
-    text = _CLASS.format(outputs=outputs, params=before, body="g * 2")
+    text = _CLASS.format(outputs=outputs, params=before, body="torch.mul(grad_body, 2)")
     assert mended_by("CTX205", text) == text
-    assert_mended("CTX205", text, _CLASS.format(outputs=outputs, params=after, body="g * 2"), unsafe=True)
+    assert_mended(
+        "CTX205", text, _CLASS.format(outputs=outputs, params=after, body="torch.mul(grad_body, 2)"), unsafe=True
+    )
+
+
+def test_that_the_new_gradient_is_not_used_is_reported() -> None:
+    text = _CLASS.format(outputs="x * 1, x.float().norm()", params="ctx, g", body="g * 2")
+    mended = mended_by("CTX205", text, unsafe=True)
+    assert [each.message.partition(",")[0] for each in lint(mended) if each.code == "CTX211"] == [
+        "`backward` of `F` never reads `grad_output_2`"
+    ]
 
 
 def test_a_parameter_that_is_read_stays() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxlint.files.source import Source
 from ctxlint.fixes.diff import unified_diff
@@ -78,3 +81,45 @@ def test_diff() -> None:
     )
     assert list(unified_diff(before, after, named=False)) == lines[2:]
     assert list(unified_diff(before, before)) == []
+
+
+def _applied(old: list[str], diff: list[str]) -> list[str]:
+    """``old`` after a unified diff, whose context must be right."""
+    new, at = [], 0
+    for line in diff:
+        head = re.match(r"@@ -(\d+)(?:,(\d+))? ", line)
+        if head:
+            start = int(head[1]) - (head[2] != "0")
+            new += old[at:start]
+            at = start
+        elif line[0] in " -":
+            assert old[at] == line[1:]
+            new += old[at : at + 1] if line[0] == " " else []
+            at += 1
+        else:
+            new.append(line[1:])
+    return new + old[at:]
+
+
+LINES = ("x = 1\n", "\n", "    return x\n", *(f"line {number}\n" for number in range(40)))
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=60), st.lists(st.sampled_from(LINES), max_size=60))
+def test_a_diff_makes_the_one_text_of_the_other(old: list[str], new: list[str]) -> None:
+    diff = list(unified_diff(Source("a.py", "".join(old)), Source("a.py", "".join(new)), named=False))
+    assert _applied(old, diff) == new
+
+
+def test_frequent_lines_of_a_long_text_are_no_changes() -> None:
+    """difflib by itself leaves the lines out that make up more than a hundredth of a text."""
+    old = ["@staticmethod\n", "def f(x):\n", "    return x\n", "\n"] * 100
+    new = list(old)
+    new[201] = "def g(x):\n"
+    diff = list(unified_diff(Source("a.py", "".join(old)), Source("a.py", "".join(new)), named=False))
+    assert [line for line in diff if line[0] in "-+"] == ["-def f(x):\n", "+def g(x):\n"]
+
+
+def test_a_diff_of_a_huge_repetitive_text_takes_no_time() -> None:
+    old = ["pass\n"] * 100_000
+    diff = unified_diff(Source("a.py", "".join(old)), Source("a.py", "".join(["first\n", *old, "last\n"])))
+    assert sum(1 for _ in diff) < 300_000
