@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator, Sequence
 
     from ctxlint.files.edits import Edit
@@ -122,6 +123,22 @@ class Source:
         if number > len(self.line_starts):
             return ""
         return self.lines(number, number).rstrip("\r\n")
+
+    def span_of(self, node: ast.expr) -> Span:
+        """Where an expression of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes."""
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return Span(
+            Position(node.lineno, self._column(node.lineno, node.col_offset)),
+            Position(end_line, self._column(end_line, end_column)),
+        )
+
+    def _column(self, line: int, bytes_before: int) -> int:
+        """The 1-based column in characters of what stands after ``bytes_before`` bytes of a line."""
+        text = self.line(line)
+        if text.isascii():
+            return bytes_before + 1
+        return len(text.encode("utf-8", "surrogatepass")[:bytes_before].decode("utf-8", "replace")) + 1
 
     # What is different for a notebook, whose text is made of its cells
 

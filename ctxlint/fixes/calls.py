@@ -46,6 +46,14 @@ def _is_used_as_instance(text: str, start: int) -> bool:
     return target is not None and re.search(rf"\b{target[1]}\s*(?:\(|\.apply\b)", text) is not None
 
 
+def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+    """Take ``apply`` of the class, not of an instance: ``Fn.apply`` for ``Fn().apply``. None beside ``__init__``."""
+    found = _WITHOUT_ARGUMENTS.fullmatch(source.text, source.offset(call.span.start), source.offset(call.span.end))
+    if found is None or "__init__" in fn.methods:
+        return None
+    return Fix(f"Take `{fn.name}.apply`", (Edit(found.end(1), found.end(), ""),), Applicability.SAFE)
+
+
 def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:
     if call.how in ("construct-apply", "construct-call"):
         found = _WITHOUT_ARGUMENTS.fullmatch(text, start, end)

@@ -34,10 +34,10 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     code, node = code_of_method(fn, method), call.node
     if code is None or not isinstance(node, cst.Call):
         return None
-    tensor, requires_grad = _arguments(node)
-    if tensor is None or isinstance(tensor, _NO_TENSORS):
+    tensor, requires_grad, understood = variable_arguments(node)
+    if tensor is None or not understood or isinstance(tensor, _NO_TENSORS):
         return None
-    detaches = requires_grad is not None or any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall))
+    detaches = requires_grad is not None or turns_gradients_on(method)
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     if code.layout.line_number(start) != code.layout.line_number(end):
@@ -72,22 +72,30 @@ _NO_TENSORS = (
 )
 
 
-def _arguments(node: cst.Call) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
-    """The tensor, and what ``requires_grad`` is where it may be true; no tensor where there is anything else."""
+def turns_gradients_on(method: Method) -> bool:
+    """Whether a method turns gradients on itself, so that what is detached there makes a difference."""
+    return any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall))
+
+
+def variable_arguments(node: cst.CSTNode) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None, bool]:
+    """The tensor, and what ``requires_grad`` is where it may be true; and whether that is all there is."""
     tensor: cst.BaseExpression | None = None
     requires_grad: cst.BaseExpression | None = None
-    for number, arg in enumerate(node.args):
-        name = arg.keyword.value if arg.keyword is not None else ("data" if number == 0 else "")
-        if arg.star or name not in ("data", "requires_grad", "volatile"):
-            return None, None
+    for number, arg in enumerate(node.args if isinstance(node, cst.Call) else ()):
+        name = arg.keyword.value if arg.keyword is not None else "".join(_PARAMETERS[number : number + 1])
+        if arg.star or name not in _PARAMETERS:
+            return None, None, False
         constant = isinstance(arg.value, cst.Name) and arg.value.value in (*_NO_EFFECT, "True")
         if name == "data":
             tensor = None if constant else arg.value
         elif name == "volatile" and not constant:
-            return None, None
+            return None, None, False
         elif name == "requires_grad" and not (constant and dotted(arg.value) in _NO_EFFECT):
             requires_grad = arg.value
-    return tensor, requires_grad
+    return tensor, requires_grad, True
+
+
+_PARAMETERS = ("data", "requires_grad", "volatile")
 
 
 def _without_name(code: MethodCode, node: cst.Call, start: int) -> list[Edit] | None:

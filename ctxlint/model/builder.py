@@ -27,6 +27,7 @@ from ctxlint.model.functions import (
     Style,
 )
 from ctxlint.model.inputs import describe, from_calls, inputs_meant, none_from_calls
+from ctxlint.model.instances import InstanceUse, instance_made_by
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import Definition
@@ -155,11 +156,17 @@ class Builder:
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
             stored_attributes=frozenset().union(*(each.unit.index.attributes for each in ancestry)),
             class_attributes=class_attributes,
-            legacy_state=legacy_state(methods),
+            legacy_state=legacy_state(methods, lambda: any(map(self.is_called, calls))),
             applied=record.qualname in self.applied,
             is_alternative=record.alternative,
             enclosing_names=record.scope.function_locals(),
         )
+
+    def is_called(self, call: ApplyCall) -> bool:
+        """Whether a call makes an instance that is called."""
+        if call.how == "construct" and not call.path:
+            return instance_made_by(call, self.unit.source, self.unit.tree).use is InstanceUse.CALLED
+        return call.how == "construct-call"
 
     def is_patched(self, record: ClassRecord, classes: Iterable[Found | None], attributes: Mapping[str, Value]) -> bool:
         """Whether the protocol methods may be other than the class bodies define them."""

@@ -6,7 +6,6 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Position, Source, Span
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
 from ctxlint.model.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
@@ -14,6 +13,7 @@ from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ctxlint.files.source import Source
     from ctxlint.model.elsewhere import Elsewhere
     from ctxlint.model.index import CallRecord, FileIndex
 
@@ -22,7 +22,7 @@ _GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
 
 
 class CallSites:
-    """Finds the calls on Functions; columns are worked out from the source, since ``ast`` counts bytes."""
+    """Finds the calls on Functions."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class CallSites:
         return ApplyCall(
             function=owner,
             how=how,
-            span=self.span(node),
+            span=self.source.span_of(node),
             positional=sum(not isinstance(argument, ast.Starred) for argument in node.args),
             starred=starred,
             keywords=tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None),
@@ -186,10 +186,10 @@ class CallSites:
             inside=record.scope.qualname,
             inside_function_class=self.inside_function(record.scope),
             alias=alias,
-            callee_span=self.span(callee),
+            callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record),
-            line=self.source.line_name(self.span(node).start.line),
+            line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
     def gradients_off(self, record: CallRecord) -> bool:
@@ -239,22 +239,6 @@ class CallSites:
                 if space == "torch" and name in TORCH_SINGLE:
                     return ArgumentKind.TENSOR
         return ArgumentKind.OTHER
-
-    def span(self, node: ast.expr) -> Span:
-        """Where an expression stands."""
-        end_line = node.end_lineno or node.lineno
-        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
-        return Span(
-            Position(node.lineno, self.column(node.lineno, node.col_offset)),
-            Position(end_line, self.column(end_line, end_column)),
-        )
-
-    def column(self, line: int, bytes_before: int) -> int:
-        """The 1-based column in characters of what stands after ``bytes_before`` bytes of a line."""
-        text = self.source.line(line)
-        if text.isascii():
-            return bytes_before + 1
-        return len(text.encode("utf-8", "surrogatepass")[:bytes_before].decode("utf-8", "replace")) + 1
 
 
 def _enclosing_class(scope: Scope | None) -> str | None:

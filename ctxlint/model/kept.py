@@ -10,6 +10,8 @@ import libcst as cst
 from ctxlint.model.code import code_of
 from ctxlint.model.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
 from ctxlint.model.flags import flag_of_conditional
+from ctxlint.model.lasting_writes import is_left_for_others
+from ctxlint.model.outputs import differentiable_outputs
 from ctxlint.model.repeats import happens_after
 from ctxlint.model.values import (
     Alias,
@@ -90,26 +92,43 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
 
 @dataclass(frozen=True)
 class ChangedInBackward:
-    """Backward writes into a tensor that it took from ctx. ``what`` says what that is: an input or an output."""
+    """Backward writes into a tensor that it took from ctx. ``what`` says what that is: an input or an output.
+
+    ``filled`` says that it is an input that wants no gradient, and that backward does not read what it writes there: a
+    buffer of the caller's. ``left`` says the second alone. ``saved`` is for what ``save_for_backward`` was given.
+    """
 
     mutation: Mutation
     what: str
     name: str
+    saved: bool
+    left: bool
+    filled: bool = False
 
 
 def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
-    """The saved inputs and outputs that backward changes in place, for certain."""
+    """The kept inputs and outputs that backward changes in place, for certain.
+
+    Not a buffer that is kept as an attribute for backward to fill.
+    """
     backward = fn.backward
     if backward is None:
         return
     for mutation in _lasting(backward.facts.of(Mutation)):
-        kept = _kept_value(fn, storage(mutation.target) if mutation.target is not None else None)
+        read = storage(mutation.target) if mutation.target is not None else None
+        kept = _kept_value(fn, read)
         origin = storage(kept) if kept is not None else None
+        saved = isinstance(read, SavedTensor)
         if isinstance(origin, Parameter) and origin.role == "input":
-            if origin.index < len(fn.inputs) and fn.inputs[origin.index].is_tensor is Tri.YES:
-                yield ChangedInBackward(mutation, "input", origin.name)
+            given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+            if given is not None and given.is_tensor is Tri.YES:
+                left = is_left_for_others(backward, mutation)
+                filled = left and given.gradient is Tri.NO
+                if saved or not filled:
+                    yield ChangedInBackward(mutation, "input", origin.name, saved, left, filled)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
-            yield ChangedInBackward(mutation, "output", mutation.name or "the tensor")
+            name = mutation.name or "the tensor"
+            yield ChangedInBackward(mutation, "output", name, saved, is_left_for_others(backward, mutation))
 
 
 def _lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
@@ -159,8 +178,8 @@ def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextC
 
 
 def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
-    """The saved tensors that are certainly views of an output, and not cut off from it."""
-    outputs = output_objects(fn)
+    """The saved tensors that are certainly views of an output that has a ``grad_fn``, and not cut off from it."""
+    outputs = [each for each in differentiable_outputs(fn) if isinstance(each, _OBJECTS)]
     for save in fn.saves:
         for argument in save.arguments:
             value = argument.value

@@ -10,16 +10,17 @@ from ctxlint.model.code import children
 from ctxlint.model.functions import Binding, ContextCall, ContextRead, SavedRead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ctxlint.model.functions import Method
 
 
-def legacy_state(methods: Mapping[str, Method]) -> str | None:
+def legacy_state(methods: Mapping[str, Method], is_called: Callable[[], bool]) -> str | None:
     """Where the state is, in words: set in ``__init__``, or saved on ``self``. None for a Function of today.
 
-    Only methods that are not static count, and only where the parameter in ctx's place has the name of an instance,
-    ``self`` or what ``__init__`` calls it: a static ``forward(self, x)`` names its ctx oddly and is no more than that.
+    What is saved on ``self`` counts where an instance is called, as ``is_called`` tells: by ``apply``, it is a ctx of
+    another name. Only methods that are not static count, and only where the parameter in ctx's place has the name of an
+    instance, ``self`` or what ``__init__`` calls it: a static ``forward(self, x)`` names its ctx oddly and no more.
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
@@ -35,10 +36,9 @@ def legacy_state(methods: Mapping[str, Method]) -> str | None:
                     return f"`__init__` sets `{name}.{read.attribute}`"
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     for method in legacy:
-        if any(call.method == "save_for_backward" for call in method.facts.of(ContextCall)):
-            return "`self.save_for_backward`"
-        if method.facts.of(SavedRead):
-            return "`self.saved_tensors`"
+        saves = any(call.method == "save_for_backward" for call in method.facts.of(ContextCall))
+        if (saves or method.facts.of(SavedRead)) and is_called():
+            return "`self.save_for_backward`" if saves else "`self.saved_tensors`"
     return None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 
-from ctxlint.model.code import parents_below
+from ctxlint.model.code import dotted, parents_below
 from ctxlint.model.events import (
     ContextCall,
     ContextRead,
@@ -88,6 +88,12 @@ class Decorator:
     certain: bool = False
     takes_descriptors: bool = False
     works_on_ctx: bool = False
+
+    @property
+    def written(self) -> str | None:
+        """The name as the file has it; None for an expression that is not a dotted name."""
+        expression = self.node.decorator
+        return dotted(expression.func if isinstance(expression, cst.Call) else expression)
 
 
 @record
@@ -220,5 +226,12 @@ class Method:
 
     @property
     def raises_only(self) -> bool:
-        """Whether no path returns anything: the body raises, whatever happens."""
-        return not self.returns and self.facts.falls_through is Tri.NO
+        """Whether no path returns anything: the body raises, whatever happens.
+
+        Also where it ends in the call of a function whose name says that it raises: ``not_implemented()``.
+        """
+        if self.returns or self.facts.is_generator or not self.facts.complete:
+            return False
+        paths = self.facts.fall_paths
+        ends_in_raising_call = bool(paths) and all(any(guard.arm == "returns" for guard in path) for path in paths)
+        return self.facts.falls_through is Tri.NO or (self.facts.falls_through is Tri.YES and ends_in_raising_call)

@@ -13,6 +13,7 @@ from ctxlint.model.values import (
     NONE,
     Kind,
     Parameter,
+    Slot,
     Tri,
     Value,
     is_tensor,
@@ -22,7 +23,7 @@ from ctxlint.model.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.functions import FunctionClass, Returned
     from ctxlint.model.method import Method, Param
 
 
@@ -66,6 +67,36 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
     return bool(options) and all(
         is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT and option not in hidden for option in options
     )
+
+
+def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
+    """The outputs that certainly have a ``grad_fn``: those of which nothing says that they have none.
+
+    A single output has one wherever there is a backward at all, unless it holds integers. Of several, those that
+    certainly hold floats, and those whose gradient backward reads.
+    """
+    marks = fn.context_calls("mark_non_differentiable")
+    marked = [argument.value for call in marks for argument in call.arguments]
+    unknown_marks = bool(fn.escapes) or any(argument.starred for call in marks for argument in call.arguments)
+    for returned in fn.outputs:
+        for position, slot in enumerate(returned.slots if returned.known else (Slot(returned.value),)):
+            for option in slot.value.options():
+                if slot.starred or isinstance(option, Parameter) or option in marked:
+                    continue
+                if is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL:
+                    continue
+                alone = len(returned.slots) <= 1
+                if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
+                    yield option
+
+
+def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:
+    if is_tensor(output) is Tri.YES and kind_of(output) is Kind.FLOAT:
+        return True
+    backward = fn.backward
+    if backward is None or position >= len(backward.positional) or not returned.known:
+        return False
+    return is_read(backward, backward.positional[position])
 
 
 def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:

@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
+from ctxlint.model.outputs import differentiable_outputs
 from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import (
     NONE,
@@ -34,7 +35,7 @@ from ctxlint.model.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
     from ctxlint.model.values import Value
 
@@ -185,42 +186,13 @@ def _detached(value: Value) -> bool:
 def _is_output(fn: FunctionClass, value: Value | None) -> bool:
     if value is None or is_tensor(value) is Tri.NO:
         return False
-    return any(same_object(value, each) is Tri.YES for each in _differentiable(fn))
+    return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn))
 
 
 def _holds_output(fn: FunctionClass, container: Value) -> bool:
     """Whether an output is an item of what is kept: ``ctx.all = outputs; return outputs[0]``."""
-    items = (each for each in _differentiable(fn) if isinstance(each, Item) and isinstance(each.key, int))
+    items = (each for each in differentiable_outputs(fn) if isinstance(each, Item) and isinstance(each.key, int))
     return any(same_object(each.of, container) is Tri.YES for each in items)
-
-
-def _differentiable(fn: FunctionClass) -> Iterator[Value]:
-    """The outputs that certainly have a ``grad_fn``: those of which nothing says that they have none.
-
-    A single output has one wherever there is a backward at all. Of several, those that certainly hold floats, and those
-    whose gradient backward reads.
-    """
-    marked = [argument.value for call in fn.context_calls("mark_non_differentiable") for argument in call.arguments]
-    unknown_marks = bool(fn.escapes) or any(
-        argument.starred for call in fn.context_calls("mark_non_differentiable") for argument in call.arguments
-    )
-    for returned in fn.outputs:
-        for position, slot in enumerate(returned.slots if returned.known else (Slot(returned.value),)):
-            for option in slot.value.options():
-                if slot.starred or isinstance(option, Parameter) or option in marked:
-                    continue
-                alone = len(returned.slots) <= 1
-                if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
-                    yield option
-
-
-def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:
-    if is_tensor(output) is Tri.YES and kind_of(output) is not Kind.UNKNOWN:
-        return kind_of(output) is Kind.FLOAT
-    backward = fn.backward
-    if backward is None or position >= len(backward.positional) or not returned.known:
-        return False
-    return backward.positional[position].name in backward.facts.names_read
 
 
 # ---------------------------------------------------------------------------------------------------------------------

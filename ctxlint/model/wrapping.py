@@ -31,7 +31,7 @@ class Wrapping:
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
     """What a function does as a decorator."""
-    names_descriptors = _names_descriptors(decorator)
+    names_descriptors = _names_descriptors(decorator.body)
     return Wrapping(
         passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
         takes_descriptors=names_descriptors or _gives_back_what_it_gets(decorator),

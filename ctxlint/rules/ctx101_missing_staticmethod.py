@@ -64,7 +64,7 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Known limits
     Silent where a base class, a class decorator or a decorator of the method is not known, since it may bind the
-    function itself. A Function in the style before torch 1.5, with state on `self`, is reported once, by
+    function itself. A Function in the style before torch 1.5, with state on an instance, is reported once, by
     legacy-function (CTX108).
 
     ## References

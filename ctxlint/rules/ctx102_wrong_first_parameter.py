@@ -149,7 +149,9 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
         return None  # CTX103
     if unbound:
         return f"{what} uses `ctx` but calls its ctx `{ctx.name}`; it raises NameError. Call it `ctx`."
-    return f"`{ctx.name}` in {what} is the ctx, not {_receiver(ctx.name)}; torch takes any name, readers are misled. Call it `ctx`."
+    return (
+        f"`{ctx.name}` in {what} is the ctx; torch accepts any name, but `{ctx.name}` misleads readers. Call it `ctx`."
+    )
 
 
 def _lacks_class(method: Method) -> bool:
@@ -167,18 +169,27 @@ def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
     if not method.own_params:
         return f"{what} takes no parameters; torch passes the ctx and raises TypeError {moment(method)}. {advice}"
     first = method.own_params[0].name
+    effect = f"torch passes the ctx as `{first}`{_without_room(fn, method)}"
     if method.facts.of(UnboundContext):
-        return f"{what} uses `ctx` but takes no parameter for it; torch passes the ctx as `{first}`. {advice}"
-    return f"{what} takes no parameter for the ctx; torch passes the ctx as `{first}`. {advice}"
+        return f"{what} uses `ctx` but takes no parameter for it; {effect}. {advice}"
+    return f"{what} takes no parameter for the ctx; {effect}. {advice}"
+
+
+def _without_room(fn: FunctionClass, method: Method) -> str:
+    """What else torch does where a method has no parameter for the ctx: it raises, unless there is room all the same."""
+    room = len(method.positional) - 1
+    if method.name in ("backward", "vjp") and room > 0 and method.variadic is None:
+        counts = [returned.count for returned in fn.outputs]
+        if not counts or None in counts:
+            return ""
+        if any(count <= room for count in counts if count is not None):
+            return ", and the rest moves by one"
+    return refusal(method)
 
 
 def _written(param: cst.Param) -> str:
     star = param.star if isinstance(param.star, str) else ""
     return star + param.name.value
-
-
-def _receiver(name: str) -> str:
-    return "the class" if name == "cls" else "an instance"
 
 
 def _bare_super(fn: FunctionClass, method: Method) -> Iterator[Finding]:

@@ -96,10 +96,8 @@ class DecoratorOrder(Rule[FunctionClass]):
             if found is None:
                 continue
             outer, bound, binding = found
-            name = method.decorators[outer].name or "the decorator"
-            shown = (
-                f"`@{name.removeprefix('builtins.').rpartition('.')[2]}`" if name != "the decorator" else "A decorator"
-            )
+            written = method.decorators[outer].written
+            shown = f"`@{written}`" if written is not None else "A decorator"
             effect = _EFFECT[binding] if settings.torch.fall_below(2, 13) else _EFFECT_FROM_2_13[binding]
             yield Finding(
                 fn.span(method.decorators[outer].node),

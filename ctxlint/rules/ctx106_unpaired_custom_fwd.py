@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
-from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.model.functions import Escape, FunctionClass, GenericCall, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
 
     ## Known limits
     Silent where `forward` or `backward` is inherited or carries a decorator that is not known: projects wrap the pair
-    in functions of their own.
+    in functions of their own. `custom_bwd` is not reported where something else can write its note: a decorator that
+    works on ctx, a function that is given ctx, `ctx._fwd_used_autocast = ...`; nor `custom_fwd` where `backward` sets
+    autocast itself.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
@@ -92,6 +94,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         if forward.inherited or backward.inherited or not (forward.signature_known and backward.signature_known):
             return
         entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
+        if exit_ is not None and _notes_by_hand(fn):
+            return
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
             effect = "" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
@@ -100,20 +104,41 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"the autocast state on the first input{effect}. Move it to `setup_context`.",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
-        elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD:
+        elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:
             yield Finding(
                 fn.span(exit_.node),
                 f"`backward` of `{fn.name}` has `custom_bwd` but `forward` has no `custom_fwd`; torch raises "
                 f"AttributeError (`_fwd_used_autocast`) at backward. Add `custom_fwd` to `forward`.",
                 add_other_half(fn, exit_, forward),
             )
-        elif entry is not None and exit_ is None and not backward.raises_only:
+        elif entry is not None and exit_ is None and not backward.raises_only and not _sets_autocast(backward):
             yield Finding(
                 fn.span(entry.node),
                 f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; torch runs `backward` with "
                 f"autocast off, which raises or silently changes the precision. Add `custom_bwd` to `backward`.",
                 add_other_half(fn, entry, backward),
             )
+
+
+def _notes_by_hand(fn: FunctionClass) -> bool:
+    """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or could."""
+    if "_fwd_used_autocast" in fn.stored_attributes:
+        return True
+    return any(
+        not method.context_known
+        or method.facts.of(Escape)
+        or (method.name == "setup_context" and _decorator(method, "custom_fwd"))
+        for method in fn.context_methods
+    )
+
+
+def _sets_autocast(backward: Method) -> bool:
+    """Whether backward sets autocast by itself."""
+    calls = backward.facts.of(GenericCall)
+    return any(call.callee is not None and call.callee.rpartition(".")[2] in _AUTOCAST for call in calls)
+
+
+_AUTOCAST = frozenset(["autocast", "set_autocast_enabled", "set_autocast_gpu_dtype", "autocast_decorator"])
 
 
 def _decorator(method: Method, name: str) -> Decorator | None:

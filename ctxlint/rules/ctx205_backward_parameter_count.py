@@ -73,7 +73,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
     ## Known limits
     One return of `forward` that fits is enough to be silent, since the others may never be trained on; so is one
-    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient.
+    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient. A
+    `backward` that only raises is not judged: whoever calls it gets an error in any case.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)
@@ -90,6 +91,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
         if (
             not fn.count_judgeable
             or backward is None
+            or backward.raises_only
             or fn.forward is None
             or "boxed_grads_call" in fn.class_attributes
         ):

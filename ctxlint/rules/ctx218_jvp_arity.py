@@ -69,7 +69,7 @@ class JvpArity(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where a call may leave out inputs with defaults, and where a count is unknown.
+    Silent where a call may leave out inputs with defaults, where a count is unknown, and where `jvp` only raises.
 
     ## References
     - [torch.autograd.Function.jvp](https://pytorch.org/docs/stable/generated/torch.autograd.Function.jvp.html)
@@ -81,7 +81,9 @@ class JvpArity(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         jvp = fn.methods.get("jvp")
-        if jvp is None or jvp.inherited or fn.forward is None or not fn.count_judgeable or not jvp.signature_known:
+        if jvp is None or jvp.inherited or jvp.raises_only or not jvp.signature_known:
+            return
+        if fn.forward is None or not fn.count_judgeable:
             return
         if fn.variadic_inputs is None:
             required = sum(param.required for param in jvp.positional)

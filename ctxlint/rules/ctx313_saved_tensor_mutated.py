@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import changed_in_backward
+from ctxlint.model.kept import ChangedInBackward, changed_in_backward
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.diagnostic import Related
     from ctxlint.settings import Settings
 
 
@@ -22,6 +24,10 @@ class SavedTensorMutated(Rule[FunctionClass]):
     ## Why is this bad?
     A saved input or output is the caller's own tensor, not a copy. Grad mode is off in backward, so no check fires: the
     user's weight, or the activation that another layer still needs, silently has another value afterwards.
+
+    A buffer that backward is meant to fill must not be saved either: hooks such as `save_on_cpu` give backward another
+    tensor, so that nothing arrives in the buffer, and a second backward raises `RuntimeError: one of the variables needed
+    for gradient computation has been modified by an inplace operation`. Keep it as an attribute of ctx.
 
     ## Example
     ```python
@@ -62,7 +68,9 @@ class SavedTensorMutated(Rule[FunctionClass]):
 
     ## Known limits
     An intermediate of forward may be overwritten to save memory, and is not reported. Nor is a tensor that is one of
-    several by the path taken, nor a change that a later one takes back: `x.sub_(y)`, and then `x.add_(y)`.
+    several by the path taken, nor a change that a later one takes back: `x.sub_(y)`, and then `x.add_(y)`. Nor is a
+    buffer that is kept as an attribute: an input without gradient, of which backward does not read what it writes.
+    Further changes in the same class are notes of the first finding.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -76,9 +84,27 @@ class SavedTensorMutated(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
             return
-        for each in changed_in_backward(fn):
-            yield Finding(
-                fn.span(each.mutation.node),
-                f"`{each.mutation.how}` changes the saved {each.what} `{each.name}` in place; the caller's tensor "
-                f"silently has another value after backward. Work on a copy.",
-            )
+        changes = sorted(changed_in_backward(fn), key=lambda each: fn.start(each.mutation.node))
+        for filled in (False, True):
+            alike = [each for each in changes if each.filled is filled]
+            for first in alike[:1]:
+                yield Finding(fn.span(first.mutation.node), _message(fn, first), related=_related(fn, alike[1:]))
+
+
+def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Related, ...]:
+    notes = (at(fn, [each.mutation.node], f"`{each.mutation.how}` modifies `{each.name}` here") for each in others)
+    return tuple(note for found in notes for note in found)
+
+
+def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
+    name, ctx = change.name, fn.backward.ctx.name if fn.backward is not None and fn.backward.ctx is not None else "ctx"
+    if change.filled:
+        return (
+            f"`{change.mutation.how}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose what is "
+            f"written, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
+        )
+    advice = "Leave it as it is" if change.left else "Work on a copy"
+    return (
+        f"`{change.mutation.how}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place; the "
+        f"caller's tensor silently has another value after backward. {advice}."
+    )

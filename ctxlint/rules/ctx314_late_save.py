@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import ContextCall, FunctionClass
+from ctxlint.model.values import ContextAttribute, SavedTensor, storage
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.functions import Method
     from ctxlint.settings import Settings
 
 _ONLY_BEFORE_BACKWARD = (
@@ -28,8 +30,9 @@ class LateSave(Rule[FunctionClass]):
     called in `backward` or `vjp`.
 
     ## Why is this bad?
-    Autograd looks at what these calls left behind once, when forward returns. Later they have no effect, and no error
-    tells.
+    Autograd looks at what these calls left behind once, when forward returns. Later they save and mark nothing, and no
+    error tells; what `save_for_backward` was given stays alive as long as the graph. `set_materialize_grads` comes too
+    late for this backward, and holds for the next one through the same graph.
 
     ## Example
     ```python
@@ -67,7 +70,8 @@ class LateSave(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    A ctx that backward passes to a helper is not followed.
+    A ctx that backward passes to a helper is not followed. What `backward` is given or computes cannot be saved in
+    `forward`, and what forward saves already need not be: there the advice is to drop the call.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)
@@ -84,8 +88,28 @@ class LateSave(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(ContextCall):
                 if call.method in _ONLY_BEFORE_BACKWARD:
-                    yield Finding(
-                        fn.span(call.node),
-                        f"`ctx.{call.method}` in `{method.name}` silently has no effect; torch looks at it only at `apply`. "
-                        f"Call it in `{where}`.",
-                    )
+                    advice = f"Call it in `{where}`." if _belongs_before(call) else "Drop the call."
+                    yield Finding(fn.span(call.node), f"{_fact(call, method)} {advice}")
+
+
+def _fact(call: ContextCall, method: Method) -> str:
+    name = f"`ctx.{call.method}` in `{method.name}`"
+    if call.method == "set_materialize_grads":
+        return f"{name} comes too late; torch silently heeds it only in the next backward through the same graph."
+    if not call.method.startswith("save_for"):
+        return f"{name} marks nothing; torch looks at it only at `apply`."
+    if not call.arguments and not call.has_keywords:
+        return f"{name} does nothing; torch looks at it only at `apply`."
+    return (
+        f"{name} saves nothing, as torch looks at it only at `apply`; its tensors silently stay alive as long as the "
+        f"graph."
+    )
+
+
+def _belongs_before(call: ContextCall) -> bool:
+    """Whether forward can do it: it is about what forward left on ctx, and not saved already."""
+    if call.method == "set_materialize_grads":
+        return True
+    kept = [storage(argument.value) for argument in call.arguments if not argument.starred]
+    wanted = (ContextAttribute,) if call.method.startswith("save_for") else (ContextAttribute, SavedTensor)
+    return bool(kept) and all(isinstance(value, wanted) for value in kept)

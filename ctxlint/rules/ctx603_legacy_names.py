@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.legacy_names import derive_from_function, drop_shared_storage, use_the_tensor
+import libcst as cst
+
+from ctxlint.fixes.legacy_names import (
+    derive_from_function,
+    drop_shared_storage,
+    turns_gradients_on,
+    use_the_tensor,
+    variable_arguments,
+)
+from ctxlint.model.code import code_of
 from ctxlint.model.functions import ContextCall, FunctionClass, GenericCall
 from ctxlint.model.tables import VARIABLE
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -12,6 +21,7 @@ from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.functions import Method
     from ctxlint.settings import Settings
 
 _INPLACE_FUNCTION = "torch.autograd.function.InplaceFunction"
@@ -26,6 +36,9 @@ class LegacyNames(Rule[FunctionClass]):
     They are left over from torch 0.3. `Variable(x)` is `x.detach()`: that is nothing in `forward`, where nothing is
     recorded, and in `backward` it loses the second derivative. `InplaceFunction` works as `Function` does, and its
     `inplace` attribute belongs to the instances that autograd no longer makes. `mark_shared_storage` does nothing and warns.
+
+    `Variable(x, requires_grad=True)` is more: it makes a leaf that wants a gradient, as `torch.autograd.grad` needs it.
+    `x.detach().requires_grad_()` says so.
 
     ## Example
     ```python
@@ -94,11 +107,8 @@ class LegacyNames(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(GenericCall):
                 if call.callee in VARIABLE:
-                    yield Finding(
-                        fn.span(call.node),
-                        "`Variable(...)` does nothing but detach a tensor since torch 0.4. Use the tensor.",
-                        fix=use_the_tensor(fn, method, call),
-                    )
+                    fix, message = use_the_tensor(fn, method, call), _about_variable(method, call)
+                    yield Finding(fn.span(call.node), message, fix)
             for context_call in method.facts.of(ContextCall):
                 if context_call.method == "mark_shared_storage":
                     yield Finding(
@@ -107,3 +117,22 @@ class LegacyNames(Rule[FunctionClass]):
                         "the call.",
                         fix=drop_shared_storage(fn, method, context_call),
                     )
+
+
+def _about_variable(method: Method, call: GenericCall) -> str:
+    """What ``Variable(...)`` does there, and what to write for it."""
+    tensor, requires_grad, understood = variable_arguments(call.node)
+    written = code_of(tensor).strip() if isinstance(tensor, (cst.Name, cst.Attribute)) else "tensor"
+    if not understood:
+        return (
+            "`Variable(...)` is what tensors do themselves since torch 0.4. Write `tensor.detach()`, and `requires_grad_()` "
+            "where a gradient is wanted."
+        )
+    if requires_grad is not None:
+        given = code_of(requires_grad).strip()
+        return (
+            f"`Variable(..., requires_grad={given})` is the old way to make a leaf of a tensor. Write "
+            f"`{written}.detach().requires_grad_({'' if given == 'True' else given})`."
+        )
+    advice = f"Write `{written}.detach()`." if turns_gradients_on(method) else "Use the tensor."
+    return f"`Variable(...)` does nothing but detach a tensor since torch 0.4. {advice}"

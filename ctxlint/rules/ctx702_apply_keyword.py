@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.keyword_arguments import pass_by_position
-from ctxlint.model.functions import ParameterKind, SourceFile
+from ctxlint.model import tables
+from ctxlint.model.functions import ParameterKind, SourceFile, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 class ApplyKeyword(Rule[SourceFile]):
     """
     ## What it does
-    Reports keyword arguments in a call of `apply`, unless `target-torch` is 2.13 or newer.
+    Reports keyword arguments in a call of `apply`, unless `target-torch` is 2.13 or newer and takes them.
 
     ## Why is this bad?
     Up to torch 2.12 every such call raises `TypeError: apply() takes no keyword arguments`. From 2.13 on they are
-    accepted for parameters that can be passed by position.
+    accepted for parameters that can be passed by position; but not beside a `forward(ctx, ...)` that a decorator wraps, such
+    as `custom_fwd` or `torch.no_grad()`: torch looks at the code of the wrapper, which has no such parameter, and raises
+    `TypeError: forward() got an unexpected keyword argument 'factor'`.
 
     ## Example
     ```python
@@ -88,17 +91,31 @@ class ApplyKeyword(Rule[SourceFile]):
             fn = file.by_name[call.function]
             if call.how not in ("apply", "construct-apply") or not call.keywords or not fn.signature_judgeable:
                 continue
-            if call.expects_error or not settings.torch.fall_below(2, 13):
+            wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and _is_wrapped(fn.forward)
+            if call.expects_error or not (wrapped or settings.torch.fall_below(2, 13)):
                 continue
             names = [name for name in call.keywords if not _refused(name, call, fn.forward)]
             if not names:
                 continue
             yield Finding(
                 call.span,
-                f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError before 2.13. Pass "
+                f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError{'' if wrapped else ' before 2.13'}. Pass "
                 f"{'it' if len(names) == 1 else 'them'} by position.",
                 fix=pass_by_position(file, fn, call),
             )
+
+
+def _is_wrapped(forward: Method) -> bool:
+    """Whether what torch finds as ``forward`` is certainly a wrapper that a decorator of torch has put around it."""
+    names = (each.name for each in forward.decorators if not each.takes_descriptors)
+    return any(name is not None and (name in _WRAPPING or name.endswith("custom_fwd")) for name in names)
+
+
+_WRAPPING = (
+    tables.SIGNATURE_KEEPING_DECORATORS
+    - tables.DESCRIPTOR_KEEPING_DECORATORS
+    - {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph"}
+)
 
 
 def _refused(name: str, call: ApplyCall, forward: Method | None) -> bool:

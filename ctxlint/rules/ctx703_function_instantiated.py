@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.calls import call_apply
+from ctxlint.diagnostic import Related
+from ctxlint.fixes.calls import call_apply, take_apply
 from ctxlint.model.functions import SourceFile, Style
+from ctxlint.model.instances import InstanceUse, instance_made_by
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ class FunctionInstantiated(Rule[SourceFile]):
     - `Fn(x)` computes nothing: it gives an object instead of a tensor, with a DeprecationWarning (`<class 'Fn'> should
       not be instantiated`) that Python hides by default.
     - `Fn()(x)` raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`.
-    - `Fn().apply(x)` works, warns, and loses what the instance holds.
+    - `Fn().apply(x)` works, warns, and loses what the instance holds. So does an instance of which only `apply` is used.
     - `Fn.forward(x)` beside `setup_context` runs, and autograd differentiates the body: the `backward` of the class is
       silently left out.
 
@@ -70,9 +72,9 @@ class FunctionInstantiated(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe for `Fn().apply(x)`, which means the same without the parentheses, unless the class has an `__init__`. Unsafe
-    for the others. No fix where arguments of the constructor would be lost or become inputs: for an instance that is made
-    with arguments and then called, or with arguments that `forward` cannot take.
+    Safe for `Fn().apply`, which means the same without the parentheses, unless the class has an `__init__`. Unsafe for the
+    others. No fix for an instance that is kept, and where arguments of the constructor would be lost or become inputs: for
+    an instance that is made with arguments and then called, or with arguments that `forward` cannot take.
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under
@@ -96,9 +98,38 @@ class FunctionInstantiated(Rule[SourceFile]):
             fn = file.by_name[call.function]
             if call.expects_error or not fn.signature_judgeable or "__new__" in fn.methods:
                 continue
+            if call.how == "construct":
+                yield from _of_instance(file, fn, call)
+                continue
             message = _message(fn, call)
             if message is not None:
                 yield Finding(call.span, message, call_apply(file.source, fn, call))
+
+
+def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
+    """About an instance that is neither called nor applied where it is made."""
+    if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that is a namespace
+        return
+    name, instance = fn.name, instance_made_by(call, file.source, file.tree)
+    given = bool(call.positional or call.starred or call.keywords or call.double_starred)
+    made = f"{name}(...)" if given else f"{name}()"
+    fix, related = None, tuple(Related(span, "the instance is called here") for span in instance.calls)
+    if instance.use is InstanceUse.APPLY_TAKEN:
+        what = f"`{made}.apply` makes an instance for nothing; torch deprecates instances. Use `{name}.apply`."
+        fix = take_apply(file.source, fn, call)
+    elif instance.use is InstanceUse.ONLY_APPLIED:
+        what = f"`{made}` makes an instance of which only `apply` is used; torch deprecates instances. Take `{name}.apply`."
+    elif instance.use is InstanceUse.CALLED:
+        what = f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
+    elif given and "__init__" not in fn.methods:
+        what = f"`{made}` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
+        fix = call_apply(file.source, fn, call)
+    else:
+        what = (
+            f"`{made}` makes an instance; torch deprecates instances, and raises RuntimeError where one is called. Use "
+            f"`{name}.apply`."
+        )
+    yield Finding(call.span, what, fix, related)
 
 
 def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
@@ -120,10 +151,4 @@ def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
         return None
     if call.how == "construct-call":
         return f"An instance of `{name}` is called; torch raises RuntimeError. Write `{name}.apply(...)`."
-    if call.how == "construct" and (fn.backward is not None or fn.applied):  # else a class that is a namespace
-        given = call.positional or call.starred or call.keywords or call.double_starred
-        if given and "__init__" not in fn.methods:
-            return f"`{name}(...)` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
-        made = f"{name}(...)" if given else f"{name}()"
-        return f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     return None
