@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import children
+from ctxlint.model.code import children, dotted
 from ctxlint.model.functions import Binding, ContextCall, ContextRead, SavedRead
 
 if TYPE_CHECKING:
@@ -34,12 +34,25 @@ def legacy_state(methods: Mapping[str, Method], is_called: Callable[[], bool]) -
                 name = method.ctx.name if method.ctx is not None else ""
                 if (name, read.attribute) in set_there:
                     return f"`__init__` sets `{name}.{read.attribute}`"
+                helper = methods.get(read.attribute)
+                state = _state_read(helper, {attribute for _name, attribute in set_there}) if helper else None
+                if state is not None:
+                    return f"`__init__` sets `{name}.{state}`"
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     for method in legacy:
         saves = any(call.method == "save_for_backward" for call in method.facts.of(ContextCall))
         if (saves or method.facts.of(SavedRead)) and is_called():
             return "`self.save_for_backward`" if saves else "`self.saved_tensors`"
     return None
+
+
+def _state_read(helper: Method, attributes: set[str]) -> str | None:
+    """The first of some attributes that a method of the instance reads."""
+    if helper.binding is not Binding.INSTANCE or not helper.params:
+        return None
+    instance = helper.params[0].name
+    read = (node for node in helper.body_nodes if isinstance(node, cst.Attribute) and dotted(node.value) == instance)
+    return next((node.attr.value for node in read if node.attr.value in attributes), None)
 
 
 def _attributes_set(initial: cst.FunctionDef) -> Iterator[tuple[str, str]]:
