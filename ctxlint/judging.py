@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.result import Alone, FileResult, describe, internal_error
+from ctxlint.result import FileResult, describe, internal_error
 from ctxlint.settings import ALL, Settings
 from ctxlint.stages import stage, stage_of_each
 
@@ -21,51 +21,43 @@ if TYPE_CHECKING:
 
 def check_file(file: SourceFile, settings: Settings) -> FileResult:
     """Judge a file that was understood, and suppress."""
-    return check_readings((file,), settings)
+    return suppressed(file, tuple(diagnostic for _key, diagnostic in judged(file, settings)), settings)
 
 
-def check_readings(files: Sequence[SourceFile], settings: Settings, alone: Alone | None = None) -> FileResult:
-    """The result for the readings of one file: the one by itself, unless it is known what it is ``alone``, and others.
+def judged(file: SourceFile, settings: Settings) -> tuple[tuple[str, Diagnostic], ...]:
+    """What the rules that are on find in a file, each finding after the key of the Function that it is about.
 
-    What it is alone is not known of what cannot be read, nor where rules that are off matter as well.
+    That is its key in ``SourceFile.by_name``; empty where it is about none.
     """
-    from ctxlint.model.open_questions import own
+    return tuple(stage_of_each("judge", judge(file, settings)))
 
-    file, source, added = files[0], files[0].source, files
-    if alone is None:
-        findings = tuple(stage_of_each("judge", judge(file, settings)))
-        alone, added = Alone(findings, tuple(map(own, file.functions))), files[1:]
-    more = stage_of_each("judge", judge_all(added, settings, alone.findings))
-    diagnostics = _in_order((*alone.findings, *more))
-    broken = len(files[-1].broken)
+
+def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Settings) -> FileResult:
+    """The result for a file with these findings, less those that comments suppress."""
+    source, diagnostics = file.source, _in_order(findings)
+    broken = len(file.broken)
     result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
-    if file.broken or result.failed:
-        unused_matter = False  # what hides nothing may still have something to hide where the code cannot be read
-    else:
-        unused_matter = _is_on(*_UNUSED_SUPPRESSION, settings)
-        result = result._replace(alone=alone)
+    # What hides nothing may still have something to hide where the code cannot be read.
+    unused_matter = not (broken or result.failed) and reports_unused(settings)
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
     from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
-    judged = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
-    if unused_matter and any(each.speaks_to_ctxlint for each in judged.directives):
-        judged = _with_unused(files, judged, settings)
-        result = result._replace(alone=None)
-    return result._replace(diagnostics=judged.kept, hidden=judged.hidden, warnings=judged.warnings)
+    split = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
+    if unused_matter and any(each.speaks_to_ctxlint for each in split.directives):
+        split = _with_unused(file, split, settings)
+    return result._replace(diagnostics=split.kept, hidden=split.hidden, warnings=split.warnings)
 
 
-_UNUSED_SUPPRESSION = ("CTX910", "unused-suppression")
-
-
-def _is_on(code: str, name: str, settings: Settings) -> bool:
-    return settings.is_selected(code, name, default=False)
+def reports_unused(settings: Settings) -> bool:
+    """Whether comments that suppress nothing are reported, so that the findings of all rules matter."""
+    return settings.is_selected("CTX910", "unused-suppression", default=False)
 
 
 @stage("suppress")
-def _with_unused(files: Sequence[SourceFile], judged: Suppression, settings: Settings) -> Suppression:
-    """``judged`` with the findings about directives that hide nothing, as far as no directive hides those.
+def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Suppression:
+    """``split`` with the findings about directives that hide nothing, as far as no directive hides those.
 
     A directive may be there for a rule that is off in this run, so all rules are asked.
     """
@@ -78,29 +70,15 @@ def _with_unused(files: Sequence[SourceFile], judged: Suppression, settings: Set
         project_torch=settings.project_torch,
         extra_bases=settings.extra_bases,
     )
-    source = files[0].source
-    every = tuple(judge_all(files, everything))
-    unused = tuple(unused_directives(source, judged.directives, every, rule_names()))
-    found = _in_order(_judge({UnusedDirective: unused}, source, settings))
-    return hide_unused(source, judged, found, own_only=settings.leave_noqa)
+    source = file.source
+    every = tuple(diagnostic for _key, diagnostic in judge(file, everything))
+    unused = tuple(unused_directives(source, split.directives, every, rule_names()))
+    found = _in_order(diagnostic for _, diagnostic in _judge({UnusedDirective: unused}, source, settings))
+    return hide_unused(source, split, found, own_only=settings.leave_noqa)
 
 
-def judge_all(
-    files: Sequence[SourceFile], settings: Settings, before: Iterable[Diagnostic] = ()
-) -> Iterator[Diagnostic]:
-    """What the rules say about a file as it is by itself; and about what else is known of it, at other places.
-
-    So knowing more may add findings, and takes none away. ``before`` is what was said already.
-    """
-    taken = {each.span for each in before}
-    for file in files:
-        found = [each for each in judge(file, settings) if each.span not in taken]
-        taken.update(each.span for each in found)
-        yield from found
-
-
-def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
-    """What the rules that are on say about a file, in no particular order."""
+def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
+    """As ``judged``, in no particular order."""
     from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile
 
     subjects: dict[type, Sequence[Any]] = {
@@ -108,11 +86,15 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[Diagnostic]:
         ApplyCall: file.calls,
         SourceFile: (file,),
     }
-    return _judge(subjects, file.source, settings)
+    called = {call.span: call.function for call in file.calls}
+    for subject, diagnostic in _judge(subjects, file.source, settings):
+        yield (subject.qualname if type(subject) is FunctionClass else called.get(diagnostic.span, "")), diagnostic
 
 
-def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings) -> Iterator[Diagnostic]:
-    """What the rules that are on say about ``subjects``, which are sorted by their type."""
+def _judge(
+    subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
+) -> Iterator[tuple[Any, Diagnostic]]:
+    """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
     from ctxlint.rules import all_rules
 
     path = source.path
@@ -124,11 +106,11 @@ def _judge(subjects: Mapping[type, Sequence[Any]], source: Source, settings: Set
                 if rule.about_backward and subject.backward_never_runs:
                     continue
                 for finding in rule.check(subject, settings):
-                    yield _diagnostic(source, rule, finding, settings)
+                    yield subject, _diagnostic(source, rule, finding, settings)
             except RecursionError:
-                yield too_deep(path)
+                yield subject, too_deep(path)
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
-                yield internal_error(path, describe(f"{rule.code} ({rule.name})", error))
+                yield subject, internal_error(path, describe(f"{rule.code} ({rule.name})", error))
 
 
 @lru_cache(maxsize=8)

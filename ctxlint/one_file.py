@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ctxlint.cache.stamp import digest
 from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
 from ctxlint.files.scan import holds_candidate
-from ctxlint.judging import check_readings, too_deep
+from ctxlint.judging import judged, reports_unused, suppressed, too_deep
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 
 if TYPE_CHECKING:
@@ -98,12 +98,16 @@ def check_source(
 ) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
 
-    ``outside`` is what other files of a run say about this one; see ``ctxlint.together``. With ``known`` it is judged
-    only if it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found
-    out again that is known by that.
+    ``outside`` is what other files say about this one; see ``ctxlint.cross_file``. With ``known`` it is judged only if
+    it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again
+    that is known by that, and that ``outside`` says nothing about.
     """
+    from dataclasses import replace
+
     from ctxlint.model.reader import read, read_if_concerned
 
+    if reports_unused(settings):
+        alone = None  # findings of rules that are off matter, too
     project = _project(settings.extra_bases)
     trace = project.start_trace()
     if alone is not None and alone.consulted is not None:
@@ -116,13 +120,19 @@ def check_source(
     if isinstance(reading, FileResult):
         return reading
     result = FileResult(source.path, linted=True, settings=settings)
-    if reading.files:
-        result = check_readings(reading.files, settings, alone)
-        if alone is not None and result.alone is None:
-            return check_source(source, settings, outside)
+    findings: tuple[tuple[str, Diagnostic], ...] = ()
+    if reading.file is not None:
+        before = alone.findings if alone is not None else ()
+        kept = [each for each in before if each[0] not in reading.again]
+        findings = (*kept, *judged(reading.file, settings))
+        result = suppressed(reading.file, (diagnostic for _key, diagnostic in findings), settings)
+        if reading.outside is None and not (reading.file.broken or result.failed):
+            alone = Alone(findings, reading.facts.functions)
     consulted = trace.sorted()
-    by_itself = result.alone._replace(consulted=consulted) if result.alone is not None else None
-    return result._replace(outside=reading.outside, facts=reading.facts, consulted=consulted, alone=by_itself)
+    by_itself = alone._replace(consulted=consulted) if alone is not None else None
+    at_stake = reading.facts.all_keys if reports_unused(settings) else {key for key, _diagnostic in findings if key}
+    facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)))
+    return result._replace(outside=reading.outside, facts=facts, consulted=consulted, alone=by_itself)
 
 
 def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:

@@ -88,7 +88,7 @@ def _lint_paths(
     if not candidates:
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
         return
-    from ctxlint.together import lint_together
+    from ctxlint.cross_file import lint_together
 
     yield from lint_together(candidates, others, partial(_mentioning, cache), partial(_admit, configuration), lint)
 

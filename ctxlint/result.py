@@ -36,12 +36,13 @@ class Candidate(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """What was found out about a file by itself: what it hangs on is as in ``FileResult``.
+    """What was found out about a file by itself; what that depends on is as in ``FileResult``.
 
-    ``findings`` are all, also those that a comment suppresses or that were mended; ``functions`` are its Functions.
+    ``findings`` are all, also those that a comment suppresses or that were fixed, each after the key of the Function
+    that it is about (see ``judging``); ``functions`` are its Functions.
     """
 
-    findings: tuple[Diagnostic, ...]
+    findings: tuple[tuple[str, Diagnostic], ...]
     functions: tuple[Own, ...]
     consulted: Consulted | None = None
     read: tuple[tuple[str, bytes | None], ...] = ()
@@ -61,7 +62,7 @@ class FileResult(NamedTuple):
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
     this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
     whose content it hangs on, its own first, by absolute path, with what stands for the content (None: unreadable).
-    ``alone`` is what it is by itself, where others can add to that.
+    ``alone`` is what was found out about it by itself, where that need not be found out again.
     """
 
     path: str

@@ -58,8 +58,7 @@ class CallSites:
                 calls.append(call)
         for owner, attribute, scope in self.index.patches:
             if attribute in PROTOCOL or attribute == "apply":
-                imported = self.elsewhere.function(owner, scope)
-                patched.update(self.classes_of(owner, scope) if imported is None else {imported})
+                self.patch(owner, scope, patched)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
         return sorted(whole, key=lambda call: call.span), by_hand, patched
@@ -77,7 +76,12 @@ class CallSites:
         """``setattr(Fn, ...)``."""
         func = record.node.func
         if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
-            patched.update(self.classes_of(record.node.args[0], record.scope))
+            self.patch(record.node.args[0], record.scope, patched)
+
+    def patch(self, owner: ast.expr, scope: Scope, patched: set[str]) -> None:
+        """The class that ``owner`` may be is changed."""
+        imported = self.elsewhere.function(owner, scope)
+        patched.update(self.classes_of(owner, scope) if imported is None else {imported})
 
     def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
         """``Fn.backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""

@@ -1,4 +1,4 @@
-"""What one file says about the Functions of others, and what a run over many files makes of it for each.
+"""What one file says about the Functions of others, and what all of that together says about the Functions of one.
 
 Both are plain frozen records that can be pickled, compared and hashed: worker processes hand the first ones out and
 take the second ones in, and what is found in a file depends on nothing else but its text, its settings and the files
@@ -32,10 +32,17 @@ class Target(NamedTuple):
 
 
 class OpenInput(NamedTuple):
-    """Whether a call may show that an input is a tensor, or is something else."""
+    """Whether a call may show that an input is a tensor, is something else, or may be None."""
 
     to_tensor: bool
     to_other: bool
+    to_none: bool
+
+    def learns_from(self, kind: ArgumentKind) -> bool:
+        """Whether it says something to be passed this."""
+        if kind is ArgumentKind.NONE:
+            return self.to_none
+        return kind.tells and (self.to_tensor if kind is ArgumentKind.TENSOR else self.to_other)
 
 
 class Own(NamedTuple):
@@ -59,11 +66,7 @@ class Own(NamedTuple):
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:
             return True
-        return any(
-            each.to_tensor if kind is ArgumentKind.TENSOR else each.to_other
-            for kind, each in zip(call.arguments, self.inputs)
-            if kind.tells
-        )
+        return any(each.learns_from(kind) for kind, each in zip(call.arguments, self.inputs))
 
 
 class Alias(NamedTuple):
@@ -84,6 +87,9 @@ class FileFacts:
     ``called`` are the dotted names, as imported, of what it calls and does not define itself. All else is about
     Functions of other files: how they are called, whose ``apply`` is read, whose methods are called by hand, which have
     subclasses here, and which are changed from here.
+
+    ``at_stake`` are the keys of the Functions, own ones or of other files, that something was found about here: what
+    others say of them may silence that.
     """
 
     path: str
@@ -97,15 +103,26 @@ class FileFacts:
     by_hand: tuple[tuple[Target, str], ...] = ()
     subclassed: tuple[Target, ...] = ()
     patched: tuple[Target, ...] = ()
+    at_stake: tuple[str, ...] = ()
+
+    @property
+    def all_keys(self) -> frozenset[str]:
+        """The keys of all Functions that the file defines or calls."""
+        return frozenset((*(each.qualname for each in self.functions), *(target.key for target, _call in self.calls)))
+
+    def target(self, key: str) -> Target:
+        """The Function with this key."""
+        path, _, qualname = key.rpartition(":")
+        return Target(path or self.path, qualname)
 
 
 @dataclass(frozen=True)
 class OutsideFacts:
-    """What the other files of a run say that matters to one file.
+    """What the other files of a project say that matters to one file.
 
     ``names`` are names that it calls and that mean Functions, or the ``apply`` of one, somewhere in the project: they
     are worth following. ``aliases`` are attributes of modules that no module defines itself. The others are about the
-    Functions of the file, by their qualified names, as in ``FileFacts``.
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``.
     """
 
     names: tuple[str, ...] = ()
@@ -117,9 +134,11 @@ class OutsideFacts:
     patched: tuple[str, ...] = ()
 
     @property
-    def functions(self) -> frozenset[str]:
-        """The Functions of the file that are called elsewhere, or whose ``apply`` is read there."""
-        return frozenset((*self.applied, *(call.function for call in self.calls)))
+    def subjects(self) -> frozenset[str]:
+        """The keys of the Functions that something is said about."""
+        by_hand = (key for key, _method in self.by_hand)
+        called = (call.function for call in self.calls)
+        return frozenset((*called, *self.applied, *by_hand, *self.subclassed, *self.patched))
 
 
 NOTHING = OutsideFacts()

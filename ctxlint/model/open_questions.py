@@ -40,6 +40,7 @@ def _open(given: Input) -> OpenInput:
     """What a literal in a call may add to the evidence: a second strong piece for the same changes nothing."""
     strong = [each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)]
     return OpenInput(
+        to_none=not given.may_be_none,
         to_tensor=not any(each.tensor and not each.own_gradient for each in strong),
         to_other=all(each.tensor for each in strong),
     )

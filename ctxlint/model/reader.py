@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.builder import Builder
@@ -36,20 +36,21 @@ def understand(source: Source, project: Project | None = None) -> SourceFile:
 
 @stage("understand")
 def _read_alone(source: Source, project: Project) -> SourceFile:
-    return _Reader(source, project).alone
+    reader = _Reader(source, project)
+    return reader.file(NOTHING, reader.functions, reader.calls(NOTHING).calls)
 
 
 class Reading(NamedTuple):
-    """What a file says by itself; and then, with ``outside``, what is different or new by that.
+    """What a file says, knowing what is said ``outside``; None for a file that has nothing to do with Functions.
 
-    The second of ``files`` has only the Functions that others say something about, and only the calls that would not be
-    followed without them; it stands alone where the first one was known. There are none at all of a file that was found
-    to have nothing to do with Functions.
+    Where it was known what the file says by itself, ``file`` has only what may be different or new by that, and
+    ``again`` are the keys of the Functions about which nothing counts but what is in it.
     """
 
-    files: tuple[SourceFile, ...]
+    file: SourceFile | None
     facts: FileFacts
     outside: OutsideFacts | None
+    again: frozenset[str] = frozenset()
 
 
 @stage("understand")
@@ -58,10 +59,10 @@ def read(
 ) -> Reading:
     """Read a file that may hold Functions, knowing what others say.
 
-    ``functions`` are those that it is known to have by itself; then only what others add is read.
+    ``functions`` are those that it is known to have by itself; then only what others say something about is read.
     """
     reader = _Reader(source, project)
-    return reader.read(outside) if outside is None or functions is None else reader.read_added(outside, functions)
+    return reader.read(outside) if outside is None or functions is None else reader.read_again(outside, functions)
 
 
 @stage("understand")
@@ -75,7 +76,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     outside = told if told != NOTHING else None
     facts = reader.facts(told, ())
     if not reader.functions and not facts.calls:
-        return Reading((), facts, outside)
+        return Reading(None, facts, outside)
     return reader.read(outside)
 
 
@@ -88,6 +89,12 @@ class _Calls(NamedTuple):
     patched: set[str]
     applied: frozenset[str]
 
+    def changed(self, later: _Calls) -> frozenset[str]:
+        """The keys of the Functions about which ``later`` says something else."""
+        calls = {call.function for call in set(later.calls).symmetric_difference(self.calls)}
+        by_hand = {name for name, methods in later.by_hand.items() if methods != self.by_hand.get(name)}
+        return frozenset(calls | by_hand | (self.patched ^ later.patched) | (self.applied ^ later.applied))
+
 
 class _Reader:
     """Reads one file: by itself, and with what others say of it."""
@@ -99,52 +106,34 @@ class _Reader:
         self._calls: dict[tuple[object, ...], _Calls] = {}
 
     def read(self, outside: OutsideFacts | None) -> Reading:
-        """Both readings, or the first alone where there is nothing ``outside``."""
-        alone = self.alone
-        if outside is None:
-            return Reading((alone,), self.facts(NOTHING, map(own, alone.functions)), None)
-        added = self.read_added(outside, map(own, alone.functions))
-        return added._replace(files=(alone, *added.files))
+        """Read the whole file."""
+        told = NOTHING if outside is None else outside
+        file = self.file(told, self.functions, self.calls(told).calls)
+        return Reading(file, self.facts(told, map(own, file.functions)), outside)
 
-    def read_added(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
-        """The second reading by itself."""
-        informed = self.informed(outside)
-        latest = {each.qualname: each for each in (*functions, *map(own, informed.functions))}
-        return Reading((informed,), self.facts(outside, latest.values()), outside)
+    def read_again(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
+        """Read what may be different or new by what others say; by itself, the file has these ``functions``."""
+        before, found = self.calls(NOTHING), self.calls(outside)
+        again = outside.subjects | before.changed(found)
+        known = set(before.calls)
+        calls = [call for call in found.calls if call.function in again or call not in known]
+        file = self.file(outside, self.functions & again, calls)
+        latest = {each.qualname: each for each in (*functions, *map(own, file.functions))}
+        return Reading(file, self.facts(outside, latest.values()), outside, again)
 
-    @cached_property
-    def alone(self) -> SourceFile:
-        """What the file says by itself."""
-        unit, found = self.unit, self.calls(NOTHING)
-        functions = self.built(NOTHING, self.functions)
-        by_name = {function.qualname: function for function in functions}
-        self.add_outlines(by_name, found, found.calls)
+    def file(self, outside: OutsideFacts, functions: frozenset[str], calls: Iterable[ApplyCall]) -> SourceFile:
+        """Some Functions of the file and some calls in it, knowing what others say."""
+        unit = self.unit
+        built = self.built(outside, functions)
+        by_name = {function.qualname: function for function in built}
+        self.add_outlines(by_name, outside, calls)
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
-            functions=functions,
-            calls=tuple(call for call in found.calls if call.function in by_name),
+            functions=built,
+            calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
             operators=tuple(operators_of(unit)) if "register_autograd" in unit.source.text else (),
-            broken=(*unit.broken, *unit.slices.broken),
-        )
-
-    def informed(self, outside: OutsideFacts) -> SourceFile:
-        """What is different or new by what others say."""
-        unit, found = self.unit, self.calls(outside)
-        functions = self.built(outside, self.functions & outside.functions)
-        by_name = {function.qualname: function for function in functions}
-        known = set(self.calls(NOTHING).calls)
-        new = [call for call in found.calls if call not in known]
-        if any(call.function in self.functions and call.function not in by_name for call in new):
-            by_name = {**self.alone.by_name, **by_name}
-        self.add_outlines(by_name, found, new)
-        return SourceFile(
-            source=unit.source,
-            tree=unit.tree,
-            functions=functions,
-            calls=tuple(call for call in new if call.function in by_name),
-            by_name=by_name,
             broken=(*unit.broken, *unit.slices.broken),
         )
 
@@ -172,12 +161,19 @@ class _Reader:
         records = (record for record in self.unit.index.classes.values() if record.qualname in names)
         return tuple(function for function in map(builder.build, records) if function is not None)
 
-    def add_outlines(self, by_name: dict[str, FunctionClass], found: _Calls, calls: Iterable[ApplyCall]) -> None:
-        """Add the Functions of other files that are called."""
+    def add_outlines(
+        self, by_name: dict[str, FunctionClass], outside: OutsideFacts, calls: Iterable[ApplyCall]
+    ) -> None:
+        """Add the Functions of other files that are called, as this file and others leave them."""
+        found = self.calls(outside)
         for key in {call.function: None for call in calls}:
             target = found.elsewhere.targets.get(key)
             outline = outline_of(target, self.project) if target is not None else None
             if outline is not None:
+                patched = outline.patched or key in found.patched or key in outside.patched
+                applied = outline.applied or key in found.applied or key in outside.applied
+                if (patched, applied) != (outline.patched, outline.applied):
+                    outline = replace(outline, patched=patched, applied=applied)
                 by_name[key] = outline
 
     def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:

@@ -1,8 +1,9 @@
-"""What the files of a run tell about each other's Functions: who calls them, with what, and who descends from them.
+"""Cross-file facts: how other files call the Functions of a file, descend from them, or change them.
 
 Each file is linted by itself first, and says what matters to others (``FileFacts``). Names then lead to more files that
-only call a Function, or only have a base in the project; and what callers say leads back to the files of the Functions.
-What a file is told hangs on the set of files alone, not on their order.
+only call a Function, or only have a base in the project; and what these say leads back to the files of the Functions,
+which are linted again where it may add a finding, silence one, or take the safety from a fix. What counts is the result
+with all that is known. It depends on the set of files alone, not on their order.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.files.find import Found
-    from ctxlint.model.callers import Alias, FileFacts
+    from ctxlint.model.callers import Alias, FileFacts, Own
     from ctxlint.model.functions import ApplyCall
     from ctxlint.settings import Settings
 
@@ -48,8 +49,8 @@ def lint_together(
         run.do(candidates)
         run.spread_names()
         run.spread_facts()
-    except KeyboardInterrupt:
-        yield from run.results()  # what is known so far
+    except KeyboardInterrupt:  # what is known so far; but no fix is applied that another file may speak against
+        yield from (each for each in run.results() if each.before is None)
         raise
     yield from run.results()
 
@@ -155,7 +156,7 @@ class _Run:
     # Facts
 
     def spread_facts(self) -> None:
-        """Judge the Functions again that other files say something about."""
+        """Lint files again about whose Functions others say something that may change what is found."""
         todo = []
         for path, said in self.outside().items():
             before = self.candidates[path].outside or NOTHING
@@ -163,51 +164,73 @@ class _Run:
         self.do(todo)
 
     def outside(self) -> dict[str, OutsideFacts]:
-        """For each file whose Functions are called elsewhere, what the others say."""
-        own = {Target(facts.path, each.qualname): each for _path, facts in self.facts() for each in facts.functions}
-        said: dict[str, _Said] = defaultdict(_Said)
+        """For each file, by the path that it was linted by, what others say about the Functions that matter there."""
+        said: dict[Target, _Said] = defaultdict(_Said)
         for _path, facts in self.facts():
             for target, call in facts.calls:
-                said[target.path].calls.append(_seen_from(target, call, facts.path))
-                if target in own and own[target].learns_from(call):
-                    said[target.path].news.add(target.qualname)
+                said[target].calls.append((facts.path, call))
             for target in facts.applied:
-                said[target.path].applied.add(target.qualname)
-                if target in own and own[target].waits:
-                    said[target.path].news.add(target.qualname)
+                said[target].applied.add(facts.path)
             for target, method in facts.by_hand:
-                said[target.path].by_hand.add((target.qualname, method))
+                said[target].by_hand.add(method)
             for target in facts.subclassed:
-                said[target.path].subclassed.add(target.qualname)
+                said[target].subclassed = True
             for target in facts.patched:
-                said[target.path].patched.add(target.qualname)
-        return {path: said[facts.path].frozen() for path, facts in self.facts() if said[facts.path].news}
+                said[target].patched.add(facts.path)
+        found = {path: _joined(_about(facts, said)) for path, facts in self.facts()}
+        return {path: each for path, each in found.items() if each != NOTHING}
 
 
 class _Said:
-    """What is said about the Functions of one file, while it is collected.
-
-    ``news`` are those about which it may lead to findings: not those that it only speaks for.
-    """
+    """What the other files say about one Function, with the files that say it where that matters."""
 
     def __init__(self) -> None:
-        self.calls: list[ApplyCall] = []
+        self.calls: list[tuple[str, ApplyCall]] = []
         self.applied: set[str] = set()
-        self.by_hand: set[tuple[str, str]] = set()
-        self.subclassed: set[str] = set()
+        self.by_hand: set[str] = set()
+        self.subclassed = False
         self.patched: set[str] = set()
-        self.news: set[str] = set()
 
-    def frozen(self) -> OutsideFacts:
-        """What is said about those with news, in an order that does not hang on that of the files."""
-        calls = (call for call in self.calls if call.function in self.news)
+    def is_news_to(self, own: Own) -> bool:
+        """Whether it may add a finding about the Function where it is defined."""
+        if self.by_hand or self.subclassed or self.patched:
+            return True
+        return (bool(self.applied) and own.waits) or any(own.learns_from(call) for _path, call in self.calls)
+
+    def about(self, target: Target, facts: FileFacts) -> OutsideFacts:
+        """What of this the file with these facts does not say itself."""
+        if target.path != facts.path:  # the callers of a Function need no more
+            patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
+            return OutsideFacts(applied=(target.key,) * bool(applied), patched=(target.key,) * bool(patched))
+        name = target.qualname
         return OutsideFacts(
-            calls=tuple(sorted(calls, key=lambda call: (call.path, call.span))),
-            applied=tuple(sorted(self.applied & self.news)),
-            by_hand=tuple(sorted(each for each in self.by_hand if each[0] in self.news)),
-            subclassed=tuple(sorted(self.subclassed & self.news)),
-            patched=tuple(sorted(self.patched & self.news)),
+            calls=tuple(_seen_from(target, call, path) for path, call in self.calls),
+            applied=(name,) * bool(self.applied),
+            by_hand=tuple((name, method) for method in self.by_hand),
+            subclassed=(name,) * self.subclassed,
+            patched=(name,) * bool(self.patched),
         )
+
+
+def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFacts]:
+    """What is said about the Functions that matter in a file."""
+    at_stake = {facts.target(key) for key in facts.at_stake}
+    own = {Target(facts.path, each.qualname): each for each in facts.functions}
+    for target in sorted(at_stake.union(own)):
+        if target in said and (target in at_stake or said[target].is_news_to(own[target])):
+            yield said[target].about(target, facts)
+
+
+def _joined(parts: Iterable[OutsideFacts]) -> OutsideFacts:
+    """All of it, in an order that does not depend on that of the files."""
+    every = tuple(parts)
+    return OutsideFacts(
+        calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
+        applied=tuple(sorted(name for each in every for name in each.applied)),
+        by_hand=tuple(sorted(pair for each in every for pair in each.by_hand)),
+        subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
+        patched=tuple(sorted(name for each in every for name in each.patched)),
+    )
 
 
 def _names_in(members: Sequence[FileFacts]) -> _Names:
