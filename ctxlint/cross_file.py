@@ -11,9 +11,11 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ctxlint.configuration import ConfigurationError
 from ctxlint.files.modules import root_of
 from ctxlint.files.scan import Mentions
 from ctxlint.model.callers import NOTHING, KnownNames, OutsideFacts, Target
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.files.find import Found
     from ctxlint.model.callers import Alias, FileFacts, Own
     from ctxlint.model.functions import ApplyCall
+    from ctxlint.project_index import ProjectIndex
     from ctxlint.settings import Settings
 
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
@@ -41,10 +44,18 @@ Admit = Callable[["Found", "Settings"], Candidate | None]
 
 
 def lint_together(
-    candidates: Sequence[Candidate], others: Sequence[Other], mentioning: Mentioning, admit: Admit, lint: Lint
+    candidates: Sequence[Candidate],
+    others: Sequence[Other],
+    mentioning: Mentioning,
+    admit: Admit,
+    lint: Lint,
+    index: ProjectIndex,
 ) -> Iterator[FileResult]:
-    """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's."""
-    run = _Run(others, mentioning, admit, lint)
+    """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's.
+
+    ``index`` knows the other files of their projects, which may say something about their Functions, too.
+    """
+    run = _Run(candidates, others, mentioning, admit, lint, index)
     try:
         run.do(candidates)
         run.spread_names()
@@ -70,12 +81,23 @@ class _Names:
 
 
 class _Run:
-    """The files of a run: those that were linted, by path, and all others."""
+    """The files of a run: those that were linted, by path, and all others. Only ``reported`` ones have results."""
 
-    def __init__(self, others: Sequence[Other], mentioning: Mentioning, admit: Admit, lint: Lint) -> None:
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        others: Sequence[Other],
+        mentioning: Mentioning,
+        admit: Admit,
+        lint: Lint,
+        index: ProjectIndex,
+    ) -> None:
         self.which_mention = mentioning
         self.admit = admit
         self.lint = lint
+        self.index = index
+        self.reported = {os.path.abspath(each.path) for each in candidates}
+        self.reported.update(os.path.join(found.folder, os.path.basename(found.path)) for found, _settings in others)
         self.candidates: dict[str, Candidate] = {}
         self.linted: dict[str, FileResult] = {}
         self.others = others
@@ -103,6 +125,8 @@ class _Run:
     def results(self) -> Iterator[FileResult]:
         """What there is to say about each file."""
         for path, result in self.linted.items():
+            if self.candidates[path].facts_only:
+                continue
             if path not in self.asked or _is_about_functions(result):
                 yield result._replace(facts=None, consulted=None, read=(), alone=None)
             else:
@@ -146,12 +170,27 @@ class _Run:
             new = each.since(before.get(root))
             if not each.known.names or not new:
                 continue
-            unread = [each for each in self.others_by_root[root] if each[0].path not in self.linted]
-            for other in self.which_mention(unread, Mentions(new)):
+            mentions = Mentions(new)
+            for other in self.which_mention(self.unread(self.others_by_root[root]), mentions):
                 candidate = self.admit(*other)
                 if candidate is not None:
                     self.asked[candidate.path] = other[1]
                     yield _asking(candidate, each.known)
+            for other in self.which_mention(self.unread(self.rest(root)), mentions):
+                with suppress(ConfigurationError):  # it is about files that nobody asked for
+                    candidate = self.admit(*other)
+                    if candidate is not None:
+                        yield _asking(candidate, each.known)._replace(facts_only=True)
+
+    def unread(self, others: Iterable[Other]) -> list[Other]:
+        """Those files that were not looked at yet."""
+        return [each for each in others if each[0].path not in self.linted]
+
+    def rest(self, root: str) -> Iterator[Other]:
+        """The files of a project that are not reported on."""
+        folders = {os.path.dirname(facts.path) for _path, facts in self.facts()}
+        for files in {self.index.rest(folder).files for folder in folders if root_of(folder) == root}:
+            yield from (each for each in files if each[0].path not in self.reported and root_of(each[0].folder) == root)
 
     # Facts
 
@@ -177,8 +216,13 @@ class _Run:
                 said[target].subclassed = True
             for target in facts.patched:
                 said[target].patched.add(facts.path)
-        found = {path: _joined(_about(facts, said)) for path, facts in self.facts()}
+        reported = [each for each in self.facts() if not self.candidates[each[0]].facts_only]
+        found = {path: _joined(_about(facts, said), partial=self.knows_in_part(facts)) for path, facts in reported}
         return {path: each for path, each in found.items() if each != NOTHING}
+
+    def knows_in_part(self, facts: FileFacts) -> bool:
+        """Whether something is at stake in a file, and its project was too large to be searched."""
+        return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
 
 
 class _Said:
@@ -221,8 +265,8 @@ def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFa
             yield said[target].about(target, facts)
 
 
-def _joined(parts: Iterable[OutsideFacts]) -> OutsideFacts:
-    """All of it, in an order that does not depend on that of the files."""
+def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
+    """All of it, in an order that does not depend on that of the files; ``partial`` where there may be more."""
     every = tuple(parts)
     return OutsideFacts(
         calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
@@ -230,12 +274,15 @@ def _joined(parts: Iterable[OutsideFacts]) -> OutsideFacts:
         by_hand=tuple(sorted(pair for each in every for pair in each.by_hand)),
         subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
         patched=tuple(sorted(name for each in every for name in each.patched)),
+        partial=partial,
     )
 
 
 def _names_in(members: Sequence[FileFacts]) -> _Names:
     """What the files of one project call its Functions, whatever they import them as."""
-    names = {_last(each.qualname) for facts in members for each in facts.functions}
+    own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
+    targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
+    names = {_last(target.qualname) for target in targets}
     pairs = {pair for facts in members for pair in facts.names}
     grown = True
     while grown:
@@ -243,10 +290,10 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
         names |= new
         grown = bool(new)
     by_module: dict[str, set[str]] = defaultdict(set)
+    for target in targets:
+        by_module[_module_name(target.path)].add(_last(target.qualname))
     for facts in members:
-        here = by_module[_module_name(facts.path)]
-        here.update(_last(each.qualname) for each in facts.functions)
-        here.update(name for origin, name in facts.names if origin in names)
+        by_module[_module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
     _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
     aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
     for facts in members:

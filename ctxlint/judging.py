@@ -95,6 +95,7 @@ def _judge(
     subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
+    from ctxlint.model.functions import FunctionClass
     from ctxlint.rules import all_rules
 
     path = source.path
@@ -106,7 +107,8 @@ def _judge(
                 if rule.about_backward and subject.backward_never_runs:
                     continue
                 for finding in rule.check(subject, settings):
-                    yield subject, _diagnostic(source, rule, finding, settings)
+                    doubted = isinstance(subject, FunctionClass) and subject.known_in_part
+                    yield subject, _diagnostic(source, rule, finding, settings, doubted=doubted)
             except RecursionError:
                 yield subject, too_deep(path)
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
@@ -118,21 +120,23 @@ def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tupl
     return tuple(each for each in rules if settings.is_selected(each.code, each.name, default=each.default))
 
 
-def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings) -> Diagnostic:
+def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, *, doubted: bool) -> Diagnostic:
+    """What a rule found; its fix is not safe where it is ``doubted``."""
     from dataclasses import replace
 
     from ctxlint.diagnostic import Diagnostic, Severity
-    from ctxlint.fixes.edit import with_line_endings_of
+    from ctxlint.fixes.edit import Applicability, with_line_endings_of
     from ctxlint.rules.base import Category
 
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
     if fix is not None and not source.can_take(fix.edits):
         fix = None
     if fix is not None:
-        fix = replace(
-            with_line_endings_of(source, fix),
-            applicability=settings.applicability(rule.code, rule.name, fix.applicability),
-        )
+        given = fix.applicability
+        if doubted and given is Applicability.SAFE:
+            given = Applicability.UNSAFE
+        applicability = settings.applicability(rule.code, rule.name, given)
+        fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     severity = Severity.ERROR if rule.category is Category.CORRECTNESS else Severity.WARNING
     return Diagnostic(
         source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, tuple(finding.related)

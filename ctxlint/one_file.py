@@ -34,6 +34,7 @@ def lint_file(
     outside: OutsideFacts | None = None,
     known: KnownNames | None = None,
     alone: Alone | None = None,
+    facts_only: bool = False,
 ) -> FileResult:
     """The result for a file, whether or not its bytes look like a Function's; the others are as for ``check_source``.
 
@@ -42,7 +43,7 @@ def lint_file(
     """
     try:
         data = read_bytes(path)
-        result = check_source(decode(path, data), settings, outside, known, alone)
+        result = check_source(decode(path, data), settings, outside, known, alone, facts_only=facts_only)
     except (Unreadable, Undecodable) as error:
         return unreadable(path, str(error), settings)
     except NotPython as error:
@@ -95,16 +96,18 @@ def check_source(
     outside: OutsideFacts | None = None,
     known: KnownNames | None = None,
     alone: Alone | None = None,
+    *,
+    facts_only: bool = False,
 ) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
 
     ``outside`` is what other files say about this one; see ``ctxlint.cross_file``. With ``known`` it is judged only if
     it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again
-    that is known by that, and that ``outside`` says nothing about.
+    that is known by that, and that ``outside`` says nothing about. With ``facts_only`` nothing is judged.
     """
     from dataclasses import replace
 
-    from ctxlint.model.reader import read, read_if_concerned
+    from ctxlint.model.reader import read, read_facts, read_if_concerned
 
     if reports_unused(settings):
         alone = None  # findings of rules that are off matter, too
@@ -115,7 +118,7 @@ def check_source(
     if known is None:
         work = partial(read, source, project, outside, alone.functions if alone is not None else None)
     else:
-        work = partial(read_if_concerned, source, project, known)
+        work = partial(read_facts if facts_only else read_if_concerned, source, project, known)
     reading = _guarded(source, settings, work)
     if isinstance(reading, FileResult):
         return reading

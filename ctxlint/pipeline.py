@@ -89,8 +89,10 @@ def _lint_paths(
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
         return
     from ctxlint.cross_file import lint_together
+    from ctxlint.project_index import ProjectIndex
 
-    yield from lint_together(candidates, others, partial(_mentioning, cache), partial(_admit, configuration), lint)
+    admit, mentioning = partial(_admit, configuration), partial(_mentioning, cache)
+    yield from lint_together(candidates, others, mentioning, admit, lint, ProjectIndex(paths, configuration))
 
 
 @stage("scan")

@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
 
     ``known`` are the names of Functions in the project, for a file that does not look as if it held one: it is told
     those that it calls, and linted only if it has to do with Functions. ``alone`` is what was found out before about
-    the file by itself, and needs not be found out again.
+    the file by itself, and needs not be found out again. With ``facts_only`` nothing is judged.
     """
 
     path: str
@@ -33,6 +33,7 @@ class Candidate(NamedTuple):
     outside: OutsideFacts | None = None
     known: KnownNames | None = None
     alone: Alone | None = None
+    facts_only: bool = False
 
 
 class Alone(NamedTuple):

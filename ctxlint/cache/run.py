@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ class Cache:
         for each in others:
             found, settings = each
             store = self._store(settings)
-            seen = store.now(found.entry.path) if store is not None and found.entry is not None else None
+            seen = self._seen_now(found, store)
             answer = (question, True)
             if seen is None or answer not in seen.answers:
                 if seen is not None and (question, False) in seen.answers:
@@ -107,6 +108,20 @@ class Cache:
                     store.see(found.entry.path, seen._replace(answers=answers))
             if answer[1]:
                 yield each
+
+    def _seen_now(self, found: Found, store: Store | None) -> Seen | None:
+        """What is known of a file as it is now; of one that is not reported on, nobody has asked before."""
+        if store is None or found.entry is None:
+            return None
+        path = found.entry.path
+        seen = store.now(path)
+        stamp = stamp_of(found.entry) if seen is None else None
+        if stamp is not None:
+            seen = store.seen(path, stamp)
+        if seen is None and stamp is not None and stamp.is_settled:
+            with suppress(Unreadable):
+                seen = _seen(stamp, store, holds_candidate(read_bytes(path)))
+        return seen
 
     def _shared(self, answers: Answers) -> Answers:
         """The last answers, as one and the same tuple for all files that give them."""
@@ -241,7 +256,8 @@ def _question(mentions: Mentions) -> bytes:
 
 def _key(candidate: Candidate) -> bytes:
     """What is asked about a file: by which name, with which settings, knowing what of other files."""
-    asked = (candidate.path, _matter(candidate.settings), candidate.outside, _matter_of_names(candidate.known))
+    told = (candidate.outside, _matter_of_names(candidate.known), candidate.facts_only)
+    asked = (candidate.path, _matter(candidate.settings), *told)
     return digest(repr(asked).encode("utf-8", "replace"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,6 +116,26 @@ def find_files(
     yield from walk.links_to_new_files()
 
 
+def find_below(
+    folder: str,
+    *,
+    exclude: Sequence[str],
+    root: str | Path,
+    respect_gitignore: bool,
+    deep: bool,
+    most_entries: int,
+) -> tuple[list[Found], bool]:
+    """The files under a folder of which not more is wanted than what they say about others; and whether these are all.
+
+    Links are skipped, and other repositories. The walk ends once it has met ``most_entries``; with ``deep`` False it
+    stays in the folder.
+    """
+    globs = globs_for(exclude, os.path.abspath(root))
+    walk = _Walk(globs.fit, respect_gitignore, most_entries, deep=deep)
+    found = [each for each in walk.folder(folder) if isinstance(each, Found)]
+    return found, walk.most is not None and walk.most >= 0
+
+
 def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
     """Whether a glob fits the path, or a folder that it is in."""
     return globs_for(tuple(globs), os.path.abspath(root)).fit_within(os.path.abspath(path))
@@ -144,9 +165,19 @@ _IGNORE_FILE = ".gitignore"
 class _Walk:
     """One run: what it leaves out, which files it has met, and the links to files that are looked at last."""
 
-    def __init__(self, is_excluded: Callable[[str, str], bool], respect_gitignore: bool) -> None:
+    def __init__(
+        self,
+        is_excluded: Callable[[str, str], bool],
+        respect_gitignore: bool,
+        most: int | None = None,
+        *,
+        deep: bool = True,
+    ) -> None:
+        """``most`` is how many entries to look at in one repository, below zero once there were more."""
         self.is_excluded = is_excluded
         self.respect_gitignore = respect_gitignore
+        self.most = most
+        self.deep = deep
         self.met: set[str] = set()
         self.links: list[Found] = []
         self.real_folders: dict[str, str] = {}
@@ -210,17 +241,23 @@ class _Walk:
             folder = stack.pop()
             try:
                 with os.scandir(folder.absolute) as listing:
-                    entries = list(listing)
+                    entries = list(islice(listing, self.most + 1) if self.most is not None else listing)
             except OSError as error:
                 path, reason = folder.prefix.rstrip("/\\") or folder.prefix or ".", error.strerror or str(error)
                 yield Missing(path, reason) if folder.absolute == absolute else Skipped(path, reason, lost=True)
                 continue
+            if self.most is not None:
+                if folder.absolute != absolute and ".git" in map(_NAME, entries):
+                    continue
+                self.most -= len(entries)
+                if self.most < 0:
+                    return
             if self.respect_gitignore and _IGNORE_FILE in map(_NAME, entries):
                 own = read_ignore_file(os.path.join(folder.absolute, _IGNORE_FILE), folder.absolute)
                 if own is not None:
                     folder = folder._replace(ignore=(*folder.ignore, own))
             yield from self.files(folder, sorted((each for each in entries if each.name.endswith(SUFFIXES)), key=_NAME))
-            below = sorted(filter(_is_folder, entries), key=_NAME, reverse=True)
+            below = sorted(filter(_is_folder, entries), key=_NAME, reverse=True) if self.deep else []
             stack += [folder.below(each) for each in below if not self.leaves_out(each, folder, "/")]
 
     def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:

@@ -20,6 +20,10 @@ class Imports:
         self._texts: dict[bytes, bytes] = {}
         self._by_path: dict[str, tuple[bytes, ...]] = {}
 
+    def knows(self, path: str) -> bool:
+        """Whether the file was read before."""
+        return path in self._by_path
+
     def of_file(self, path: str) -> tuple[bytes, ...]:
         """What looks like an import statement in a file, as it stands there. Raises Unreadable."""
         found = self._by_path.get(path)

@@ -78,6 +78,20 @@ def root_of(folder: str) -> str:
     return os.path.splitdrive(folder)[0] + os.sep if root is None else root
 
 
+def project_of(folder: str) -> tuple[str, bool]:
+    """The folder that holds the project of a file in this folder, and whether the folders below it belong to it.
+
+    It is the root as in ``root_of``; without one, the package that the file is in; without that, the folder alone.
+    """
+    root = root_of(folder)
+    if os.path.dirname(root) != root:
+        return root, True
+    package = None
+    while _is_file(os.path.join(folder if package is None else os.path.dirname(package), "__init__.py")):
+        package = folder if package is None else os.path.dirname(package)
+    return (folder, False) if package is None else (package, True)
+
+
 _ROOTS: dict[str, str | None] = {}
 """What ``root_of`` found for each folder, so that it is looked for once in each; None where there is none."""
 
@@ -97,7 +111,10 @@ def _is_repository(folder: str) -> bool:
 
 
 def _is_project(folder: str) -> bool:
-    return any(os.path.exists(os.path.join(folder, name)) for name in ("pyproject.toml", "setup.py", "setup.cfg"))
+    return any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_FILES)
+
+
+_PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "ctxlint.toml", ".ctxlint.toml")
 
 
 @lru_cache(maxsize=65536)

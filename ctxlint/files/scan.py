@@ -49,6 +49,10 @@ class Mentions:
 
     def in_file(self, path: str, imports: Imports) -> bool:
         """As ``in_data`` of a file. Raises Unreadable."""
+        if len(self.names) <= _FEW and not imports.knows(path):
+            data = read_bytes(path)  # where few names are looked for, hardly any file holds one
+            if not (any(name in data for name in self.names) or _STAR.search(data)):
+                return False
         return self.among(imports.of_file(path), lambda: read_bytes(path))
 
     def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
@@ -73,6 +77,8 @@ class Mentions:
 
 
 _NOTHING: frozenset[bytes] = frozenset()
+_FEW = 16
+_STAR = re.compile(rb"import[\s\\(]*\*")
 
 
 def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:

@@ -78,6 +78,8 @@ class Builder:
         patched: set[str],
         applied: frozenset[str],
         subclassed_elsewhere: Iterable[str] = (),
+        *,
+        known_in_part: bool = False,
     ) -> None:
         self.unit = unit
         self.project = project
@@ -88,6 +90,7 @@ class Builder:
         self.by_hand = by_hand
         self.patched = patched
         self.applied = applied
+        self.known_in_part = known_in_part
         self.subclassed = frozenset(
             base[len(LOCAL) :]
             for record in unit.index.classes.values()
@@ -158,6 +161,7 @@ class Builder:
             class_attributes=class_attributes,
             legacy_state=legacy_state(methods, lambda: any(map(self.is_called, calls))),
             applied=record.qualname in self.applied,
+            known_in_part=self.known_in_part,
             is_alternative=record.alternative,
             enclosing_names=record.scope.function_locals(),
         )

@@ -122,7 +122,8 @@ class OutsideFacts:
 
     ``names`` are names that it calls and that mean Functions, or the ``apply`` of one, somewhere in the project: they
     are worth following. ``aliases`` are attributes of modules that no module defines itself. The others are about the
-    Functions that the file defines or calls, by their keys, as in ``FileFacts``.
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``. With ``partial`` there may be more to
+    say: the project is too large to be searched.
     """
 
     names: tuple[str, ...] = ()
@@ -132,6 +133,7 @@ class OutsideFacts:
     by_hand: tuple[tuple[str, str], ...] = ()
     subclassed: tuple[str, ...] = ()
     patched: tuple[str, ...] = ()
+    partial: bool = False
 
     @property
     def subjects(self) -> frozenset[str]:

@@ -79,12 +79,16 @@ class Elsewhere:
 def facts_of(
     elsewhere: Elsewhere,
     functions: Iterable[Own],
+    heirs: Iterable[str],
     calls: Iterable[ApplyCall],
     by_hand: Mapping[str, set[str]],
     patched: Iterable[str],
     applied: Iterable[str],
 ) -> FileFacts:
-    """What the file says about Functions of other files, and how others may come to know of its own ``functions``."""
+    """What the file says about Functions of other files, and how others may come to know of its own ``functions``.
+
+    ``heirs`` are all classes of the file that may descend from one of another file.
+    """
     unit, targets = elsewhere.unit, elsewhere.targets
     aliases = tuple(sorted(set(_attached(elsewhere))))
     own = sorted(each for each in functions if not unit.index.classes[each.qualname].scope.is_in_function)
@@ -98,7 +102,7 @@ def facts_of(
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
         applied=tuple(sorted({targets[name] for name in applied if name in targets})),
         by_hand=tuple(sorted((targets[name], each) for name in by_hand if name in targets for each in by_hand[name])),
-        subclassed=tuple(sorted(set(_subclassed(elsewhere, (each.qualname for each in own))))),
+        subclassed=tuple(sorted(set(_subclassed(elsewhere, heirs)))),
         patched=tuple(sorted({targets[name] for name in patched if name in targets})),
     )
 

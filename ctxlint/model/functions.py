@@ -197,7 +197,7 @@ class FunctionClass:
     tangents: tuple[Returned, ...]
     """What jvp returns."""
     calls: tuple[ApplyCall, ...]
-    """The calls of this class in the same file, and those in other files as far as the run has seen them."""
+    """The calls of this class in the same file, and those in other files as far as they are known."""
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]
@@ -217,7 +217,9 @@ class FunctionClass:
     legacy_state: str | None = None
     """How the class keeps state on ``self``, in the style before torch 1.5; None where it does not."""
     applied: bool = False
-    """Whether this file, or another one of the run, reads its ``apply``, to call it or to give it another name."""
+    """Whether this file, or another one of the project, reads its ``apply``, to call it or to give it another name."""
+    known_in_part: bool = False
+    """Whether other files may say more about it: the project was too large to be searched. Then no fix is safe."""
     is_alternative: bool = False
     """Whether the class stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
     enclosing_names: frozenset[str] = frozenset()
@@ -321,10 +323,11 @@ class FunctionClass:
     def count_judgeable(self) -> bool:
         """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
 
-        A class that has subclasses, or whose forward or backward is called by hand, may be a base whose results
-        somebody takes apart; unless it is applied itself.
+        A class that has, or may have, subclasses, or whose forward or backward is called by hand, may be a base whose
+        results somebody takes apart; unless it is applied itself.
         """
         used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
+        used_by_others |= self.known_in_part
         return (
             self.signature_judgeable
             and (self.applied or not used_by_others)

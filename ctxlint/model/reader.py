@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
-from ctxlint.model.callers import NOTHING, OutsideFacts, Target
+from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.elsewhere import Elsewhere, facts_of
 from ctxlint.model.functions import SourceFile
 from ctxlint.model.open_questions import own
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from ctxlint.files.source import Source
-    from ctxlint.model.callers import FileFacts, KnownNames, Own
+    from ctxlint.model.callers import FileFacts, KnownNames
     from ctxlint.model.functions import ApplyCall, FunctionClass
     from ctxlint.model.unit import Unit
 
@@ -80,6 +80,16 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     return reader.read(outside)
 
 
+@stage("understand")
+def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
+    """What a file says about the Functions of others; of its own, those count that descend from such."""
+    reader = _Reader(source, project)
+    told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
+    heirs = [name for name in reader.functions if any(each.unit is not reader.unit for each in reader.above(name))]
+    facts = reader.facts(told, [Own(name, 0, (), (), waits=False) for name in heirs])
+    return Reading(None, facts, told if told != NOTHING else None)
+
+
 class _Calls(NamedTuple):
     """What ``CallSites`` finds in a file; ``elsewhere`` knows the Functions of other files among it."""
 
@@ -115,6 +125,8 @@ class _Reader:
         """Read what may be different or new by what others say; by itself, the file has these ``functions``."""
         before, found = self.calls(NOTHING), self.calls(outside)
         again = outside.subjects | before.changed(found)
+        if outside.partial:
+            again |= self.functions
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
         file = self.file(outside, self.functions & again, calls)
@@ -157,6 +169,7 @@ class _Reader:
             found.patched.union(outside.patched),
             found.applied.union(outside.applied),
             outside.subclassed,
+            known_in_part=outside.partial,
         )
         records = (record for record in self.unit.index.classes.values() if record.qualname in names)
         return tuple(function for function in map(builder.build, records) if function is not None)
@@ -179,7 +192,12 @@ class _Reader:
     def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:
         """What the file says that matters to others; ``functions`` are its own."""
         found = self.calls(outside)
-        return facts_of(found.elsewhere, functions, found.calls, found.by_hand, found.patched, found.applied)
+        heirs = self.functions
+        return facts_of(found.elsewhere, functions, heirs, found.calls, found.by_hand, found.patched, found.applied)
+
+    def above(self, name: str) -> list[Definition]:
+        """The classes of the project that a Function of the file descends from."""
+        return self.project.ancestry(Definition(self.unit, name))[1:]
 
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
