@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ctxlint.search_path import leave_current_folder
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,6 +27,7 @@ FAILED = 2
 def program() -> int:
     """What the script ``ctxlint`` runs: ``main``, in a process that is over then, so that nobody looks for garbage."""
     gc.disable()
+    leave_current_folder()  # PYTHONPATH may name it
     code = main()
     gc.freeze()  # or Python would go through all that was read, once more, to find what it could free
     return code

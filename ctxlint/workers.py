@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.interruption import held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from queue import SimpleQueue
     from types import TracebackType
 
     from typing_extensions import Self
+
+    from ctxlint.worker_process import WorkerProcess
 
     _Begun = tuple[int, Future[list[Any]]]
     """How many items a process was given, and what they will become."""
@@ -37,14 +37,17 @@ _CHUNK = 8
 class Workers:
     """Processes that files are shared among: started when it pays, and kept until the end, with what they have read.
 
-    A worker that dies takes nothing with it: what it did not finish is done in this process.
+    A worker that dies takes nothing with it: what it did not finish is done in this process. A thread for each waits
+    for its answers, with one of those that are idle.
     """
 
     def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
         """``jobs`` is how many processes to use at most, 0 for one per processor; each does ``prepare`` first."""
-        self._processes = min(jobs or _processors(), _MOST)
+        self._count = min(jobs or _processors(), _MOST)
         self._prepare = prepare
-        self._executor: ProcessPoolExecutor | None = None
+        self._processes: list[WorkerProcess] = []
+        self._idle: SimpleQueue[WorkerProcess] | None = None
+        self._threads: ThreadPoolExecutor | None = None
         self._begun: list[_Begun] = []
 
     def __enter__(self) -> Self:
@@ -59,22 +62,26 @@ class Workers:
 
     def _start(self, files: int) -> None:
         """Let the processes get ready while this one goes on, no more than so many files keep busy."""
-        processes = min(self._processes, files // _CHUNK)
-        if self._executor is not None or processes < 2:
+        count = min(self._count, files // _CHUNK)
+        if self._threads is not None or count < 2:
             return
-        try:
-            from concurrent.futures import ProcessPoolExecutor
-            from multiprocessing import get_all_start_methods, get_context
+        from concurrent.futures import ThreadPoolExecutor
+        from queue import SimpleQueue
 
-            # Not `fork`: who calls this as a library may have threads, and a lock that one of them holds stays locked.
-            method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-            self._executor = ProcessPoolExecutor(
-                processes, get_context(method), initializer=_start_worker, initargs=(self._prepare,)
-            )
+        from ctxlint.worker_process import WorkerProcess, can_start
+
+        if not can_start():
+            self._give_up()
+            return
+        self._idle = SimpleQueue()
+        self._threads = ThreadPoolExecutor(count)
+        try:
             with held():
-                for _ in range(processes):
-                    self._executor.submit(int)
-        except (ImportError, OSError):  # a system without semaphores
+                for _ in range(count):
+                    process = WorkerProcess(self._prepare)
+                    self._processes.append(process)
+                    self._idle.put(process)
+        except OSError:  # no more processes are allowed
             self._give_up()
 
     def begin(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
@@ -82,18 +89,13 @@ class Workers:
 
         ``items`` are those that are known so far.
         """
-        if len(items) >= max(WORTH_SHARING, self._processes * _CHUNK):
+        if len(items) >= max(WORTH_SHARING, self._count * _CHUNK):
             self._start(len(items))
-        if self._executor is None:
+        if self._threads is None:
             return
-        from concurrent.futures.process import BrokenProcessPool
-
         begun = sum(count for count, _ in self._begun)
         chunks = [items[at : at + _CHUNK] for at in range(begun, len(items) - _CHUNK + 1, _CHUNK)]
-        try:
-            self._begun += self._submitted(function, chunks)
-        except BrokenProcessPool:
-            self._give_up()
+        self._begun += self._submitted(function, chunks)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """``function`` of each item, in order."""
@@ -108,49 +110,50 @@ class Workers:
     def _shared(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """The results as far as the worker processes bring them."""
         begun, self._begun = self._begun, []
-        if self._executor is None or len(items) < 2:
+        if self._threads is None or len(items) < 2:
             return
-        from concurrent.futures.process import BrokenProcessPool
+        from ctxlint.worker_process import Died
 
         rest = items[sum(count for count, _ in begun) :]
         try:
-            for _, each in [*begun, *self._submitted(function, _chunks(rest, self._processes))]:
+            for _, each in [*begun, *self._submitted(function, _chunks(rest, self._count))]:
                 yield from each.result()
-        except BrokenProcessPool:
+        except Died:
             self._give_up()
         except KeyboardInterrupt:
             self._stop(at_once=True)
             raise
 
     def _submitted(self, function: Callable[[Item], Result], chunks: Iterable[Sequence[Item]]) -> list[_Begun]:
-        assert self._executor is not None
-        with held():  # this may start processes, too
-            return [(len(chunk), self._executor.submit(_each, function, chunk)) for chunk in chunks]
+        assert self._threads is not None
+        with held():  # this starts threads
+            return [(len(chunk), self._threads.submit(self._asked, function, chunk)) for chunk in chunks]
+
+    def _asked(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """What one of the processes makes of the items. Raises Died."""
+        assert self._idle is not None
+        process = self._idle.get()
+        try:
+            return process.ask(function, items)
+        finally:
+            self._idle.put(process)
 
     def _give_up(self) -> None:
         self._stop(at_once=True)
-        self._processes = 1
+        self._count = 1
 
     def _stop(self, *, at_once: bool) -> None:
-        executor, self._executor = self._executor, None
-        if executor is None:
+        threads, self._threads = self._threads, None
+        processes, self._processes = self._processes, []
+        if threads is None:
             return
         with held():
             if at_once:
-                _kill(executor)
-            executor.shutdown()
-
-
-def _kill(executor: ProcessPoolExecutor) -> None:
-    """Put an end to the processes in the middle of what they do, which may be to say half a result.
-
-    Nobody waits for the other half once the end of the pipe is closed that this process keeps for those it starts.
-    """
-    pool: Any = executor
-    for process in list((pool._processes or {}).values()):  # noqa: SLF001  (public from Python 3.14 on)
-        process.kill()
-    with suppress(OSError):
-        pool._result_queue._writer.close()  # noqa: SLF001  (there is no other way)
+                for process in processes:
+                    process.kill()
+            threads.shutdown(cancel_futures=at_once)
+            for process in processes:
+                process.close()
 
 
 def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
@@ -159,18 +162,6 @@ def _chunks(items: Sequence[Item], processes: int) -> Iterator[Sequence[Item]]:
         size = max(1, min(_CHUNK, (len(items) - at) // (processes * 4)))
         yield items[at : at + size]
         at += size
-
-
-def _each(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    return [function(item) for item in items]
-
-
-def _start_worker(prepare: Callable[[], None] | None) -> None:
-    """Leave Ctrl-C to the process that people see, and do not collect garbage in a short life."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()
-    if prepare is not None:
-        prepare()
 
 
 def _processors() -> int:

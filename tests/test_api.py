@@ -14,6 +14,7 @@ import ctxlint
 from ctxlint.configuration import Configuration
 from ctxlint.files.source import Position, Span
 from ctxlint.pipeline import lint_paths as results_for
+from ctxlint.worker_process import Died
 from ctxlint.workers import WORTH_SHARING, Workers
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
@@ -152,18 +153,28 @@ def test_a_worker_that_dies_takes_nothing_with_it() -> None:
 
 
 def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    started: list[int] = []
 
-    def refuse(processes: int, *_: object, **__: object) -> None:
-        asked.append(processes)
-        raise OSError
+    class Stillborn:
+        def __init__(self, _prepare: object) -> None:
+            started[-1] += 1
 
-    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refuse)
+        def ask(self, *_: object) -> None:
+            raise Died
+
+        def kill(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("ctxlint.worker_process.WorkerProcess", Stillborn)
     for count in (WORTH_SHARING, 10_000):
         items = list(range(count))
+        started.append(0)
         with Workers(10**9) as workers:
             assert list(workers.map(int, items)) == items
-    assert asked == [WORTH_SHARING // 8, 256 if sys.platform != "win32" else 61]
+    assert started == [WORTH_SHARING // 8, 256 if sys.platform != "win32" else 61]
 
 
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:

@@ -5,31 +5,39 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+import pytest
+
+from ctxlint.workers import WORTH_SHARING, Workers
 from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from types import ModuleType
 
 _SCRIPT = """
 import sys, time
 from ctxlint.workers import WORTH_SHARING, Workers
+from slow import long_answer
 
+with Workers(2) as workers:
+    for answer in workers.map(long_answer, range(WORTH_SHARING)):
+        time.sleep(float(sys.argv[1]))
+        raise KeyboardInterrupt
+"""
+_SLOW = """
 def long_answer(number):
     return bytes(3_000_000)
-
-if __name__ == "__main__":
-    with Workers(2) as workers:
-        for answer in workers.map(long_answer, range(WORTH_SHARING)):
-            time.sleep(float(sys.argv[1]))
-            raise KeyboardInterrupt
 """
 
 
 def test_half_a_result_is_not_waited_for(tmp_path: Path) -> None:
     script = tmp_path / "interrupted.py"
     script.write_text(_SCRIPT, encoding="utf-8")
+    (tmp_path / "slow.py").write_text(_SLOW, encoding="utf-8")
     for seconds in ("0", "0.005", "0.02"):
         run = subprocess.run(
             [sys.executable, str(script), seconds],
@@ -40,3 +48,67 @@ def test_half_a_result_is_not_waited_for(tmp_path: Path) -> None:
         )
         assert run.stderr.count(b"Traceback") == 1  # the script's own
         assert run.stderr.rstrip().endswith(b"KeyboardInterrupt")
+
+
+_IDENTITY = """
+import os, sys
+
+def where(number):
+    return os.getpid(), os.getcwd(), sys.path, sys.flags.utf8_mode, sys.dont_write_bytecode, sys.pycache_prefix
+
+def dies(number):
+    if number == 30 and os.getpid() != {parent}:
+        os._exit(1)
+    return number
+
+def fails(number):
+    return 1 // (number - 30)
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """A module that workers can import."""
+    (tmp_path / "tasks_of_workers.py").write_text(_IDENTITY.format(parent=os.getpid()), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield import_module("tasks_of_workers")
+    del sys.modules["tasks_of_workers"]
+
+
+def test_workers_are_like_the_process_that_starts_them(
+    tasks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "current"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    path = [each for each in sys.path if each]
+    for current in ("", str(folder)):
+        monkeypatch.syspath_prepend(current)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "cache"))
+    with Workers(2) as workers:
+        found = list(workers.map(tasks.where, range(WORTH_SHARING)))
+    assert len({process for process, *_ in found} - {os.getpid()}) == 2
+    expected = [str(folder), path, sys.flags.utf8_mode, True, str(tmp_path / "cache")]
+    assert all(rest == expected for _, *rest in found)
+
+
+def test_what_a_dead_worker_left_is_done_here(tasks: ModuleType) -> None:
+    with Workers(2) as workers:
+        assert list(workers.map(tasks.dies, range(WORTH_SHARING))) == list(range(WORTH_SHARING))
+        assert list(workers.map(tasks.dies, range(WORTH_SHARING))) == list(range(WORTH_SHARING))
+
+
+def test_an_exception_of_a_worker_is_raised_here(tasks: ModuleType) -> None:
+    with Workers(2) as workers, pytest.raises(ZeroDivisionError):
+        list(workers.map(tasks.fails, range(WORTH_SHARING)))
+
+
+@pytest.mark.parametrize("executable", ["", "/no/such/python"])
+def test_without_processes_the_work_is_done_here(
+    tasks: ModuleType, executable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    with Workers(2) as workers:
+        workers.begin(tasks.where, range(WORTH_SHARING))
+        assert {process for process, *_ in workers.map(tasks.where, range(WORTH_SHARING))} == {os.getpid()}

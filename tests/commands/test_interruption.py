@@ -61,7 +61,7 @@ if sys.platform != "win32":
 
     @pytest.mark.parametrize(
         "starts",
-        ["multiprocessing.forkserver:ForkServer.ensure_running", "multiprocessing.popen_forkserver:Popen._launch"],
+        ["subprocess:Popen.__init__", "ctxlint.worker_process:WorkerProcess.__init__", "threading:Thread.start"],
     )
     @pytest.mark.parametrize("seconds", [0.01, 0.02, 0.04])
     @pytest.mark.parametrize("command", ["--no-cache", "--add-noqa"])
