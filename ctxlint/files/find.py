@@ -71,11 +71,14 @@ class Skipped(NamedTuple):
     lost: bool = False
 
 
+_NO_SUCH_FILE = "No such file or directory"
+
+
 class Missing(NamedTuple):
     """A path that was asked for and is not there, or a folder that cannot be listed."""
 
     path: str
-    reason: str = "No such file or directory"
+    reason: str
 
 
 Result = Found | Skipped | Missing
@@ -104,7 +107,7 @@ def find_files(
     for path in paths:
         absolute = os.path.abspath(path)
         if not os.path.lexists(path):
-            yield Missing(path)
+            yield Missing(path, _NO_SUCH_FILE if path[:1] != "-" else f"{_NO_SUCH_FILE}; options go before `--`")
         elif force_exclude and globs.fit_within(absolute):
             yield Skipped(path, "excluded")
         elif os.path.isdir(path):

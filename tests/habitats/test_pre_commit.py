@@ -161,3 +161,21 @@ def test_no_files_and_excluded_files_pass(project: Git, published: Git, hook: st
     )
     assert code == 0, output
     assert "Passed" in output
+
+
+@pytest.mark.parametrize("hook", ["ctxlint", "ctxlint-fix"])
+def test_names_of_files_are_no_arguments(project: Git, published: Git, hook: str) -> None:
+    _use(project, published, hook)
+    names = ("--config=evil.py", "--diff", "-ohidden.py", "@evil.py")
+    (project.folder / "evil.py").write_text("--exit-zero\n--output-file=hidden\n", encoding="utf-8")
+    for name in names:
+        (project.folder / name).write_text(f"#!/usr/bin/env python3\n{BROKEN}", encoding="utf-8")
+        (project.folder / name).chmod(0o755)
+    code, output = _commit(project, {})
+    assert code == 1, output
+    fixed = hook == "ctxlint-fix"
+    for name in names:
+        assert (f"- {name}:" if fixed else f"--> {name}:13:9") in output
+        text = (project.folder / name).read_text(encoding="utf-8")
+        assert text == f"#!/usr/bin/env python3\n{MENDED if fixed else BROKEN}"
+    assert not list(project.folder.glob("hidden*"))
