@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import site
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from ctxlint.commands.arguments import parser
 from tests.console import run_ctxlint
 from tests.fixture_reader import ROOT, fenced_blocks
-from tests.habitats.installing import copy_sources, offline
+from tests.habitats.installing import PUBLISHED, copy_sources, offline
 from tests.habitats.test_flake8 import STASH
+from tests.hostile.checkout import build
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,33 +74,99 @@ def test_the_document_asks_the_action_for_what_it_takes() -> None:
 def _step(
     step: dict[str, Any], inputs: dict[str, str], folder: Path, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    given = {
-        name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], value)
-        for name, value in step.get("env", {}).items()
-    }
+    """Run a step as the runner does, in ``folder``, which is the checkout."""
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], text)
+
     return subprocess.run(
-        [step["shell"], "-e", "-c", step["run"]],
-        cwd=folder,
-        env={**environment, **given},
+        [step["shell"], "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+        cwd=folder / filled(step.get("working-directory", ".")),
+        env={**environment, **{name: filled(value) for name, value in step.get("env", {}).items()}},
         capture_output=True,
         check=False,
         encoding="utf-8",
     )
 
 
-def test_the_action_installs_ctxlint_and_runs_it(tmp_path: Path) -> None:
-    """All its steps, with the environment that GitHub gives them, on this repository."""
-    action = tmp_path / "action"
-    action.mkdir()
-    copy_sources(action)
-    for name in ("a.py", "b.py", "c.py"):
-        (tmp_path / name).write_text(STASH, encoding="utf-8")
+def _act(folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
+    """All steps of the action in ``folder``, with the environment that GitHub gives them, on this repository.
+
+    It ends with the first step that fails. Dependencies are there without being installed.
+    """
+    home = folder.parent / "home"
+    action = home / "action"
+    action.mkdir(parents=True)
+    copy_sources(action, (*PUBLISHED, "constraints.txt"))
     inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
-    inputs.update(paths="a.py b.py", arguments="--select CTX109")
-    environment = {**offline(tmp_path), "RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": str(action)}
-    *_, done = (_step(step, inputs, tmp_path, environment) for step in ACTION["runs"]["steps"])
+    inputs.update({name.replace("_", "-"): value for name, value in given.items()})
+    environment = {**offline(home), "RUNNER_TEMP": str(home), "GITHUB_ACTION_PATH": str(action), "PIP_NO_DEPS": "1"}
+    install, lint = ACTION["runs"]["steps"]
+    done = _step(install, inputs, folder, environment)
+    if done.returncode:
+        return done
+    assert done.stderr == ""
+    [packages] = (home / "ctxlint").glob("lib/*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n", encoding="utf-8")
+    return _step(lint, inputs, folder, environment)
+
+
+def _reported(done: subprocess.CompletedProcess[str]) -> list[tuple[str, str]]:
+    return re.findall(r"^::warning title=ctxlint \((CTX\d+)\),file=.*?/([^/]+\.py),", done.stdout, re.MULTILINE)
+
+
+def test_the_action_runs_no_code_of_the_checkout(tmp_path: Path) -> None:
+    checkout, marker = tmp_path / "checkout", tmp_path / "marker"
+    build(checkout, marker)
+    (checkout / "pip").mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (checkout / "pip" / name).write_text((checkout / "pip.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (checkout / "pip.py").unlink()
+    done = _act(checkout, arguments="--select CTX203", paths="program1.py -ohidden.py @evil.py")
+    assert not marker.exists(), marker.read_text(encoding="utf-8")
+    assert done.returncode == 1
+    assert len(re.findall("CTX203", done.stdout)) == 2 * 3
+    assert done.stderr == ""
+
+
+def test_the_action_splits_as_a_shell_and_evaluates_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "checkout" / "sub folder"
+    folder.mkdir(parents=True)
+    for name in ("a.py", "b c.py", "$(touch d).py", "*.py"):
+        (folder / name).write_text(STASH, encoding="utf-8")
+    done = _act(
+        tmp_path / "checkout",
+        arguments="--select 'CTX109' --config 'extend-exclude = [\"*.none\"]'",
+        paths="\"b c.py\" '$(touch d).py' *.py",
+        working_directory="sub folder",
+    )
     assert (done.returncode, done.stderr) == (1, "")
-    assert re.findall(r"^::warning title=ctxlint \((CTX\d+)\),file=.*?/(\w+\.py),", done.stdout, re.MULTILINE) == [
-        ("CTX109", "a.py"),
-        ("CTX109", "b.py"),
-    ]
+    assert _reported(done) == [("CTX109", "$(touch d).py"), ("CTX109", "*.py"), ("CTX109", "b c.py")]
+    assert sorted(each.name for each in folder.iterdir() if each.suffix) == ["$(touch d).py", "*.py", "a.py", "b c.py"]
+
+
+def test_the_action_says_what_it_cannot_split(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    done = _act(checkout, arguments="--select 'CTX109")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "ctxlint: error: ARGUMENTS: No closing quotation\n")
+
+
+def test_the_action_installs_the_release_that_is_asked_for(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    done = _act(checkout, version="0.0.99")  # there is no network
+    assert done.returncode == 1
+    assert "No matching distribution found for ctxlint==0.0.99" in done.stderr
+
+
+def test_the_action_pins_what_it_installs() -> None:
+    pins = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, version = line.partition("==")
+            pins[name] = version
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for text in (*project["project"]["dependencies"], *project["build-system"]["requires"]):
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(pins[requirement.name]), text
