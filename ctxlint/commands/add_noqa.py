@@ -37,7 +37,7 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
     from ctxlint.files.decode import Undecodable, encode
-    from ctxlint.fixes.write import Unwritable, write_atomically
+    from ctxlint.files.writing import Unwritable, rewrite
     from ctxlint.rules import rule_names
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
@@ -55,7 +55,8 @@ def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
         line = source.locate_line(left[0].span.start.line)
         return 0, f"a comment in line {line} would not hide {left[0].code}; nothing was changed"
     try:
-        write_atomically(result.path, encode(source, source.written))
+        before, after = (encode(each, each.written) for each in (result.source, source))
+        rewrite(result.path, before, after, result.settings.root)
     except (Undecodable, Unwritable) as error:
         return 0, str(error)
     return len(edits), failure

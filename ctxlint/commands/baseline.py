@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
@@ -60,18 +58,18 @@ def write(results: Sequence[FileResult], options: Namespace, settings: Settings)
     path = baseline_path(options, settings)
     before = _read(path) if os.path.exists(path) else Baseline(path)
     after = before.with_results(results)
-    _write(after)
+    _write(after, settings.root)
     say(f"Wrote {counted(after.count(), 'finding')} to {_shown(path)}.")
 
 
-def prune(baseline: Baseline, results: Sequence[FileResult]) -> None:
+def prune(baseline: Baseline, results: Sequence[FileResult], root: str) -> None:
     """Take what is gone out of the baseline, and say so."""
     from ctxlint.report import counted
 
     after = baseline.without_gone(results)
     removed = baseline.count() - after.count()
     if removed:
-        _write(after)
+        _write(after, root)
     say(f"Removed {counted(removed, 'finding')} from {_shown(baseline.path)}.")
 
 
@@ -98,27 +96,15 @@ def _place(known: Known) -> str:
     return f" in `{known.scope}`" if known.scope else ""
 
 
-def _write(baseline: Baseline) -> None:
+def _write(baseline: Baseline, root: str) -> None:
     """Write the baseline as a whole; where that fails, the old one stays."""
-    import shutil
-
+    from ctxlint.files.writing import write_report
     from ctxlint.suppression.baseline import text_of
 
-    path = os.path.realpath(baseline.path)
-    own = f"{path}.{os.getpid()}.new"
     try:
-        if os.path.exists(path) and not os.access(path, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        with open(own, "wb") as file:
-            file.write(text_of(baseline).encode("utf-8", "surrogatepass"))
-        if os.path.exists(path):
-            shutil.copymode(path, own)
-        os.replace(own, path)
+        write_report(baseline.path, text_of(baseline).encode("utf-8", "surrogatepass"), root)
     except OSError as error:
         raise ConfigurationError(f"{_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            os.remove(own)
 
 
 def _shown(path: str) -> str:

@@ -76,7 +76,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
     _warn(results, options)
     gone = False
     if known is not None and options.prune_baseline:
-        baseline.prune(known, results)
+        baseline.prune(known, results, settings.root)
     elif known is not None and not reads_stdin(options):
         gone = baseline.says_what_is_gone(known, results, silent=options.silent)
     report = _report(results, options, settings)
@@ -119,7 +119,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
         watch=watch,
         cached=not (options.no_cache or options.fix or options.diff or options.fix_only),
     )
-    results = interruption.until_interrupted(each if options.diff else _written(each, known) for each in found)
+    results = (_written(each, known, shown=options.diff) for each in interruption.until_interrupted(found))
     if known is not None:  # a file that was scanned only, and holds no Function any more
         results = (each if each.linted or each.diagnostics else known.leave_out(each) for each in results)
     return sorted(results, key=lambda each: each.path)
@@ -155,16 +155,24 @@ def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
         return with_finding(result, internal_error(result.path, describe("The fix engine", error)))
 
 
-def _written(result: FileResult, known: Baseline | None) -> FileResult:
-    """``result`` after its mended text was written; where that fails, the result for the file as it still is."""
+def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> FileResult:
+    """``result`` after its fixed text was written; where that fails, the result for the file as it still is.
+
+    What is only ``shown`` is not written, and not shown either where it would not be.
+    """
     if result.before is None or result.source is None:
         return result
     from ctxlint.files.decode import encode
-    from ctxlint.fixes.write import Unwritable, write_atomically
+    from ctxlint.files.writing import Unwritable, check_links, rewrite
     from ctxlint.result import io_error, with_finding
 
+    root = result.settings.root
     try:
-        write_atomically(result.path, encode(result.source, result.source.written))
+        if shown:
+            check_links(result.path, root)
+        else:
+            before, after = (encode(each, each.written) for each in (result.before, result.source))
+            rewrite(result.path, before, after, root)
     except Unwritable as error:
         return with_finding(
             _checked(result.before, result.settings, known, result.outside), io_error(result.path, str(error))
@@ -239,12 +247,21 @@ def _report(results: list[FileResult], options: Namespace, settings: Settings) -
 
     stream = sys.stderr if _prints_code(options, settings) else sys.stdout
     return Report(
-        tuple(each for each in results if each.diagnostics or each.fixed),
+        tuple(_quotable(each, options) for each in results if each.diagnostics or each.fixed),
         unsafe_fixes=settings.unsafe_fixes,
         show_fixes=settings.show_fixes,
         quiet=options.quiet,
         color=_output_file(options) is None and wants_color(options.color, stream),
     )
+
+
+def _quotable(result: FileResult, options: Namespace) -> FileResult:
+    """``result`` without the text of a file that a committed link leads to: reports go to whoever sent the link."""
+    if result.source is None or reads_stdin(options):
+        return result
+    from ctxlint.files.boundary import leaves_project
+
+    return result._replace(source=None) if leaves_project(result.path, result.settings.root) else result
 
 
 @stage("report")
@@ -284,17 +301,17 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
     if name is None:
         write(pieces, stream, encoding="utf-8" if for_programs else "")
     else:
-        _write_file(name, pieces)
+        _write_file(name, pieces, settings)
     if options.count:  # what a program reads is not to be spoilt by it
         write([f"{len(report.diagnostics)}\n"], sys.stderr if for_programs and name is None else stream)
 
 
-def _write_file(name: str, pieces: Iterator[str]) -> None:
+def _write_file(name: str, pieces: Iterator[str], settings: Settings) -> None:
     from ctxlint.configuration import ConfigurationError
+    from ctxlint.files.writing import write_report
 
     try:
-        with open(name, "wb") as file:
-            write_bytes("".join(pieces).encode("utf-8", "backslashreplace"), file)
+        write_report(name, "".join(pieces).encode("utf-8", "backslashreplace"), settings.root)
     except OSError as error:
         raise ConfigurationError(f"--output-file: cannot write {name}: {error.strerror}") from None
 

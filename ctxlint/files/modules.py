@@ -72,7 +72,7 @@ def root_of(folder: str) -> str:
         folder = above
     root = _ROOTS.get(folder)
     for each in reversed(below):
-        if _is_repository(each) or (root is None and _is_project(each)):
+        if is_repository(each) or (root is None and _is_project(each)):
             root = each
         _ROOTS[each] = root
     return os.path.splitdrive(folder)[0] + os.sep if root is None else root
@@ -106,7 +106,8 @@ def _upward(folder: str) -> Iterator[str]:
         folder = os.path.dirname(folder)
 
 
-def _is_repository(folder: str) -> bool:
+def is_repository(folder: str) -> bool:
+    """Whether a folder is the top of a repository, or of a work tree."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 

@@ -39,7 +39,7 @@ def render(report: Report) -> Iterator[str]:
 
 def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Iterator[str]:
     if source is None:
-        yield f"{style.frame(' -->')} {diagnostic.path}:1:1"
+        yield f"{style.frame(' -->')} {diagnostic.path}:{locate(diagnostic, source).place}"
         return
     yield from _place(locate(diagnostic, source), diagnostic.path, style)
     for related in diagnostic.related:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxlint.files.source import Source
+from ctxlint.files.writing import Unwritable, rewrite
 from ctxlint.fixes.diff import unified_diff
-from ctxlint.fixes.write import Unwritable, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def test_mode_and_content(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"old")
     file.chmod(0o750)
-    write_atomically(str(file), b"new\r\n")
+    rewrite(str(file), b"old", b"new\r\n", str(tmp_path))
     assert file.read_bytes() == b"new\r\n"
     if sys.platform != "win32":
         assert stat.S_IMODE(file.stat().st_mode) == 0o750
@@ -37,7 +37,7 @@ def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     target.write_bytes(b"old")
     link = tmp_path / "link.py"
     link.symlink_to(os.path.join("folder", "target.py"))
-    write_atomically(str(link), b"new")
+    rewrite(str(link), b"old", b"new", str(tmp_path))
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
 
@@ -47,13 +47,13 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     file.write_bytes(b"old")
     file.chmod(0o444)
     with pytest.raises(Unwritable, match="The file is read-only; it was not fixed"):
-        write_atomically(str(file), b"new")
+        rewrite(str(file), b"old", b"new", str(tmp_path))
     assert file.read_bytes() == b"old"
 
 
 def test_a_file_that_has_gone(tmp_path: Path) -> None:
     with pytest.raises(Unwritable, match="No such file or directory"):
-        write_atomically(str(tmp_path / "a.py"), b"new")
+        rewrite(str(tmp_path / "a.py"), b"old", b"new", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -68,7 +68,7 @@ def test_a_failure_half_way_leaves_the_old_content_and_no_litter(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(Unwritable, match="Cannot be written: No space left on device"):
-        write_atomically(str(file), b"new")
+        rewrite(str(file), b"old", b"new", str(tmp_path))
     assert file.read_bytes() == b"old"
     assert [each.name for each in tmp_path.iterdir()] == ["a.py"]
 
