@@ -61,7 +61,19 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
         raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
-    return base._replace(**_anchored(values, root, base), root=root, config_file=place.path)
+    anchored_values = _anchored(values, root, base)
+    _check_cache_dir(anchored_values, root, place)
+    return base._replace(**anchored_values, root=root, config_file=place.path)
+
+
+def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
+    """Raise ConfigurationError for a folder outside: whoever wrote the file may not choose where things are written."""
+    from ctxlint.files.boundary import is_inside
+
+    folder = values.get("cache_dir")
+    if folder is not None and not is_inside(os.path.abspath(folder), root):
+        reason = "expected a folder next to this file or below; for others there is --cache-dir"
+        raise place.error(("cache-dir",), f"`cache-dir`: {reason}")
 
 
 def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:

@@ -286,10 +286,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "cache-dir",
         "str",
-        ".ctxlint_cache beside the configuration file",
-        'cache-dir = "~/.cache/ctxlint"',
-        "The folder for what is known about files that have not changed, and for nothing else. `ctxlint clean`\n"
-        "removes it.",
+        "the folder of ctxlint in the user's cache",
+        'cache-dir = ".cache/ctxlint"',
+        "The folder for what is known about files that have not changed, and for nothing else, next to this file or\n"
+        "below. What is in it counts only with the seal of the user who runs ctxlint. `ctxlint clean` removes it.",
         _string,
     ),
     Option(

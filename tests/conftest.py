@@ -25,6 +25,16 @@ settings.register_profile("long", max_examples=10_000, **_COMMON)  # type: ignor
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache for the tests alone, also for the programs that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        for name in ("CTXLINT_CACHE_DIR", "CTXLINT_CACHE_KEY"):
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture
 def torch_as_new() -> Iterator[None]:
     """Seeds, grad mode, default dtype and warnings as in a fresh process, whatever the test does to them."""

@@ -1,67 +1,221 @@
-"""The folder that the cache is kept in: where it is, and whether a folder is one that ctxlint made."""
+"""Where caches are: in a folder of the user's own, out of reach for whoever wrote the code that is linted.
+
+Each project has one file there. What is in it counts only with the seal of a key that lies there too, so that
+``cache-dir`` may name any folder, even one that comes with the checkout.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
+import sys
+import time
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from ctxlint.cache.stamp import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.settings import Settings
 
-NAME = ".ctxlint_cache"
-"""What the folder is called, unless ``cache-dir`` says otherwise."""
+OLD_NAME = ".ctxlint_cache"
+"""What caches were called when they lay in the projects."""
 
+SUFFIX = ".cache"
 TAG_FILE = "CACHEDIR.TAG"
 TAG = """\
 Signature: 8a477f597d28d172789f06886806bc55
 # This file is a cache directory tag created by ctxlint.
 # For information about cache directory tags, see https://bford.info/cachedir/
 """
-"""What ``TAG_FILE`` says, so that backups pass the folder over, and ``ctxlint clean`` does not."""
-
-
-def cache_folder(settings: Settings) -> str:
-    """The absolute path of the cache for files under these settings."""
-    return os.path.abspath(settings.cache_dir or os.path.join(settings.root, NAME))
-
+"""What ``TAG_FILE`` says, so that backups skip the folder, and ``ctxlint clean`` does not."""
 
 IGNORE_FILE = ".gitignore"
-RESULTS_FILE = "results.bin"
+KEY_FILE = "key"
+KEPT_DAYS = 30
+"""For so long is kept what no run has used."""
+
+_KEY_SIZE = 32
+_OLD_RESULTS = "results.bin"
 
 
-def check_cache_dir(folder: str) -> None:
-    """Raise ConfigurationError for a ``cache-dir`` that holds something else, which git would have to ignore."""
+# The user's own folder
+
+
+@lru_cache(maxsize=1)
+def user_folder() -> str | None:
+    """The folder for the caches of this user, which may not be there yet; None for a user without a home."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        folder = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "ctxlint")
+    elif sys.platform == "darwin":
+        folder = os.path.join(home, "Library", "Caches", "ctxlint")
+    else:
+        folder = os.path.join(home, ".cache", "ctxlint")
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    folder = os.path.join(named, "ctxlint") if os.path.isabs(named) else folder
+    return folder if os.path.isabs(folder) else None
+
+
+@lru_cache(maxsize=1)
+def _private_folder() -> str | None:
+    """The folder for the caches of this user, made if need be; None where it cannot be kept from others."""
+    folder = user_folder()
+    if folder is None:
+        return None
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        status = os.stat(folder)
+    except OSError:
+        return None
+    if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+@lru_cache(maxsize=1)
+def key() -> bytes | None:
+    """What caches are sealed with: ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder; None without."""
+    given = os.environ.get("CTXLINT_CACHE_KEY")
+    if given:
+        return digest(os.fsencode(given))
+    folder = _private_folder()
+    if folder is None:
+        return None
+    path = os.path.join(folder, KEY_FILE)
+    return _key_in(path) or _new_key(path)
+
+
+def why_not(settings: Settings) -> str:
+    """Why nothing is kept for files under these settings; empty where something is."""
+    if settings.no_cache or (key() is not None and cache_folder(settings) is not None):
+        return ""
+    return f"No cache: {user_folder() or 'the home of this user'} is not a folder that is writable for this user alone"
+
+
+def _key_in(path: str) -> bytes | None:
+    from ctxlint.files.decode import Unreadable, read_bytes
+
+    try:
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and status.st_mode & 0o077):
+            return None
+        found = read_bytes(path)
+    except (OSError, Unreadable):
+        return None
+    return found if len(found) == _KEY_SIZE else None
+
+
+def _new_key(path: str) -> bytes | None:
+    """Of two runs that make one at once, the last wins: the other has kept something that nobody will believe."""
+    from ctxlint.files.writing import write_whole
+
+    with suppress(OSError):
+        prepare(os.path.dirname(path))
+        if os.path.lexists(path):
+            os.remove(path)
+        made = os.urandom(_KEY_SIZE)
+        write_whole(path, made, mode=0o600)
+        return made
+    return None
+
+
+def forget() -> None:
+    """Look for the user's folder and the key again: for whoever changes the environment."""
+    for each in (user_folder, _private_folder, key):
+        each.cache_clear()
+
+
+# The caches
+
+
+def cache_folder(settings: Settings) -> str | None:
+    """The absolute path of the folder with the cache for files under these settings; None where there can be none."""
+    return os.path.abspath(settings.cache_dir) if settings.cache_dir is not None else _private_folder()
+
+
+def cache_file(folder: str, root: str) -> str:
+    """The file for the project with this root."""
+    root = os.path.realpath(root)
+    name = "".join(each if each.isalnum() else "-" for each in os.path.basename(root))[:40]
+    return os.path.join(folder, f"{name}-{digest(os.fsencode(root)).hex()}{SUFFIX}")
+
+
+def check_cache_dir(folder: str, root: str) -> None:
+    """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that holds something else."""
     from ctxlint.configuration import ConfigurationError
+    from ctxlint.files.boundary import leaves_project, lies_in_project
 
+    if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
+        raise ConfigurationError(f"cache-dir: the project leads to {folder} by a link; name the folder itself")
     if os.path.isdir(folder) and not is_tagged(folder) and os.listdir(folder):
         raise ConfigurationError(f"cache-dir: {folder} holds other files; name a folder that is for the cache alone")
 
 
+def prepare(folder: str) -> None:
+    """Make a folder for caches, if it is not one yet, and remove from it what no run has used for long.
+
+    Raises OSError.
+    """
+    from ctxlint.files.writing import write_whole
+
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
+        path = os.path.join(folder, name)
+        if not os.path.lexists(path):
+            write_whole(path, text.encode())
+    oldest = time.time() - KEPT_DAYS * 86_400
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(SUFFIX) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                with suppress(OSError):
+                    os.remove(entry.path)
+
+
 def is_cache(folder: str) -> bool:
-    """Whether ctxlint made ``folder`` for its cache, nothing else is in it, and so ctxlint may remove it."""
+    """Whether ctxlint made ``folder`` for its caches, nothing else is in it, and so ctxlint may remove it."""
+    own = (TAG_FILE, IGNORE_FILE, KEY_FILE)
     return is_tagged(folder) and all(
-        name.startswith((TAG_FILE, IGNORE_FILE, RESULTS_FILE)) for name in os.listdir(folder)
+        name in own or name.startswith((".ctxlint-", _OLD_RESULTS)) or name.endswith(SUFFIX)
+        for name in os.listdir(folder)
     )
 
 
 def is_tagged(folder: str) -> bool:
-    """Whether ctxlint keeps its cache in ``folder``."""
+    """Whether ctxlint keeps its caches in ``folder``."""
+    from ctxlint.files.decode import Unreadable, read_bytes
+
     if os.path.islink(folder):
         return False
     try:
-        with open(os.path.join(folder, TAG_FILE), "rb") as file:
-            tag = file.read(len(TAG) * 2)
-    except OSError:
+        tag = read_bytes(os.path.join(folder, TAG_FILE))
+    except Unreadable:
         return False
     return tag.startswith(TAG.partition("\n")[0].encode()) and b"ctxlint" in tag
 
 
-def caches_under(folder: str) -> Iterator[str]:
-    """The caches that have the usual name, in ``folder`` and all folders below it, in order."""
+def old_caches_under(folder: str) -> Iterator[str]:
+    """The caches that older releases left in ``folder`` and all folders below it, in order."""
     for parent, folders, _ in os.walk(folder):
-        path = os.path.join(parent, NAME)
-        if NAME in folders and is_cache(path):
+        path = os.path.join(parent, OLD_NAME)
+        if OLD_NAME in folders and is_cache(path):
             yield path
-        folders[:] = sorted(each for each in folders if each not in (NAME, ".git"))
+        folders[:] = sorted(each for each in folders if each not in (OLD_NAME, ".git"))
+
+
+def cache_files_under(folder: str) -> Iterator[str]:
+    """The user's cache files for projects that lie in ``folder``, in order."""
+    from ctxlint.cache.store import root_in
+    from ctxlint.files.boundary import is_inside
+
+    kept, top = user_folder(), os.path.realpath(folder)
+    if kept is None or not os.path.isdir(kept):
+        return
+    for name in sorted(os.listdir(kept)):
+        path = os.path.join(kept, name)
+        root = root_in(path) if name.endswith(SUFFIX) else None
+        if root is not None and is_inside(root, top):
+            yield path

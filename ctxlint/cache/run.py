@@ -17,18 +17,13 @@ from ctxlint.stages import stage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.cache.stamp import Stamp
-    from ctxlint.cache.store import Kept, Seen, Store
+    from ctxlint.cache.tables import Kept, Tables
     from ctxlint.files.find import Found
     from ctxlint.files.scan import Mentions
     from ctxlint.files.source import Source
     from ctxlint.model.callers import KnownNames
     from ctxlint.result import Candidate, FileResult
     from ctxlint.settings import Settings
-
-
-Answers = tuple[tuple[bytes, bool], ...]
-"""Whether a file mentions what was looked for, by what stands for that."""
 
 
 class Cache:
@@ -40,50 +35,50 @@ class Cache:
     def __init__(self, *, used: bool) -> None:
         """Nothing is read before something is asked for."""
         self.used = used
-        self._stores: dict[str, Store] = {}
+        self._open: dict[tuple[str, str, bytes], Tables] = {}
         self._imports = Imports()
         self._digests: dict[str, bytes | None] = {}
-        self._answers: dict[Answers, Answers] = {}
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
-        self._its_store: Store | None = None
+        self._its_tables: Tables | None = None
 
     @stage("cache")
     def write(self) -> None:
         """Keep what this run found out, for the next one."""
-        for store in self._stores.values():
-            store.write()
+        for tables in self._open.values():
+            tables.store.write()
 
-    def _store(self, settings: Settings) -> Store | None:
+    def _tables(self, settings: Settings) -> Tables | None:
         if settings is not self._settings:  # files of one folder, or of thousands, have the same
             self._settings = settings
-            self._its_store = self._store_in(_folder(settings)) if self._is_for(settings) else None
-        return self._its_store
+            self._its_tables = self._tables_for(settings) if self._is_for(settings) else None
+        return self._its_tables
 
     def _is_for(self, settings: Settings) -> bool:
         return self.used and not (settings.no_cache or settings.fix)
 
-    def _store_in(self, folder: str) -> Store:
-        if folder not in self._stores:
-            from ctxlint.cache.store import Store
+    def _tables_for(self, settings: Settings) -> Tables | None:
+        place = _place(settings)
+        if place is not None and place not in self._open:
+            from ctxlint.cache.tables import Tables
 
-            self._stores[folder] = Store(folder)
-        return self._stores[folder]
+            self._open[place] = Tables(*place)
+        return self._open[place] if place is not None else None
 
     # What bytes say
 
     def holds_candidate(self, found: Found, settings: Settings) -> bool:
         """As ``scan.holds_candidate`` of the file. Raises Unreadable."""
-        store = self._store(settings)
-        if store is None or found.entry is None:  # a file that is named is read sooner than a cache
+        tables = self._tables(settings)
+        if tables is None or found.entry is None:  # a file that is named is read sooner than a cache
             return holds_candidate(read_bytes(found.path))
         path, stamp = found.entry.path, stamp_of(found.entry)
-        seen = store.seen(path, stamp) if stamp is not None else None
+        seen = tables.seen.get(path, stamp) if stamp is not None else None
         if seen is not None:
             return seen.candidate
         candidate = holds_candidate(read_bytes(path))
         if stamp is not None and stamp.is_settled:
-            store.see(path, _seen(stamp, store, candidate))
+            tables.see(path, stamp, candidate=candidate)
         return candidate
 
     def mentioning(
@@ -93,52 +88,39 @@ class Cache:
         question = _question(mentions) if self.used else b""
         for each in others:
             found, settings = each
-            store = self._store(settings)
-            seen = self._seen_now(found, store)
-            answer = (question, True)
-            if seen is None or answer not in seen.answers:
-                if seen is not None and (question, False) in seen.answers:
-                    continue
+            tables = self._tables(settings) if found.entry is not None else None
+            path = found.entry.path if found.entry is not None else found.path
+            if tables is not None and found.entry is not None:
+                self._look_at(found.entry, tables)
+            answer = tables.answer(path, question) if tables is not None else None
+            if answer is None:
                 try:
-                    answer = (question, mentions.in_file(found.path, self._imports))
+                    answer = mentions.in_file(found.path, self._imports)
                 except Unreadable:
                     continue
-                if store is not None and seen is not None and found.entry is not None:
-                    answers = self._shared((*seen.answers, answer))
-                    store.see(found.entry.path, seen._replace(answers=answers))
-            if answer[1]:
+                if tables is not None:
+                    tables.keep_answer(path, question, answer)
+            if answer:
                 yield each
 
-    def _seen_now(self, found: Found, store: Store | None) -> Seen | None:
-        """What is known of a file as it is now; of one that is not reported on, nobody has asked before."""
-        if store is None or found.entry is None:
-            return None
-        path = found.entry.path
-        seen = store.now(path)
-        stamp = stamp_of(found.entry) if seen is None else None
-        if stamp is not None:
-            seen = store.seen(path, stamp)
-        if seen is None and stamp is not None and stamp.is_settled:
+    def _look_at(self, entry: os.DirEntry[str], tables: Tables) -> None:
+        """See a file as it is now; of one that is not reported on, nobody has asked before."""
+        stamp = stamp_of(entry) if tables.seen.now(entry.path) is None else None
+        if stamp is not None and tables.seen.get(entry.path, stamp) is None and stamp.is_settled:
             with suppress(Unreadable):
-                seen = _seen(stamp, store, holds_candidate(read_bytes(path)))
-        return seen
-
-    def _shared(self, answers: Answers) -> Answers:
-        """The last answers, as one and the same tuple for all files that give them."""
-        last = answers[-_QUESTIONS:]
-        return self._answers.setdefault(last, last)
+                tables.see(entry.path, stamp, candidate=holds_candidate(read_bytes(entry.path)))
 
     # Linting
 
     @stage("cache")
     def result(self, candidate: Candidate) -> FileResult | None:
         """What linting the file would give, where that is known."""
-        store = self._store(candidate.settings)
-        if store is None:
+        tables = self._tables(candidate.settings)
+        if tables is None:
             return None
         absolute = os.path.abspath(candidate.path)
-        for kept in store.kept(absolute, _key(candidate)):
-            if self._holds_still(kept, store):
+        for kept in tables.kept(absolute, _key(candidate)):
+            if self._holds_still(kept, tables):
                 found = self._restored(candidate, kept)
                 if found is not None:
                     return found
@@ -147,26 +129,22 @@ class Cache:
     @stage("cache")
     def keep(self, candidate: Candidate, result: FileResult) -> None:
         """Remember what linting the file gave, before anything else was done with it."""
-        store = self._store(candidate.settings)
-        if store is None or result.failed or not result.linted or not result.read or result.consulted is None:
+        tables = self._tables(candidate.settings)
+        if tables is None or result.failed or not result.linted or not result.read or result.consulted is None:
             return
-        from ctxlint.cache.packed import pack
-        from ctxlint.cache.store import Kept
+        from ctxlint.cache.tables import Kept, packed
 
         look_ups = {
             (os.path.dirname(os.path.abspath(each.importer)), each.name): each.found
             for each in result.consulted.look_ups
         }
         (absolute, content), *_ = result.read
-        store.keep(
-            absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), pack(_in_short(candidate, result)))
-        )
-        seen = store.now(absolute)
-        if seen is not None:  # it was read after that
-            store.see(absolute, seen._replace(content=content))
+        short = packed(_in_short(candidate, result))
+        tables.keep(absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), short))
+        tables.keep_content(absolute, content)  # it was read after it was seen
 
-    def _holds_still(self, kept: Kept, store: Store) -> bool:
-        if any(self._digest(path, store) != content for path, content in kept.read):
+    def _holds_still(self, kept: Kept, tables: Tables) -> bool:
+        if any(self._digest(path, tables) != content for path, content in kept.read):
             return False
         return all(self._leads_to(*each) == found for each, found in kept.look_ups)
 
@@ -179,18 +157,19 @@ class Cache:
             self._leads[folder, name] = place.path if place is not None else None
         return self._leads[folder, name]
 
-    def _digest(self, path: str, store: Store) -> bytes | None:
+    def _digest(self, path: str, tables: Tables) -> bytes | None:
         """What stands for the content of a file; None where it cannot be read."""
         if path not in self._digests:
-            self._digests[path] = _digest(path, store)
+            self._digests[path] = _digest(path, tables)
         return self._digests[path]
 
     def _restored(self, candidate: Candidate, kept: Kept) -> FileResult | None:
         """The result, with the text that was linted, if it is needed."""
-        from ctxlint.cache.packed import Refused, unpack
+        from ctxlint.cache.records import Refused
+        from ctxlint.cache.tables import unpacked
 
         try:
-            found = unpack(kept.packed)
+            found = unpacked(kept.packed, candidate.path)
             source = _source(candidate.path, kept) if shows_text(found) else None
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
@@ -214,11 +193,11 @@ def _source(path: str, kept: Kept) -> Source:
     return decode(path, data)
 
 
-def _digest(path: str, store: Store) -> bytes | None:
-    seen = store.now(path)
+def _digest(path: str, tables: Tables) -> bytes | None:
+    seen = tables.seen.now(path)
     stamp = stamp_at(path) if seen is None else None
     if stamp is not None:
-        seen = store.seen(path, stamp)
+        seen = tables.seen.get(path, stamp)
     if seen is not None and seen.content is not None:
         return seen.content
     try:
@@ -227,20 +206,10 @@ def _digest(path: str, store: Store) -> bytes | None:
         return None
     content = digest(data)
     if seen is None and stamp is not None and stamp.is_settled:
-        seen = _seen(stamp, store, holds_candidate(data))
-    if seen is not None:
-        store.see(path, seen._replace(content=content))
+        tables.see(path, stamp, candidate=holds_candidate(data))
+    tables.keep_content(path, content)
     return content
 
-
-def _seen(stamp: Stamp, store: Store, candidate: bool) -> Seen:
-    from ctxlint.cache.store import Seen
-
-    return Seen(tuple(stamp), store.today, candidate)
-
-
-_QUESTIONS = 6
-"""So many answers about one file are kept: a run asks until there are no new names."""
 
 _MATTERLESS = frozenset(
     ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]
@@ -273,10 +242,12 @@ def _matter_of_names(known: KnownNames | None) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _folder(settings: Settings) -> str:
-    from ctxlint.cache.folder import cache_folder, check_cache_dir
+def _place(settings: Settings) -> tuple[str, str, bytes] | None:
+    """The folder and the root that a cache is for, and what it is sealed with; None where nothing can be kept."""
+    from ctxlint.cache.folder import cache_folder, check_cache_dir, key
 
     folder = cache_folder(settings)
-    if settings.cache_dir is not None:
-        check_cache_dir(folder)
-    return folder
+    if folder is not None and settings.cache_dir is not None:
+        check_cache_dir(folder, settings.root)
+    sealed_with = key()
+    return (folder, settings.root, sealed_with) if folder is not None and sealed_with is not None else None

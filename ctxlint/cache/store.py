@@ -1,178 +1,167 @@
-"""One cache: a file that is read once, and written anew as a whole at the end of a run.
+"""The cache of one project: a file that is read once, and written anew as a whole at the end of a run.
 
-It holds two things. What the bytes of each file say, as long as the system says that the file is as it was: whether it
-holds a candidate, whether it mentions what a run looked for, and what stands for its content. And what was found in a
-file, as long as its content is the same, its settings are, what other files say of it, and the content of all that its
-imports lead to.
+It holds tables of records by name, see ``run`` for what they are. A row may hang on a stamp: it counts as long as the
+system says that a file is as it was. Rows that no run has used for some time go.
 
 Nothing is locked. Each run writes a file of its own and moves it into place, so a reader finds the old one or the new
-one, whole; of two that write at once, one has worked for nothing. What cannot be read, is not ours, or was written by
-another ctxlint, counts as empty.
+one, whole; of two that write at once, one has worked for nothing. What cannot be read, does not bear the seal of the
+user's key, or was written by another ctxlint, counts as empty.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from ctxlint.cache.folder import IGNORE_FILE, RESULTS_FILE, TAG, TAG_FILE
+from ctxlint.cache.folder import KEPT_DAYS, cache_file, prepare
 from ctxlint.cache.identity import identity
-from ctxlint.cache.packed import Refused, pack_table, unpack_table
-from ctxlint.cache.stamp import Stamp, digest, stamp_at
+from ctxlint.cache.records import Reader, Refused, dump, load, reader
+from ctxlint.files.decode import Unreadable, read_bytes
+from ctxlint.files.writing import write_whole
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+_HEAD = b"ctxlint cache 4\n"
+_SEAL_SIZE = 32
+_LARGEST = 1 << 29
+"""A file with more bytes is nothing that ctxlint wrote."""
 
-_HEAD = b"ctxlint cache 3\n"
-_KEPT_DAYS = 30
-_KEPT_FINDINGS = 8
-"""For each file: it is judged for itself, and again with what others say, and perhaps under other settings."""
+Record = TypeVar("Record")
 
 
-class Seen(NamedTuple):
-    """What the bytes of a file say, while the system says that it is as it was. Its shape is that of the table."""
+class _Row(NamedTuple):
+    """One row as it is written. ``day`` is when it was last used, ``stamp`` what it hangs on, if anything."""
 
-    stamp: tuple[int, ...]
     day: int
-    candidate: bool
-    content: bytes | None = None
-    """What stands for it, where somebody asked."""
-    answers: tuple[tuple[bytes, bool], ...] = ()
-    """By the names that were looked for: whether the file uses one. Most files share all answers."""
+    stamp: tuple[int, ...]
+    record: Any
 
 
-class Kept(NamedTuple):
-    """What was found in a file. ``key`` is what was asked, ``read`` and ``look_ups`` what the answer hangs on.
+class Table(Generic[Record]):
+    """Records of one kind by name, each of them read when it is asked for."""
 
-    A look-up is the folder of a file, what it imports, and the file that this leads to, if any.
-    """
+    def __init__(self, rows: dict[str, Any], read: Reader, today: int) -> None:
+        """``rows`` are as they were loaded, in whatever shape: what ``read`` refuses is dropped when it is met."""
+        self.changed = False
+        self._rows = rows
+        self._read = read
+        self._today = today
+        self._now: dict[str, Record] = {}
 
-    key: bytes
-    read: tuple[tuple[str, bytes | None], ...]
-    look_ups: tuple[tuple[tuple[str, str], str | None], ...]
-    packed: bytes
+    def now(self, name: str) -> Record | None:
+        """The record that was given or taken for this name in this run."""
+        return self._now.get(name)
+
+    def get(self, name: str, stamp: tuple[int, ...] = ()) -> Record | None:
+        """The record with this name; None where there is none, or where it has another stamp."""
+        row = self._rows.get(name)
+        if row is None:
+            return None
+        try:
+            day, seen, value = row
+            if list(seen) != list(stamp):
+                return None
+            found = self._now[name] = cast("Record", self._read(value) if type(row) is list else value)
+        except (Refused, TypeError, ValueError):
+            del self._rows[name]
+            return None
+        if day != self._today:
+            self.put(name, found, stamp)
+        return found
+
+    def put(self, name: str, record: Record, stamp: tuple[int, ...] = ()) -> None:
+        """Remember a record."""
+        self._now[name] = record
+        self._rows[name] = _Row(self._today, stamp, record)
+        self.changed = True
+
+    def replace(self, name: str, record: Record) -> None:
+        """Remember another record in the place of one that was given or taken in this run, with its stamp."""
+        self.put(name, record, tuple(self._rows[name][1]))
+
+    def fresh(self) -> dict[str, Any]:
+        """The rows that were used not long ago."""
+        oldest = self._today - KEPT_DAYS
+        return {name: row for name, row in self._rows.items() if _day_of(row) >= oldest}
+
+
+def _day_of(row: Any) -> int:
+    """When a row was last used; long ago, where it is not one."""
+    return row[0] if isinstance(row, (list, _Row)) and len(row) == 3 and type(row[0]) is int else 0
 
 
 class Store:
-    """The cache in one folder."""
+    """The cache of one project."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, root: str, key: bytes) -> None:
         """Read what is there."""
-        self.folder = folder
-        self.today = int(time.time() // 86_400)
-        self._path = os.path.join(folder, RESULTS_FILE)
-        self._changed = False
-        table = _table_in(self._path) or {"seen": {}, "found": {}}
-        self._seen: dict[str, Any] = table["seen"]
-        self._found: dict[str, Any] = table["found"]
-        self._now: dict[str, Seen] = {}
+        self._folder = folder
+        self._root = root
+        self._key = key
+        self._path = cache_file(folder, root)
+        self._today = int(time.time() // 86_400)
+        self._loaded = _tables_in(self._path, self._head(), key)
+        self._tables: dict[str, Table[Any]] = {}
 
-    # What bytes say
-
-    def now(self, path: str) -> Seen | None:
-        """What is known of the file with this absolute path, which was asked for with its stamp in this run."""
-        return self._now.get(path)
-
-    def seen(self, path: str, stamp: Stamp) -> Seen | None:
-        """What is known of the file with this absolute path; None where it was not seen as it is now."""
-        kept = self._seen.get(path)
-        if kept is None or kept[0] != stamp:
-            return None
-        found = self._now[path] = Seen(*kept)
-        if found.day != self.today:
-            self.see(path, found._replace(day=self.today))
-        return found
-
-    def see(self, path: str, seen: Seen) -> None:
-        """Remember what the bytes of a file say."""
-        self._now[path] = seen
-        self._seen[path] = tuple(seen)
-        self._changed = True
-
-    # Findings
-
-    def kept(self, path: str, key: bytes) -> Iterator[Kept]:
-        """What was found in the file with this absolute path when the same was asked, the newest first."""
-        for found in self._found.get(path, ()):
-            if found[0] == key:
-                if found[4] != self.today:
-                    self._changed = True
-                    self._keep(path, Kept(*found[:4]))
-                yield Kept(*found[:4])
-
-    def keep(self, path: str, kept: Kept) -> None:
-        """Remember what was found."""
-        self._keep(path, kept)
-        self._changed = True
-
-    def _keep(self, path: str, kept: Kept) -> None:
-        others = [each for each in self._found.get(path, ()) if tuple(each[:3]) != tuple(kept[:3])]
-        self._found[path] = [(*kept, self.today), *others][:_KEPT_FINDINGS]
-
-    # The file
+    def table(self, name: str, kind: type[Record]) -> Table[Record]:
+        """The table with this name, whose records are of this kind."""
+        if name not in self._tables:
+            rows = self._loaded.pop(name, {})
+            self._tables[name] = Table(rows if isinstance(rows, dict) else {}, reader(kind), self._today)
+        return self._tables[name]
 
     def write(self) -> None:
         """Write what was learnt, if anything. A folder that cannot be written to is no reason to complain."""
-        if not self._changed:
+        if not any(each.changed for each in self._tables.values()):
             return
-        oldest = self.today - _KEPT_DAYS
-        table = {
-            "seen": {path: each for path, each in self._seen.items() if each[1] >= oldest},
-            "found": {
-                path: fresh
-                for path, every in self._found.items()
-                if (fresh := [each for each in every if each[4] >= oldest])
-            },
-        }
-        body = pack_table(table)
+        body = dump({**self._loaded, **{name: each.fresh() for name, each in self._tables.items()}})
+        head = self._head()
         with suppress(OSError):
-            _make(self.folder)
-            _replace(self._path, b"".join([_HEAD, _own(), digest(body), body]))
-            self._changed = False
+            prepare(self._folder)
+            write_whole(self._path, b"".join([head, _seal(head, body, self._key), body]), mode=0o600)
+            for each in self._tables.values():
+                each.changed = False
+
+    def _head(self) -> bytes:
+        """What the file begins with: whose it is, for which project, and what made it."""
+        return _HEAD + json.dumps(os.path.realpath(self._root)).encode() + b"\n" + identity().encode() + b"\n"
 
 
-def _own() -> bytes:
-    return identity().encode() + b"\n"
-
-
-def _table_in(path: str) -> dict[str, Any] | None:
-    """The table that this very ctxlint wrote; None where there is none, or something else."""
+def root_in(path: str) -> str | None:
+    """The project that a cache file is for; None for another file."""
     try:
-        if stamp_at(path) is None:
-            return None
         with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
+            first, second = file.readline(len(_HEAD)), file.readline(1 << 16)
+        root = json.loads(second) if first == _HEAD else None
+    except (OSError, ValueError, RecursionError):
         return None
-    head = _HEAD + _own()
-    checked = data[len(head) : len(head) + 16]
-    body = data[len(head) + 16 :]
-    if not data.startswith(head) or digest(body) != checked:
-        return None
+    return root if isinstance(root, str) else None
+
+
+def _tables_in(path: str, head: bytes, key: bytes) -> dict[str, Any]:
+    """The tables that this very ctxlint wrote for this user; none where there is something else."""
     try:
-        table = unpack_table(body)
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
+            return {}
+        data = read_bytes(path)
+    except (OSError, Unreadable):
+        return {}
+    seal, body = data[len(head) : len(head) + _SEAL_SIZE], data[len(head) + _SEAL_SIZE :]
+    if not data.startswith(head) or seal != _seal(head, body, key):
+        return {}
+    try:
+        tables = load(body)
     except Refused:
-        return None
-    return table if all(isinstance(table.get(name), dict) for name in ("seen", "found")) else None
+        return {}
+    return tables if isinstance(tables, dict) else {}
 
 
-def _make(folder: str) -> None:
-    os.makedirs(folder, exist_ok=True)
-    for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
-        path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            _replace(path, text.encode())
-
-
-def _replace(path: str, data: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
-    own = f"{path}.{os.getpid()}.new"
-    try:
-        with open(own, "wb") as file:
-            file.write(data)
-        os.replace(own, path)
-    finally:
-        with suppress(OSError):
-            os.remove(own)
+def _seal(head: bytes, body: bytes, key: bytes) -> bytes:
+    """What only who has the key can put before what is kept. Nobody can try it on us often enough to time us."""
+    sealed = blake2b(head, digest_size=_SEAL_SIZE, key=key)
+    sealed.update(body)
+    return sealed.digest()

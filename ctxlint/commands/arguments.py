@@ -164,7 +164,7 @@ def _add_files(group: Any) -> None:
         "--profile", action="store_true", help="say how long each stage took, on standard error; uses one process"
     )
     group.add_argument(
-        "--cache-dir", metavar="PATH", help="where the cache is (default: .ctxlint_cache beside the configuration file)"
+        "--cache-dir", metavar="PATH", help="where the cache is (default: the folder of ctxlint in the user's cache)"
     )
 
 

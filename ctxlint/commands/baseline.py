@@ -58,18 +58,18 @@ def write(results: Sequence[FileResult], options: Namespace, settings: Settings)
     path = baseline_path(options, settings)
     before = _read(path) if os.path.exists(path) else Baseline(path)
     after = before.with_results(results)
-    _write(after, settings.root)
+    _write(after, options, settings)
     say(f"Wrote {counted(after.count(), 'finding')} to {_shown(path)}.")
 
 
-def prune(baseline: Baseline, results: Sequence[FileResult], root: str) -> None:
+def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
     """Take what is gone out of the baseline, and say so."""
     from ctxlint.report import counted
 
     after = baseline.without_gone(results)
     removed = baseline.count() - after.count()
     if removed:
-        _write(after, root)
+        _write(after, options, settings)
     say(f"Removed {counted(removed, 'finding')} from {_shown(baseline.path)}.")
 
 
@@ -96,13 +96,20 @@ def _place(known: Known) -> str:
     return f" in `{known.scope}`" if known.scope else ""
 
 
-def _write(baseline: Baseline, root: str) -> None:
-    """Write the baseline as a whole; where that fails, the old one stays."""
+def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
+    """Write the baseline as a whole; where that fails, the old one stays.
+
+    Whoever wrote the configuration may not choose a place outside of the project.
+    """
+    from ctxlint.files.boundary import is_in_project
     from ctxlint.files.writing import write_report
     from ctxlint.suppression.baseline import text_of
 
+    named = options.write_baseline or options.baseline
+    if not named and not is_in_project(baseline.path, settings.root):
+        raise ConfigurationError(f"{_shown(baseline.path)}: not in this project; name it on the command line")
     try:
-        write_report(baseline.path, text_of(baseline).encode("utf-8", "surrogatepass"), root)
+        write_report(baseline.path, text_of(baseline).encode("utf-8", "surrogatepass"), settings.root)
     except OSError as error:
         raise ConfigurationError(f"{_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None
 

@@ -73,10 +73,10 @@ def _check(options: Namespace, configuration: Configuration) -> int:
     if options.write_baseline is not None:
         baseline.write(results, options, settings)
         return _say_failures(results)
-    _warn(results, options)
+    _warn(results, options, settings)
     gone = False
     if known is not None and options.prune_baseline:
-        baseline.prune(known, results, settings.root)
+        baseline.prune(known, results, options, settings)
     elif known is not None and not reads_stdin(options):
         gone = baseline.says_what_is_gone(known, results, silent=options.silent)
     report = _report(results, options, settings)
@@ -216,7 +216,7 @@ def _say_failures(results: list[FileResult]) -> int:
     return FAILED if any(result.failed for result in results) else FOUND if found else CLEAN
 
 
-def _warn(results: list[FileResult], options: Namespace) -> None:
+def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> None:
     """Say on standard error what does not belong into the report."""
     if options.quiet or options.silent:
         return
@@ -227,6 +227,7 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
             place = f":{_line_place(result, line)}" if line else ""
             say(f"warning: {result.path}{place}: {message}")
     if options.verbose:
+        from ctxlint.cache.folder import why_not
         from ctxlint.report import counted
 
         linted = [each for each in results if not each.skipped]
@@ -235,6 +236,9 @@ def _warn(results: list[FileResult], options: Namespace) -> None:
         baselined = sum(len(each.baselined) for each in results)
         if baselined:
             say(f"Left out {counted(baselined, 'finding')} of the baseline")
+        nothing_kept = why_not(settings)
+        if nothing_kept and not settings.fix:
+            say(nothing_kept)
 
 
 def _line_place(result: FileResult, line: int) -> str:

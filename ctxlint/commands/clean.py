@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         if not options.quiet:
             say(f"Removing cache at: {_shown(cache)}")
         try:
-            shutil.rmtree(cache)
+            os.remove(cache) if os.path.isfile(cache) else shutil.rmtree(cache)
         except OSError as error:
             say(f"ctxlint: error: {_shown(cache)}: {error.strerror or error}")
             code = 2
@@ -40,7 +40,8 @@ def parser() -> argparse.ArgumentParser:
     """The parser of ``ctxlint clean``."""
     made = argparse.ArgumentParser(
         prog="ctxlint clean",
-        description="Remove the caches in folders and in all folders below them. Nothing else is removed:"
+        description="Remove what the user's cache holds about projects in folders and in all folders below them,"
+        " and the caches that older releases left there. Nothing else is removed:"
         " a cache is known by the CACHEDIR.TAG that ctxlint writes into it.",
         allow_abbrev=False,
     )
@@ -51,14 +52,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _caches(options: argparse.Namespace) -> Iterator[str]:
-    from ctxlint.cache.folder import cache_folder, caches_under, is_cache
+    from ctxlint.cache.folder import cache_files_under, is_cache, old_caches_under
     from ctxlint.configuration import Configuration
 
     configuration = Configuration(file=environment.value("CONFIG"))
     named = [options.cache_dir or environment.value("CACHE_DIR")]
     for folder in options.paths:
-        yield from caches_under(folder)
-        named.append(cache_folder(configuration.settings_for(folder)))
+        yield from old_caches_under(folder)
+        yield from cache_files_under(folder)
+        named.append(configuration.settings_for(folder).cache_dir)
     yield from (each for each in named if each is not None and is_cache(each))
 
 

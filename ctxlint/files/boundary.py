@@ -32,6 +32,13 @@ def lies_in_project(path: str, root: str) -> bool:
     return _project_of(os.path.realpath(os.path.dirname(os.path.abspath(path))), root) is not None
 
 
+def is_in_project(path: str, root: str) -> bool:
+    """Whether ``path`` lies in the project that ``root`` lies in."""
+    real_root = os.path.realpath(root)
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    return is_inside(folder, _project_of(real_root, root) or real_root)
+
+
 def _project_of(folder: str, root: str) -> str | None:
     """The top of the project that a folder, named without links, lies in: the nearest repository, else ``root``.
 

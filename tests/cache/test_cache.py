@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import random
 import shutil
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import ModuleType
 
 BASE = """\
 import torch
@@ -106,6 +107,31 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The user's own folder, in which there is nothing yet."""
+    from ctxlint.cache import folder
+
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    forget(folder)
+    yield home / "ctxlint"
+    forget(folder)
+
+
+def forget(folder: ModuleType) -> None:
+    """What a new process would find out again."""
+    from ctxlint.cache.run import _place
+
+    folder.forget()
+    _place.cache_clear()
+
+
+def results_in(cache: Path) -> Path:
+    [found] = cache.glob("*.cache")
+    return found
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     write(tmp_path, texts(random.Random(0)))
@@ -171,52 +197,43 @@ def test_the_second_run_reads_no_code(project: Path) -> None:
     assert (second.returncode, second.stdout) == (0, first[1]), second.stderr
 
 
-def test_it_is_a_tagged_folder_that_git_leaves_out(project: Path) -> None:
+def test_it_is_the_users_own_folder(project: Path, cache: Path) -> None:
+    before = sorted(project.rglob("*"))
     run(project)
-    cache = project / ".ctxlint_cache"
+    assert sorted(project.rglob("*")) == before
     assert (cache / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
-    assert "*" in (cache / ".gitignore").read_text().split("\n")
-    assert {path.name for path in cache.iterdir()} == {".gitignore", "CACHEDIR.TAG", "results.bin"}
+    names = {path.name for path in cache.iterdir()}
+    assert names == {".gitignore", "CACHEDIR.TAG", "key", results_in(cache).name}
+    if os.name == "posix":
+        modes = [path.stat().st_mode & 0o777 for path in (cache, cache / "key", results_in(cache))]
+        assert modes == [0o700, 0o600, 0o600]
 
 
 @pytest.mark.parametrize("options", [("--no-cache",), ("--fix",), ("--diff",)])
-def test_who_goes_without(project: Path, options: tuple[str, ...]) -> None:
+def test_who_goes_without(project: Path, cache: Path, options: tuple[str, ...]) -> None:
     subprocess.run([sys.executable, "-m", "ctxlint", "--isolated", *options, "."], cwd=project, check=False)
-    assert not (project / ".ctxlint_cache").exists()
+    assert not cache.exists()
 
 
-class Boom:
-    """What a foreign cache may try."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return os.system, ("touch boom",)
-
-
-@pytest.mark.parametrize(
-    "damage", ["empty", "half", "flipped", "foreign", "folder", "text", "evil table", "evil result"]
-)
-def test_a_damaged_or_foreign_cache_counts_as_empty(project: Path, in_process: Callable[..., str], damage: str) -> None:
-    from ctxlint.cache.stamp import digest
-    from ctxlint.cache.store import _HEAD, _own
+@pytest.mark.parametrize("damage", ["empty", "half", "flipped", "foreign", "folder", "link", "text", "another key"])
+def test_a_damaged_or_foreign_cache_counts_as_empty(
+    project: Path, cache: Path, in_process: Callable[..., str], damage: str
+) -> None:
+    from ctxlint.cache import folder
+    from ctxlint.cache.identity import identity
 
     expected = in_process()
-    path = project / ".ctxlint_cache" / "results.bin"
+    path = results_in(cache)
     data = path.read_bytes()
-    start = len(_HEAD) + len(_own())
     if damage == "folder":
         path.unlink()
         path.mkdir()
-    elif damage.startswith("evil"):
-        table = pickle.loads(data[start + 16 :])
-        if damage == "evil table":
-            table["seen"]["x"] = Boom()
-        else:
-            evil = pickle.dumps(Boom())
-            table["found"] = {
-                name: [(*each[:3], evil, each[4]) for each in every] for name, every in table["found"].items()
-            }
-        body = pickle.dumps(table)
-        path.write_bytes(data[:start] + digest(body) + body)
+    elif damage == "link":
+        path.rename(project / "elsewhere")
+        path.symlink_to(project / "elsewhere")
+    elif damage == "another key":
+        (cache / "key").write_bytes(b"k" * 32)
+        forget(folder)
     else:
         middle = len(data) // 2
         path.write_bytes(
@@ -224,20 +241,189 @@ def test_a_damaged_or_foreign_cache_counts_as_empty(project: Path, in_process: C
                 "empty": b"",
                 "half": data[:middle],
                 "flipped": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
-                "foreign": data.replace(_own(), b"0" * (len(_own()) - 1) + b"\n"),
+                "foreign": data.replace(identity().encode(), b"0" * len(identity())),
                 "text": b"hello\n",
             }[damage]
         )
     assert in_process() == expected
     assert in_process() == expected
-    assert not (project / "boom").exists()
+    if damage == "link":
+        assert (project / "elsewhere").read_bytes() == data
 
 
-def test_several_at_once_and_some_killed(project: Path) -> None:
+HIDES = [
+    lambda tables: [row.__setitem__(2, [False, None, ""]) for row in tables["seen"].values()],
+    lambda tables: [
+        kept.__setitem__(3, json.dumps([[], [], [], 0, None, None]))
+        for row in tables["found"].values()
+        for kept in row[2][0]
+    ],
+]
+"""What somebody may write into a cache so that nothing is found: there is no Function anywhere; nothing is wrong."""
+
+
+def head_of(data: bytes) -> bytes:
+    return b"".join(data.splitlines(keepends=True)[:3])
+
+
+def forged(data: bytes, tables: dict[str, Any], key: bytes) -> bytes:
+    """A cache with the head of another one."""
+    from ctxlint.cache.store import _seal
+
+    head, body = head_of(data), json.dumps(tables).encode()
+    return head + _seal(head, body, key) + body
+
+
+def tables_in(data: bytes) -> dict[str, Any]:
+    tables = json.loads(data[len(head_of(data)) + 32 :])
+    assert isinstance(tables, dict)
+    return tables
+
+
+@pytest.mark.parametrize("hide", HIDES)
+@pytest.mark.parametrize("where", ["the old place", "cache-dir"])
+def test_a_cache_that_comes_with_the_checkout_hides_nothing(
+    project: Path, cache: Path, in_process: Callable[..., str], where: str, hide: Callable[[dict[str, Any]], object]
+) -> None:
+    """Whoever wrote it knows all but the key."""
+    options = () if where == "the old place" else ("--cache-dir=forged",)
+    expected = in_process(*options)
+    assert json.loads(expected)
+    folder = project / (".ctxlint_cache" if where == "the old place" else "forged")
+    if where == "the old place":
+        shutil.copytree(cache, folder)
+        (cache / "key").unlink()
+    path = results_in(folder)
+    data = path.read_bytes()
+    tables = tables_in(data)
+    hide(tables)
+    path.write_bytes(forged(data, tables, b"k" * 32))
+    shutil.copyfile(path, folder / "results.bin")
+    assert in_process(*options) == expected
+    # With the key, it would have worked: this is what the seal is for.
+    if where == "cache-dir":
+        path.write_bytes(forged(data, tables, (cache / "key").read_bytes()))
+        assert in_process(*options) != expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row: row.__setitem__(2, [[["00", [], []]]]),
+        lambda row: row.__setitem__(2, None),
+        lambda row: row.__setitem__(0, "today"),
+        lambda row: row.__setitem__(1, 3),
+        lambda row: row.clear(),
+        lambda row: [kept.__setitem__(3, "[" * 100_000) for kept in row[2][0]],
+        lambda row: [kept.__setitem__(3, kept[3].replace("scale.py", "other.py")) for kept in row[2][0]],
+        lambda row: [kept.__setitem__(0, "zz") for kept in row[2][0]],
+    ],
+)
+def test_the_reader_is_strict(
+    cache: Path, in_process: Callable[..., str], change: Callable[[list[Any]], object]
+) -> None:
+    """Even what bears the seal is read as plain data of the right shape, or not at all."""
+    expected = in_process()
+    path = results_in(cache)
+    data = path.read_bytes()
+    tables = tables_in(data)
+    for row in tables["found"].values():
+        change(row)
+    path.write_bytes(forged(data, tables, (cache / "key").read_bytes()))
+    assert in_process() == expected
+
+
+def test_links_in_a_committed_cache_are_not_followed(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, in_process: Callable[..., str]
+) -> None:
+    """One of them has the name that a temporary file once had, and the number of this very process."""
+    outside = tmp_path_factory.mktemp("outside")
+    secret = outside / "secret"
+    secret.write_text("precious")
+    expected = in_process("--cache-dir=stored")
+    shutil.copytree(project / "stored", project / ".ctxlint_cache")
+    for place in (project / "stored", project / ".ctxlint_cache"):
+        for each in [*place.iterdir(), place / "results.bin", place / f"results.bin.{os.getpid()}.new"]:
+            if each.name != "CACHEDIR.TAG":
+                each.unlink(missing_ok=True)
+                each.symlink_to(secret)
+    for options in ((), ("--cache-dir=stored",), ("--cache-dir=.ctxlint_cache",)):
+        assert in_process(*options) == expected
+        assert secret.read_text() == "precious"
+    for place in (project / "stored", project / ".ctxlint_cache"):
+        shutil.rmtree(place)
+        place.symlink_to(outside, target_is_directory=True)
+    assert in_process() == expected
+    done = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "--isolated", "--cache-dir=stored", "."],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "by a link; name the folder itself" in done.stderr
+    assert [each.name for each in outside.iterdir()] == ["secret"]
+
+
+def test_a_configuration_names_no_folder_outside(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "new"
+    (project / "ctxlint.toml").write_text(f"cache-dir = {json.dumps(str(outside))}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "ctxlint", "."], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "ctxlint: error: ctxlint.toml:1: `cache-dir`: expected a folder next to this file or below;"
+        " for others there is --cache-dir\n"
+    )
+    assert not outside.exists()
+
+
+@pytest.mark.parametrize("home", ["a file", "others write", "~"])
+def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: str) -> None:
+    """Nothing is kept, and nothing that lies in the project is taken for a home; who asks is told, once."""
+    place = tmp_path_factory.mktemp("home") / "cache"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(place)}
+    if home == "a file":
+        place.write_text("in the way")
+    elif home == "others write":
+        (place / "ctxlint").mkdir(parents=True)
+        (place / "ctxlint").chmod(0o777)
+        if os.name != "posix":
+            pytest.skip("modes say nothing there")
+    else:
+        environment.update(XDG_CACHE_HOME="", HOME="~", USERPROFILE="~", LOCALAPPDATA="~")
+    before = sorted(project.rglob("*"))
+    command = [sys.executable, "-m", "ctxlint", "--isolated", "--select=ALL", "--output-format=json"]
+    quiet = subprocess.run([*command, "."], cwd=project, env=environment, capture_output=True, text=True, check=False)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (*run(project, "--no-cache"), "")
+    said = subprocess.run(
+        [*command, "-v", "."], cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+    assert said.stderr.count("No cache: ") == 1
+    assert sorted(project.rglob("*")) == before
+    if home == "others write":
+        assert list((place / "ctxlint").iterdir()) == []
+
+
+def test_a_key_from_the_environment(project: Path, cache: Path, tmp_path: Path) -> None:
+    """As in a container without a home that is kept, in which the cache is."""
+    environment = {**os.environ, "CTXLINT_CACHE_KEY": "a secret", "CTXLINT_CACHE_DIR": str(tmp_path / "kept")}
+    code = "import sys\nfrom ctxlint.cli import main\nmain(['check', '--isolated', '-q', '.'])\nprint('libcst' in sys.modules)"
+    outputs = [
+        subprocess.run([sys.executable, "-c", code], cwd=project, env=each, capture_output=True, text=True, check=True)
+        for each in (environment, environment, {**environment, "CTXLINT_CACHE_KEY": "another"})
+    ]
+    assert [each.stdout.split()[-1] for each in outputs] == ["True", "False", "True"]
+    assert not cache.exists()
+
+
+def test_several_at_once_and_some_killed(project: Path, cache: Path) -> None:
     expected = run(project, "--no-cache")
     command = [sys.executable, "-m", "ctxlint", "--isolated", "--select", "ALL", "--output-format", "json", "."]
     for round_ in range(2):
-        shutil.rmtree(project / ".ctxlint_cache", ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
         running = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True) for _ in range(4)]
         time.sleep(0.3 + 0.4 * round_)
         running[0].kill()
@@ -248,19 +434,19 @@ def test_several_at_once_and_some_killed(project: Path) -> None:
     assert run(project) == expected
 
 
-def test_a_folder_that_cannot_be_written_to(project: Path) -> None:
-    (project / ".ctxlint_cache").write_text("in the way")
-    assert run(project) == run(project, "--no-cache")
-    assert (project / ".ctxlint_cache").read_text() == "in the way"
-
-
-def test_old_entries_go(project: Path, in_process: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_entries_go(
+    project: Path, cache: Path, in_process: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_process()
+    other = cache / "gone-0123.cache"
+    other.write_text("of a project that nobody lints any more")
+    os.utime(other, (time.time() - 40 * 86_400,) * 2)
     (project / "use.py").unlink()
     now = time.time()
     monkeypatch.setattr("ctxlint.cache.store.time.time", lambda: now + 31 * 86_400)
     in_process()
-    assert b"use.py" not in (project / ".ctxlint_cache" / "results.bin").read_bytes()
+    assert b"use.py" not in results_in(cache).read_bytes()
+    assert not other.exists()
 
 
 def test_what_is_shown_of_findings_is_the_same(in_process: Callable[..., str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxlint.cache.folder import RESULTS_FILE, TAG, TAG_FILE
+from ctxlint.cache.folder import TAG, TAG_FILE
 from ctxlint.cli import main
 
 
@@ -22,7 +22,7 @@ def _cache(path: str, tag: str = TAG) -> Path:
     folder.mkdir(parents=True)
     (folder / TAG_FILE).write_text(tag, encoding="utf-8")
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    (folder / RESULTS_FILE).write_bytes(b"")
+    (folder / "results.bin").write_bytes(b"")
     return folder
 
 
@@ -72,6 +72,32 @@ def test_a_cache_with_another_name(capfd: pytest.CaptureFixture[str], monkeypatc
     assert _removed(capfd) == ["third"]
     Path("third").mkdir()
     assert _removed(capfd) == []
+
+
+def test_what_the_users_cache_holds_about_projects(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctxlint.cache import folder
+    from ctxlint.cache.run import _place
+
+    cache = tmp_path / "cache" / "ctxlint"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    monkeypatch.setattr("ctxlint.cache.stamp._SETTLED", 0)
+    folder.forget()
+    _place.cache_clear()
+    for path in ("a/b", "c", "ab"):
+        Path(path).mkdir(parents=True)
+        Path(path, "f.py").write_text("import os\n", encoding="utf-8")
+        Path(path, "ctxlint.toml").write_text("", encoding="utf-8")
+        assert main(["check", path]) == 0
+    assert len(list(cache.glob("*.cache"))) == 3
+    (cache / "notes.cache").write_text("not ours", encoding="utf-8")
+    [removed] = _removed(capfd, "a")
+    assert Path(removed).name.startswith("b-")
+    assert [Path(each).name.rpartition("-")[0] for each in _removed(capfd)] == ["ab", "c"]
+    assert sorted(each.name for each in cache.iterdir()) == [".gitignore", "CACHEDIR.TAG", "key", "notes.cache"]
+    folder.forget()
+    _place.cache_clear()
 
 
 def test_a_folder_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:

@@ -226,17 +226,16 @@ def test_extended_attributes_survive(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("option", ["--fix", "--add-noqa"])
 def test_an_edit_made_meanwhile_is_not_lost(run: Run, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxlint import one_file
+    from ctxlint.files.decode import read_bytes
 
-    real = one_file.read_bytes
     edited = "# edited meanwhile\n" + BROKEN
 
     def read_and_edit(path: str) -> bytes:
-        data = real(path)
+        data = read_bytes(path)
         Path("a.py").write_bytes(edited.encode())
         return data
 
-    monkeypatch.setattr(one_file, "read_bytes", read_and_edit)
+    monkeypatch.setattr("ctxlint.one_file.read_bytes", read_and_edit)
     code, out, err = run(option)
     assert Path("a.py").read_text(encoding="utf-8") == edited
     assert code == 1
