@@ -35,6 +35,7 @@ other commands:
 environment:
   CTXLINT_CONFIG, CTXLINT_CACHE_DIR, CTXLINT_NO_CACHE,
   CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   as the options of the same names
+  CTXLINT_CACHE_KEY                            a secret that seals the cache, in place of the user's own
   NO_COLOR, FORCE_COLOR                        never or always use colours
 """
 

@@ -19,6 +19,9 @@ class IoError(Rule[SourceFile]):
     Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and,
     with `--fix`, one that cannot be written.
 
+    `--fix` also leaves a file alone that was changed after it was read, that lies outside of the project and is
+    reached through a link in it, that has several hard links, or whose extended attributes cannot be kept.
+
     ## Why is this bad?
     What cannot be read is not checked, so silence about it means nothing. The other files are checked as always. The
     finding is there whatever `--select` says; `--ignore CTX902` turns it off.
