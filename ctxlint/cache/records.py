@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Callable
-from dataclasses import fields
 from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -45,6 +44,8 @@ def _plain(value: Any) -> object:
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
     """The names of the fields of a dataclass. Raises TypeError for anything else."""
+    from dataclasses import fields  # a run without Functions has none of them
+
     return tuple(each.name for each in fields(kind))
 
 
@@ -69,7 +70,10 @@ def _reader(kind: Any) -> Reader:
         return _fields(tuple, tuple(map(reader, inner)))
     if issubclass(kind, Enum):
         return _one_of({each.value: each for each in kind})
-    hints = get_type_hints(kind, localns=_known())
+    try:
+        hints = get_type_hints(kind)
+    except NameError:
+        hints = get_type_hints(kind, localns=_known())
     names = getattr(kind, "_fields", None) or _names(kind)
     return _fields(lambda values: kind(*values), tuple(reader(hints[name]) for name in names))
 

@@ -69,7 +69,7 @@ class Cache:
 
     def holds_candidate(self, found: Found, settings: Settings) -> bool:
         """As ``scan.holds_candidate`` of the file. Raises Unreadable."""
-        tables = self._tables(settings)
+        tables = self._tables(settings) if found.entry is not None else None
         if tables is None or found.entry is None:  # a file that is named is read sooner than a cache
             return holds_candidate(read_bytes(found.path))
         path, stamp = found.entry.path, stamp_of(found.entry)
