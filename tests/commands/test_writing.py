@@ -257,6 +257,35 @@ def test_every_kind_of_file_is_known_again(run: Run) -> None:
     assert Path("no_end.py").read_bytes() == FIXED.rstrip().encode()
 
 
+_INTERRUPTED = """
+import os, signal, sys
+import ctxlint.cli
+
+replace = os.replace
+
+def replace_and_be_interrupted(source, target):
+    os.kill(os.getpid(), signal.SIGINT) if sys.argv[1] == "before" else None
+    replace(source, target)
+    os.kill(os.getpid(), signal.SIGINT)
+
+os.replace = replace_and_be_interrupted
+sys.exit(ctxlint.cli.main(["check", "--no-cache", "--fix"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals to speak of")
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_whoever_presses_ctrl_c_gets_whole_files(moment: str) -> None:
+    for name in ("b.py", "c.py"):
+        shutil.copyfile("a.py", name)
+    process = subprocess.run([sys.executable, "-c", _INTERRUPTED, moment], check=False, capture_output=True)
+    assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"")
+    assert names() == ["a.py", "b.py", "c.py"]
+    fixed = [each for each in names() if Path(each).read_text(encoding="utf-8") == FIXED]
+    assert fixed == ([] if moment == "before" else ["a.py"])
+    assert all(Path(each).read_text(encoding="utf-8") == BROKEN for each in names() if each not in fixed)
+
+
 # What a killed run leaves behind
 
 

@@ -82,6 +82,23 @@ def build(folder: Path, marker: Path, *, but: frozenset[str] = frozenset(), odd_
     (folder / "evil.py").write_text("--fix\n--output-file=hidden\n", encoding="utf-8")
 
 
+def add_links(folder: Path, outside: Path) -> None:
+    """Let names that ctxlint may write to lead out of the checkout."""
+    outside.mkdir()
+    (outside / "private.py").write_text(BROKEN + "\npassword = 'hunter2' +\n", encoding="utf-8")
+    (outside / "secret").write_text("{}\n", encoding="utf-8")
+    links = {
+        "linked.py": "private.py",
+        "report.json": "secret",
+        "baseline.json": "new.json",
+        ".ctxlint_cache": ".",
+        "out": ".",
+        "results.bin": "secret",
+    }
+    for name, target in links.items():
+        (folder / name).symlink_to(outside / target)
+
+
 def imported_first() -> frozenset[str]:
     """What ``python -m ctxlint`` imports before the first line of ctxlint runs."""
     script = "import runpy, sys, ctxlint; print(*{name.partition('.')[0] for name in sys.modules})"

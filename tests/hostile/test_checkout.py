@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -17,7 +18,7 @@ from ctxlint.settings import FORMATS
 from tests.editor.client import Client
 from tests.fixture_reader import ROOT
 from tests.hostile import audit
-from tests.hostile.checkout import BROKEN, build, imported_first
+from tests.hostile.checkout import BROKEN, add_links, build, imported_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +135,58 @@ def test_no_format_writes_anything(same: Watched, output_format: str) -> None:
     done = same.run(same.script, "--output-format", output_format, "-j2", ".")
     assert (done.returncode, done.stderr) == (1, b"")
     same.assert_untouched()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--fix",),
+        ("--add-noqa",),
+        ("--output-file=report.json", "--output-format=sarif"),
+        ("--output-file=out/secret",),
+        ("--output-file=new.json", "--output-format=sarif"),
+        ("--write-baseline=baseline.json",),
+        ("--write-baseline=new.json",),
+        ("--cache-dir=.ctxlint_cache",),
+        ("--cache-dir=new",),
+        ("--diff",),
+    ],
+    ids=" ".join,
+)
+def test_only_what_was_asked_for_is_written(watched: Watched, options: tuple[str, ...]) -> None:
+    outside = watched.checkout.parent / "outside"
+    add_links(watched.checkout, outside)
+    before = {path: path.read_bytes() for path in outside.iterdir()}
+    done = watched.run(watched.script, *options, "-j2", "--", ".")
+    assert done.returncode in (0, 1, 2)
+    assert {path: path.read_bytes() for path in outside.iterdir()} == before
+    assert b"hunter2" not in done.stdout + done.stderr
+    assert not watched.marker.exists()
+    assert [each for each in watched.events() if not _is_a_whole_file(*each, watched.checkout)] == []
+    written = watched.checkout / "new.json"
+    if options[0].endswith("=new.json"):
+        assert b"program0.py" in written.read_bytes()
+        assert b"hunter2" not in written.read_bytes()
+    else:
+        assert not written.exists()
+
+
+_TEMPORARY = re.compile(r"\.ctxlint-\d+-[0-9a-f]{16}\.tmp")
+
+
+def _is_a_whole_file(event: str, arguments: list[Any], checkout: Path) -> bool:
+    """Whether this is a step of writing a file of the checkout through one next to it."""
+    if event in ("os.listxattr", "os.getxattr"):
+        return True
+    paths = [checkout / os.fsdecode(each) for each in arguments if isinstance(each, (str, bytes))]
+    if event == "os.mkdir":
+        return paths == [checkout / "new"]
+    if event == "os.rename":
+        source, target = paths
+        return _TEMPORARY.fullmatch(source.name) is not None and target.parent == source.parent
+    writes = event in ("open", "os.chmod", "os.chown", "os.remove")
+    return writes and all(_TEMPORARY.fullmatch(path.name) for path in paths)
 
 
 def test_the_audit_notices(watched: Watched) -> None:
