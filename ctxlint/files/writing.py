@@ -33,17 +33,18 @@ class Unwritable(Exception):
     """A file that is left as it was; the message says why."""
 
 
-def write_whole(path: str, data: bytes, mode: int = 0o666) -> None:
+def write_whole(path: str, data: bytes, mode: int = 0o666, *, lasting: bool = False) -> None:
     """Put a file with this content at ``path``, whatever file or link was there. Raises OSError.
 
     It has the mode of the regular file that was there; a new one has ``mode``, less what the umask takes away.
+    ``lasting`` gets it onto the disk before the old one goes.
     """
     try:
         before = os.lstat(path)
         kept = stat.S_IMODE(before.st_mode) if stat.S_ISREG(before.st_mode) else None
     except FileNotFoundError:
         kept = None
-    with _next_to(path, data, mode) as temporary:
+    with _next_to(path, data, mode, lasting=lasting) as temporary:
         if kept is not None:
             os.chmod(temporary, kept)
         os.replace(temporary, path)
@@ -63,7 +64,7 @@ def write_report(path: str, data: bytes, root: str) -> None:
         _pour(path, data)
     else:
         _check_writable(path)
-        write_whole(os.path.realpath(path), data)
+        write_whole(os.path.realpath(path), data, lasting=True)
 
 
 def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
@@ -216,7 +217,7 @@ def _takes_what_comes(path: str) -> bool:
     except (OSError, ValueError):
         return False
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
-    return os.name == "posix" and folder.startswith(("/dev", "/proc"))
+    return folder in ("/dev", "/dev/fd") or folder.startswith("/proc/")
 
 
 def _pour(path: str, data: bytes) -> None:
@@ -230,7 +231,7 @@ def _pour(path: str, data: bytes) -> None:
 
 def _open_stream(path: str) -> int:
     status = os.stat(path)
-    for standard in (1, 2):  # a socket cannot be opened again by its name
+    for standard in (1, 2) if os.name == "posix" else ():  # a socket cannot be opened again by its name
         with suppress(OSError):
             if os.path.samestat(os.fstat(standard), status):
                 return os.dup(standard)

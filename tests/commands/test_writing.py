@@ -136,6 +136,12 @@ def test_a_report_goes_to_devices_pipes_and_descriptors(run: Run, tmp_path: Path
         subprocess.run(["echo", "after"], check=True, stdout=log)
     lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert (lines[0], lines[-1], len(lines)) == ("before", "after", 5)
+    if os.path.isdir("/dev/shm"):  # a folder like any other
+        memory = Path(f"/dev/shm/ctxlint-test-{os.getpid()}")
+        memory.write_text("old\n", encoding="utf-8")
+        assert run(f"--output-file={memory}") == (1, "", "")
+        assert memory.read_text(encoding="utf-8") == piped.stdout
+        memory.unlink()
     os.mkfifo("pipe")
     reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True)
     assert run("--output-file=pipe") == (1, "", "")
