@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,7 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
 
 def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
     """As ``judged``, in no particular order."""
+    from ctxlint.files.source import Span
     from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile
 
     subjects: dict[type, Sequence[Any]] = {
@@ -87,6 +89,7 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnosti
         SourceFile: (file,),
     }
     called = {call.span: call.function for call in file.calls}
+    called |= {Span(each.position, each.position): each.qualname for each in file.too_complex}
     for subject, diagnostic in _judge(subjects, file.source, settings):
         yield (subject.qualname if type(subject) is FunctionClass else called.get(diagnostic.span, "")), diagnostic
 
@@ -95,24 +98,46 @@ def _judge(
     subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
+    from ctxlint.effort import Effort, TooComplex
     from ctxlint.model.functions import FunctionClass
     from ctxlint.rules import all_rules
 
-    path = source.path
+    path, effort = source.path, Effort()
     for rule in _those_that_are_on(all_rules(), settings):
         if settings.per_file_ignores and settings.is_ignored_in(path, rule.code, rule.name):
             continue
         for subject in subjects.get(rule.subject, ()):
+            found: list[Diagnostic] = []
             try:
-                if rule.about_backward and subject.backward_never_runs:
-                    continue
-                for finding in rule.check(subject, settings):
-                    doubted = isinstance(subject, FunctionClass) and subject.known_in_part
-                    yield subject, _diagnostic(source, rule, finding, settings, doubted=doubted)
+                with effort.on(getattr(subject, "qualname", None)):
+                    if not rule.about_backward or not subject.backward_never_runs:
+                        doubted = isinstance(subject, FunctionClass) and subject.known_in_part
+                        findings = rule.check(subject, settings)
+                        found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
+            except TooComplex:
+                found.extend(_given_up(subject, source, settings))
             except RecursionError:
-                yield subject, too_deep(path)
+                found.append(too_deep(path))
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
-                yield subject, internal_error(path, describe(f"{rule.code} ({rule.name})", error))
+                found.append(internal_error(path, describe(f"{rule.code} ({rule.name})", error)))
+            yield from ((subject, each) for each in found)
+
+
+def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:
+    """What is said about a class that a rule needs too much work for; the other rules are asked nevertheless."""
+    from ctxlint.diagnostic import Diagnostic, Severity
+    from ctxlint.files.source import WHOLE_FILE, Span
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.rules.ctx903_too_complex import TooComplex as Rule
+    from ctxlint.rules.ctx903_too_complex import too_complex
+
+    if not settings.is_selected(Rule.code, Rule.name, default=True):
+        return ()
+    span, name = WHOLE_FILE, os.path.basename(source.path)
+    if isinstance(subject, FunctionClass):
+        start = subject.start(subject.node.name)
+        span, name = Span(start, start), subject.name
+    return (Diagnostic(source.path, span, Rule.code, Rule.name, too_complex(name), Severity.WARNING),)
 
 
 @lru_cache(maxsize=8)

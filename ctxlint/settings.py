@@ -33,7 +33,7 @@ FORMATS = (
 )
 """The values of ``output-format``."""
 
-ALWAYS_ON = ("CTX901", "CTX902")
+ALWAYS_ON = ("CTX901", "CTX902", "CTX903")
 """Rules that do not wait to be selected, since what is not read is not checked; ``ignore`` turns them off."""
 
 _EXACT = 1000  # a name or a whole code is more specific than any prefix

@@ -171,7 +171,7 @@ def test_a_page_has_all_headings(rule: Rule[Any]) -> None:
 def test_a_page_shows_what_triggers_the_rule_and_what_does_not(rule: Rule[Any]) -> None:
     page = _page(rule)
     bad, good = _python(_section(page, "Example")), _python(_section(page, "Use instead"))
-    if rule.code == "CTX902":  # is about a file that cannot be read, which no code shows; its fixture has a session
+    if rule.code in ("CTX902", "CTX903"):  # no code shows a file that cannot be read, no short one takes too much work
         return
     assert bad, "Example holds no block of Python"
     assert good, "Use instead holds no block of Python"

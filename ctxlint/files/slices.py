@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.files.places import Places
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.stages import stage
@@ -80,6 +81,7 @@ class Slice:
 
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
+        spend(4)
         return self._below(self.statement.places.span(node))
 
     def span_in(self, function: cst.FunctionDef, node: cst.CSTNode, *, head: bool = False) -> Span:

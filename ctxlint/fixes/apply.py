@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Fixed
+from ctxlint.effort import STEPS_OF_FIXES, steps
 from ctxlint.files.decode import Undecodable, encode
 from ctxlint.files.edits import Edit, apply_edits
 from ctxlint.files.nesting import too_deep_for_ast
@@ -64,6 +66,7 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
     counts: Counter[tuple[str, str]] = Counter()
     current, seen = result, {original.text}
     fewest, idle = len(result.diagnostics) + 1, 0
+    begun = steps.spent
     try:
         while True:
             todo = [each for each in current.diagnostics if is_applicable(each, settings)]
@@ -78,6 +81,10 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
             current = _check_round(source, current, check, names, parses=parses)
             seen.add(source.text)
             counts.update((each.code, each.name) for each in taken)
+            begun -= 4 * len(source.text)  # to read it again costs about that much
+            if steps.spent - begun > STEPS_OF_FIXES:
+                current = _unfinished(current, settings)
+                break
     except _Fault as fault:
         return with_finding(result, internal_error(original.path, f"{fault}; nothing was changed"))
     except _Unwritable as error:
@@ -86,6 +93,15 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
         return result
     fixed = tuple(Fixed(code, name, count) for (code, name), count in sorted(counts.items()))
     return current._replace(fixed=fixed, before=original)
+
+
+def _unfinished(result: FileResult, settings: Settings) -> FileResult:
+    """A result after which no more rounds are made, with a warning where there is more to mend."""
+    left = sum(is_applicable(each, settings) for each in result.diagnostics)
+    if not left:
+        return result
+    message = f"fixing took too much work; {left} fixable with another `--fix`"
+    return result._replace(warnings=(*result.warnings, (0, message)))
 
 
 def _check_round(
@@ -117,22 +133,46 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
 
     A fix takes the whole stretch from its first edit to its last one: a fix that begins inside or right at the end of
     that waits, since it was made for a text that is about to change. Edits that an earlier fix makes as well count as
-    made.
+    made. Fixes that only append to the same lists go together.
     """
     taken: list[Diagnostic] = []
-    edits: list[Edit] = []
-    end = -1
+    edits: dict[Edit, None] = {}
+    end, joins = -1, False
     for diagnostic in sorted(diagnostics, key=lambda each: (_edits(each), each.sort_key)):
         every = _edits(diagnostic)
         if any(first.end > second.start for first, second in itertools.pairwise(every)):
             raise _Fault(f"The fix of {diagnostic.code} ({diagnostic.name}) overlaps with itself")
         mine = [edit for edit in every if edit not in edits]
         if mine and mine[0].start <= end:
-            continue
+            if not (joins and diagnostic.fix is not None and diagnostic.fix.joins and _go_together(every, edits)):
+                continue
+        elif mine:
+            joins = diagnostic.fix is not None and diagnostic.fix.joins
         taken.append(diagnostic)
-        edits += mine
+        edits.update(dict.fromkeys(mine))
         end = max([end, *(edit.end for edit in mine)])
-    return taken, sorted(edits)
+    return taken, sorted(edits, key=lambda each: (each.start, each.end))
+
+
+_APPENDED = re.compile(r", \S.*| \S.*,")
+"""What can be put in several times at one place."""
+
+
+def _go_together(mine: list[Edit], others: Iterable[Edit]) -> bool:
+    """Whether edits are apart from all others, or append one more element at the same place."""
+    first, last = mine[0].start, max(edit.end for edit in mine)
+    near = [edit for edit in others if edit.end >= first and edit.start <= last]
+    ordered = sorted([*mine, *near], key=lambda each: (each.start, each.end))
+    return all(
+        one.end < other.start
+        or (one.end == other.start and one.start < one.end and other.start < other.end)
+        or (_appends(one) and _appends(other) and one.start == other.start and one.content != other.content)
+        for one, other in itertools.pairwise(ordered)
+    )
+
+
+def _appends(edit: Edit) -> bool:
+    return edit.start == edit.end and _APPENDED.fullmatch(edit.content) is not None
 
 
 def _edits(diagnostic: Diagnostic) -> list[Edit]:

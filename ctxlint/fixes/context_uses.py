@@ -26,6 +26,14 @@ class ContextUses:
 
 def context_uses(code: MethodCode, *, in_order: bool = True) -> ContextUses:
     """The uses of ctx in a method; none where it takes no ctx. To have them in order takes more time."""
+    key = (ContextUses, in_order)
+    if key not in code.notes:
+        code.notes[key] = _context_uses(code, in_order=in_order)
+    uses: ContextUses = code.notes[key]
+    return uses
+
+
+def _context_uses(code: MethodCode, *, in_order: bool) -> ContextUses:
     ctx = code.method.ctx
     if ctx is None:
         return ContextUses()

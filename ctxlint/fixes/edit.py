@@ -28,11 +28,15 @@ class Applicability(Enum):
 
 @dataclass(frozen=True)
 class Fix:
-    """A mend of one finding: ``message`` says what it does in the imperative, ``edits`` do not overlap."""
+    """A mend of one finding: ``message`` says what it does in the imperative, ``edits`` do not overlap.
+
+    ``joins`` says that it only appends to lists, and that other such fixes can append to the same ones at once.
+    """
 
     message: str
     edits: tuple[Edit, ...]
     applicability: Applicability
+    joins: bool = False
 
 
 def with_line_endings_of(source: Source, fix: Fix) -> Fix:

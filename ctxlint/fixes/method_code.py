@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.fixes.layout import layout_of
 from ctxlint.model.code import all_children, parents_below
-from ctxlint.model.local_names import captured_by, target_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +29,12 @@ _SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 
 def code_of_method(fn: FunctionClass, method: Method) -> MethodCode | None:
     """The code of a method that a fix may touch; None where it may not."""
-    layout = layout_of(fn, method)
-    return None if layout is None else MethodCode(layout, method)
+    key = (MethodCode, id(method))
+    if key not in fn.notes:
+        layout = layout_of(fn, method)
+        fn.notes[key] = None if layout is None else MethodCode(layout, method)
+    code: MethodCode | None = fn.notes[key]
+    return code
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,18 @@ class MethodCode:
 
     layout: Layout
     method: Method
+    notes: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was worked out about it, and may be needed again."""
 
     def fix(
-        self, message: str, edits: Iterable[Edit | None], applicability: Applicability = Applicability.SAFE
+        self,
+        message: str,
+        edits: Iterable[Edit | None],
+        applicability: Applicability = Applicability.SAFE,
+        *,
+        joins: bool = False,
     ) -> Fix | None:
-        """A fix of these edits, unsafe at best where a comment would be lost.
+        """A fix of these edits, unsafe at best where a comment would be lost; ``joins`` as in ``Fix``.
 
         None where an edit could not be made, two of them overlap, or there is none.
         """
@@ -56,7 +66,7 @@ class MethodCode:
         after = sum(edit.content.count("#") for edit in ordered)
         if after < before and applicability is Applicability.SAFE:
             applicability = Applicability.UNSAFE
-        return Fix(message, ordered, applicability)
+        return Fix(message, ordered, applicability, joins)
 
     @property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
@@ -67,6 +77,7 @@ class MethodCode:
         """The nodes around a node, the nearest first; the method is the last."""
         parents = self.parents
         while node in parents:
+            spend()
             node = parents[node]
             yield node
 
@@ -76,36 +87,25 @@ class MethodCode:
 
     # Names
 
-    @cached_property
+    @property
     def names(self) -> tuple[cst.Name, ...]:
         """Every name that means a variable: no attribute, no keyword of a call."""
-        return tuple(node for node in self.nodes() if type(node) is cst.Name and not self._is_label(node))
-
-    def _is_label(self, node: cst.Name) -> bool:
-        parent = self.parents[node]
-        return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
-            isinstance(parent, cst.Arg) and parent.keyword is node
-        )
+        return self.method.variables
 
     def names_below(self, node: cst.CSTNode) -> set[str]:
         """The names of the variables that a node of code names."""
         below = parents_below(node)
-        return {each.value for each in below if type(each) is cst.Name and not self._is_label(each)}
+        return {each.value for each in below if type(each) is cst.Name and not self.method.is_label(each)}
 
     def uses(self, name: str) -> list[cst.Name]:
         """Every place at which a variable is named, in the order of the text."""
-        return sorted(self.named(name), key=self.layout.start)
+        if name not in self.notes:
+            self.notes[name] = sorted(self.named(name), key=self.layout.start)
+        return list(self.notes[name])
 
     def named(self, name: str) -> Sequence[cst.Name]:
         """As ``uses``, in no particular order."""
-        return self._named.get(name, ())
-
-    @cached_property
-    def _named(self) -> Mapping[str, list[cst.Name]]:
-        found: dict[str, list[cst.Name]] = {}
-        for node in self.names:
-            found.setdefault(node.value, []).append(node)
-        return found
+        return self.method.named.get(name, ())
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names, numbered where all are taken, that means nothing in this method."""
@@ -120,20 +120,11 @@ class MethodCode:
 
     def bindings(self, name: str) -> list[int]:
         """The offsets at which a variable is bound or deleted anywhere in the method, parameters left out."""
-        return sorted(self.layout.start(node) for node in self._binders.get(name, ()))
+        return sorted(self.layout.start(node) for node in self.method.binders.get(name, ()))
 
     def binds(self, name: str) -> bool:
         """Whether a variable is bound or deleted anywhere in the method, other than as a parameter."""
-        return name in self._binders
-
-    @cached_property
-    def _binders(self) -> Mapping[str, list[cst.CSTNode]]:
-        """The nodes that bind or delete each name."""
-        found: dict[str, list[cst.CSTNode]] = {}
-        for node in self.nodes():
-            for name in set(_bound_by(node)) if type(node) in _BINDING else ():
-                found.setdefault(name, []).append(node)
-        return found
+        return name in self.method.binders
 
     def rebound_between(self, names: Iterable[str], start: int, end: int) -> bool:
         """Whether one of some variables is bound in a stretch of the text."""
@@ -266,43 +257,3 @@ def _keeps_its_place(line: str) -> bool:
 
 def _is_string(statement: cst.BaseSmallStatement) -> bool:
     return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
-
-
-_BINDING = frozenset(
-    (
-        cst.FunctionDef,
-        cst.ClassDef,
-        cst.AssignTarget,
-        cst.AnnAssign,
-        cst.AugAssign,
-        cst.For,
-        cst.NamedExpr,
-        cst.CompFor,
-        cst.Del,
-        cst.AsName,
-        cst.ImportAlias,
-        cst.Global,
-        cst.Nonlocal,
-        cst.MatchAs,
-        cst.MatchStar,
-        cst.MatchMapping,
-    )
-)
-"""The nodes that bind or delete names."""
-
-
-def _bound_by(node: cst.CSTNode) -> Iterable[str]:
-    """The names that a node itself binds or deletes."""
-    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-        return (node.name.value,)
-    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor, cst.Del)):
-        return target_names(node.target)
-    if isinstance(node, cst.AsName):
-        return target_names(node.name)
-    if isinstance(node, cst.ImportAlias):
-        return (node.evaluated_alias or node.evaluated_name.partition(".")[0],)
-    if isinstance(node, (cst.Global, cst.Nonlocal)):
-        return tuple(item.name.value for item in node.names)
-    if isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
-        return captured_by(node)
-    return ()

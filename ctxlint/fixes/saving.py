@@ -40,7 +40,25 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     reading = read_from_saved(keeping.reader, stash.write.attribute, count, None, keeping.names)
     if reading is None:
         return None
-    return keeping.writer.fix("Give it to `save_for_backward`", [*saving, *reading])
+    joins = _joins(keeping, saving, reading)
+    return keeping.writer.fix("Give it to `save_for_backward`", [*saving, *reading], joins=joins)
+
+
+def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
+    """Whether nothing is done but that a variable joins the save and the unpacking, and the statement goes.
+
+    The block of the statement keeps the save, and no other statement goes.
+    """
+    if keeping.save_statement is None or not isinstance(keeping.value, cst.Name):
+        return False
+    code, kept = keeping.writer, keeping.save_statement
+    gone = [edit for edit in (*saving, *reading) if not edit.content]
+    start, end = code.layout.start(kept), code.layout.end(kept)
+    return (
+        gone == [code.without(keeping.statement)]
+        and code.block(keeping.statement) is code.block(kept)
+        and all(start < edit.start == edit.end < end for edit in saving if edit.content)
+    )
 
 
 def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) -> Fix | None:
@@ -187,7 +205,7 @@ def _names_attribute(fn: FunctionClass, method: Method, attribute: str) -> bool:
 def _on_every_path(code: MethodCode, event: Event) -> bool:
     """Whether an event happens once before each way out of the method."""
     facts = code.method.facts
-    through = facts.falls_through.value == "no" or event.order in facts.end_done
+    through = facts.falls_through.value == "no" or bool(facts.end_done >> event.order & 1)
     return (
         code.always_runs(event.node)
         and not event.in_loop

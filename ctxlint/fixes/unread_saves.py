@@ -68,19 +68,18 @@ def _taken_without(reader: MethodCode, position: int, count: int) -> list[Edit] 
     if not uses.plain or "saved_variables" in uses.reads:
         return None
     targets = [plain_unpacking(reader, read, count) for read in reads]
+    every = frozenset(target for target in targets if target is not None)
     edits: list[Edit] = []
+    asked: set[str] = set()
     for target in targets:
         name = None if target is None else target.elements[position].value
         if target is None or not isinstance(name, cst.Name):
             return None
-        if any(not _in_one_of(reader, use, targets) for use in reader.uses(name.value)):
+        if name.value not in asked and any(every.isdisjoint(reader.above(use)) for use in reader.named(name.value)):
             return None
+        asked.add(name.value)
         statement = reader.statement(target)
         if statement is None or "\\" in reader.layout.code(target):
             return None
         edits += [reader.without(statement)] if count == 1 else drop_target(reader.layout, target, position)
     return edits
-
-
-def _in_one_of(reader: MethodCode, use: cst.Name, targets: list[cst.Tuple | cst.List | None]) -> bool:
-    return any(target in reader.above(use) for target in targets if target is not None)

@@ -69,6 +69,8 @@ class Access(NestedScopes):
         """The scope in which the method's free names are looked up."""
         self.local_names = method_names
         """Every name that the method binds anywhere: such a name is never a global."""
+        self.constants: dict[str, Value | None] = {}
+        """What names of the module hold that are bound to a literal once."""
         self.protected = 0
         """How many ``try`` statements around take care of a missing attribute."""
 
@@ -101,7 +103,9 @@ class Access(NestedScopes):
             return Opaque(node)
         bounds = owner.live(name)
         if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
-            known = literal(bounds[0].value)
+            if name not in self.constants:
+                self.constants[name] = literal(bounds[0].value)
+            known = self.constants[name]
             if known is not None:
                 return known
         target = next((each for each in resolutions(name, self.scope) if each is not None), None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import TooComplex
 from ctxlint.model import tables
 from ctxlint.model.binding import bound_parameters
 from ctxlint.model.code import dotted
@@ -30,7 +31,7 @@ from ctxlint.model.inputs import describe, from_calls, inputs_meant, none_from_c
 from ctxlint.model.instances import InstanceUse, instance_made_by
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
-from ctxlint.model.project import Definition
+from ctxlint.model.project import MAX_ANCESTORS, Definition
 from ctxlint.model.returns import joined, returned_by
 from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.setup_uses import evidence_in_setup
@@ -103,7 +104,7 @@ class Builder:
     # Classes
 
     def build(self, record: ClassRecord) -> FunctionClass | None:
-        """The Function of one class record; None where its statement cannot be parsed by LibCST."""
+        """The Function of one class record; None where its statement cannot be parsed by LibCST. Raises TooComplex."""
         return self._build(record, self.walk, _as_written)
 
     def outline(self, record: ClassRecord) -> FunctionClass | None:
@@ -117,6 +118,8 @@ class Builder:
             return None
         node, slice_ = found
         ancestry = self.project.ancestry(definition)
+        if len(ancestry) > MAX_ANCESTORS:
+            raise TooComplex
         drafts, class_attributes = self.collect(ancestry, find)
         bases_known = self.project.bases_known(definition)
         style = _style(drafts, bases_known)
@@ -188,11 +191,10 @@ class Builder:
                 continue
             node, slice_ = found
             functions, assignments = members(node)
-            own: dict[str, Method] = {}
-            for function in functions:
-                own[function.name.value] = self.draft(function, slice_, definition, inherited=distance > 0)
-            for name, method in own.items():
-                methods.setdefault(name, method)
+            own = {function.name.value: function for function in functions}
+            for name, function in own.items():
+                if name not in methods:
+                    methods[name] = self.draft(function, slice_, definition, inherited=distance > 0)
             for name, value in assignments:
                 attributes.setdefault(name, _literal(value))
         return methods, attributes

@@ -7,6 +7,8 @@ from dataclasses import fields
 
 import libcst as cst
 
+from ctxlint.effort import spend
+
 _CODE = cst.Module([])
 
 
@@ -32,6 +34,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
 
     ``CSTNode.children`` gives those as well, and costs twenty times as much, for it makes a copy of the node.
     """
+    spend()
     found: list[cst.CSTNode] = []
     for name in _FIELDS_OF_CODE[type(node)]:
         value = getattr(node, name)
@@ -135,6 +138,8 @@ def literal_integer(node: cst.Integer) -> int | None:
     digits = node.value
     if digits.isdecimal() and digits.isascii() and (digits[0] != "0" or digits == "0"):
         return int(digits) if len(digits) < _LONGEST_NUMBER else None
+    if len(digits) >= _LONGEST_NUMBER:
+        return None
     try:
         return int(ast.literal_eval(digits))
     except (ValueError, SyntaxError):

@@ -7,11 +7,14 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ctxlint.effort import spend
 from ctxlint.model.code import code_of
 from ctxlint.model.values import NONE, UNKNOWN, Slot, Value
 from ctxlint.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import libcst as cst
 
 
@@ -69,29 +72,47 @@ class Asks:
         return same and self.answer != other.answer
 
 
+Orders = int
+"""A set of orders of events, as a bit for each: every event has two such sets, of most of the events before it."""
+
+
+def orders_of(events: Iterable[Event]) -> Orders:
+    """The set of their orders."""
+    found = 0
+    for event in events:
+        found |= 1 << event.order
+    return found
+
+
 @record
 class Event:
     """Something that a method does. ``order`` counts events in the order in which they are met.
 
     ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
     ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
-    ``maybe_before`` of those that happened on some path to it. ``in_loop`` says that it may happen many times.
+    ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop`` says that it may happen many
+    times.
     """
 
     node: cst.CSTNode
     order: int
     guards: tuple[Guard, ...] = ()
-    before: frozenset[int] = frozenset()
-    maybe_before: frozenset[int] = frozenset()
+    before: Orders = 0
+    maybe_before: Orders = 0
     in_loop: bool = False
 
     def excludes(self, other: Event) -> bool:
         """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
+        spend(1 + (len(self.guards) * len(other.guards) >> 1))
         return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
 
     def implies(self, earlier: Event) -> bool:
         """Whether ``earlier`` certainly happened, on each path on which this event happens."""
-        return earlier.order in self.before
+        return bool(self.before >> earlier.order & 1)
+
+    def may_follow(self, earlier: Event) -> bool:
+        """Whether ``earlier`` happened on some path to this event."""
+        return bool(self.maybe_before >> earlier.order & 1)
 
     def certainly_with(self, other: Event) -> bool:
         """Whether there is certainly a path that has both: the guards of one are all among those of the other.

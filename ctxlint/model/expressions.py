@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.access import Access
 from ctxlint.model.code import children, literal_integer, literal_text
 from ctxlint.model.events import Escape
@@ -64,6 +65,7 @@ class Expressions(Access):
 
     def evaluate(self, node: cst.BaseExpression) -> Value:
         """The value of an expression; records what happens on the way."""
+        spend(8)
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return self.walk_children(node)

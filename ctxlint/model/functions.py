@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.model.apply_calls import ApplyCall, ArgumentKind
 from ctxlint.model.events import (
@@ -225,6 +225,11 @@ class FunctionClass:
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see."""
 
+    @cached_property
+    def notes(self) -> dict[object, Any]:
+        """What later stages have worked out about the class and need again: fixes look at a method many times."""
+        return {}
+
     # Where things are
 
     def span(self, node: cst.CSTNode) -> Span:
@@ -405,6 +410,15 @@ class BrokenStatement:
 
 
 @record
+class TooComplexClass:
+    """A Function that takes too much work to be analysed."""
+
+    position: Position
+    name: str
+    qualname: str
+
+
+@record
 class SourceFile:
     """One file: its Functions, the calls on them, and what could not be read."""
 
@@ -419,6 +433,8 @@ class SourceFile:
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered here."""
     broken: tuple[BrokenStatement, ...] = ()
+    too_complex: tuple[TooComplexClass, ...] = ()
+    """The Functions that are not among ``functions``, as they take too much work."""
 
 
 __all__ = [

@@ -58,10 +58,12 @@ def computed_by(method: Method, slot: Slot) -> list[Computed]:
     reaching = [each for each in bindings if _may_be(each.value, options)]
     if not reaching:
         return []
-    for later in reaching:
-        reaching += [each for each in _feeding(later, name, bindings) if all(each is not known for known in reaching)]
-    first = min(each.order for each in reaching)
     used = {id(each) for each in reaching}
+    for later in reaching:
+        more = [each for each in _feeding(later, name, bindings) if id(each) not in used]
+        reaching += more
+        used.update(map(id, more))
+    first = min(each.order for each in reaching)
     found: dict[int, Computed] = {}
     for each in events:
         if isinstance(each, Assigned) and not each.augmented and id(each) not in used:
@@ -78,8 +80,8 @@ def _feeding(later: Assigned, name: str, bindings: list[Assigned]) -> list[Assig
     value = getattr(later.statement, "value", None)
     if value is None or name not in names_in(value):
         return []
-    before = [each for each in bindings if each.order in later.maybe_before]
-    certain = max((each.order for each in before if each.order in later.before), default=-1)
+    before = [each for each in bindings if later.may_follow(each)]
+    certain = max((each.order for each in before if later.implies(each)), default=-1)
     return [each for each in before if each.order >= certain and not _is_nothing(each)]
 
 

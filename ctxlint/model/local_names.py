@@ -175,3 +175,43 @@ _BINDERS: dict[type, Callable[..., Iterable[str]]] = {
     cst.MatchMapping: captured_by,
 }
 """The names that a node binds itself, by the type of the node."""
+
+
+BINDING = frozenset(
+    (
+        cst.FunctionDef,
+        cst.ClassDef,
+        cst.AssignTarget,
+        cst.AnnAssign,
+        cst.AugAssign,
+        cst.For,
+        cst.NamedExpr,
+        cst.CompFor,
+        cst.Del,
+        cst.AsName,
+        cst.ImportAlias,
+        cst.Global,
+        cst.Nonlocal,
+        cst.MatchAs,
+        cst.MatchStar,
+        cst.MatchMapping,
+    )
+)
+"""The nodes that bind or delete names."""
+
+
+def bound_by(node: cst.CSTNode) -> Iterable[str]:
+    """The names that a node itself binds or deletes."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        return (node.name.value,)
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor, cst.Del)):
+        return target_names(node.target)
+    if isinstance(node, cst.AsName):
+        return target_names(node.name)
+    if isinstance(node, cst.ImportAlias):
+        return (node.evaluated_alias or node.evaluated_name.partition(".")[0],)
+    if isinstance(node, (cst.Global, cst.Nonlocal)):
+        return tuple(item.name.value for item in node.names)
+    if isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
+        return captured_by(node)
+    return ()

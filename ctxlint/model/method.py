@@ -15,10 +15,12 @@ from ctxlint.model.events import (
     ContextWrite,
     Event,
     NeedsInputGradRead,
+    Orders,
     Return,
     SavedRead,
     UnboundContext,
 )
+from ctxlint.model.local_names import BINDING, bound_by
 from ctxlint.model.values import Tri
 from ctxlint.records import record
 
@@ -109,7 +111,7 @@ class MethodFacts:
     """The ways to the end of the body, each with all its tests. A guard without test has an ``arm`` that says what
     the way hangs on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
     whose name says that it raises), ``no case``, ``unknown``."""
-    end_done: frozenset[int] = frozenset()
+    end_done: Orders = 0
     """The orders of the events that certainly happened when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
     """Every name that the body reads, nested functions included; ``del`` is no read."""
@@ -179,6 +181,35 @@ class Method:
         for node in self.body_nodes:
             if type(node) is cst.Attribute and type(node.value) is cst.Name and node.value.value == ctx:
                 found.setdefault(node.attr.value, []).append(node)
+        return found
+
+    @cached_property
+    def variables(self) -> tuple[cst.Name, ...]:
+        """Every name in it that means a variable: no attribute, no keyword of a call."""
+        return tuple(node for node in self.parents if type(node) is cst.Name and not self.is_label(node))
+
+    def is_label(self, node: cst.Name) -> bool:
+        """Whether a name in it is that of an attribute, or the keyword of a call."""
+        parent = self.parents[node]
+        return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
+            isinstance(parent, cst.Arg) and parent.keyword is node
+        )
+
+    @cached_property
+    def named(self) -> Mapping[str, list[cst.Name]]:
+        """``variables`` by their name."""
+        found: dict[str, list[cst.Name]] = {}
+        for node in self.variables:
+            found.setdefault(node.value, []).append(node)
+        return found
+
+    @cached_property
+    def binders(self) -> Mapping[str, list[cst.CSTNode]]:
+        """The nodes that bind or delete each name, parameters left out."""
+        found: dict[str, list[cst.CSTNode]] = {}
+        for node in self.parents:
+            for name in set(bound_by(node)) if type(node) in BINDING else ():
+                found.setdefault(name, []).append(node)
         return found
 
     # The parameters

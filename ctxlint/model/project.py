@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+from ctxlint.effort import spend
 from ctxlint.files.modules import Place, locate
 from ctxlint.model.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
 from ctxlint.model.tables import HARMLESS_BASES, TORCH_FUNCTION_BASES
 from ctxlint.model.unit import Unit, read_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Container, Hashable, Iterable, Mapping
 
     from ctxlint.files.source import Source
     from ctxlint.model.index import ClassRecord
@@ -33,6 +35,9 @@ Load = Callable[[str], "Source | None"]
 Result = TypeVar("Result")
 
 _MAX_HOPS = 16
+
+MAX_ANCESTORS = 100
+"""A class that descends from more classes of the project is not followed."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,19 @@ class Consulted(NamedTuple):
 
 
 class Trace:
-    """What was asked of the disk: the other files that were read, or were to be read, and what was looked for."""
+    """What was asked of the disk: the other files that were read, or were to be read, and what was looked for.
+
+    What was worked out meanwhile, and need not be again while this is the trace, is kept with it.
+    """
 
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.look_ups: set[LookUp] = set()
+        self.bases: dict[Definition, list[list[Meaning]]] = {}
+        self.parents: dict[Definition, list[Definition]] = {}
+        self.functions: dict[Definition, bool] = {}
+        self.meanings: dict[tuple[Unit, str, int], Meaning] = {}
+        self.denoted: dict[tuple[object, ...], tuple[Definition | None, Attached]] = {}
 
     def add(self, other: Trace) -> None:
         """Take in what another trace has."""
@@ -150,6 +163,12 @@ class Project:
             return Definition(unit, name[len(LOCAL) :])
         if name in self.torch_bases or name in HARMLESS_BASES or self.load is None:
             return name
+        key = (unit, name, hops)
+        if key not in self.trace.meanings:
+            self.trace.meanings[key] = self._imported(unit, name, hops)
+        return self.trace.meanings[key]
+
+    def _imported(self, unit: Unit, name: str, hops: int) -> Meaning:
         place = self.locate(unit, name)
         if place is None:
             return name if not name.startswith(".") else None
@@ -179,10 +198,18 @@ class Project:
         The ``qualname`` of what is found goes on where an attribute of a class is meant: ``Softmax.apply``. Aliases of
         that are followed, also those that another file has ``attached`` to a module.
         """
-        head, _, rest = dotted.partition(".")
-        owner = scope.owner(head)
         if hops > _MAX_HOPS or self.load is None:
             return None
+        key = (unit, dotted, scope, line, id(attached), hops)
+        if key not in self.trace.denoted:
+            self.trace.denoted[key] = (self._denoted(unit, dotted, scope, line, attached, hops), attached)
+        return self.trace.denoted[key][0]
+
+    def _denoted(
+        self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int
+    ) -> Definition | None:
+        head, _, rest = dotted.partition(".")
+        owner = scope.owner(head)
         if owner is None:
             (name,) = meanings(dotted, scope, line)
             if name is None:
@@ -265,25 +292,50 @@ class Project:
         record = definition.record
         if record is None:
             return []
-        return [[self.meaning(definition.unit, base) for base in alternatives] for alternatives in record.bases]
+        known = self.trace.bases.get(definition)
+        if known is None:
+            known = [[self.meaning(definition.unit, base) for base in alternatives] for alternatives in record.bases]
+            self.trace.bases[definition] = known
+        return known
 
-    def is_function(self, definition: Definition, seen: tuple[Definition, ...] = ()) -> bool:
+    def is_function(self, definition: Definition) -> bool:
         """Whether a class certainly descends from torch's Function."""
-        if definition in seen or definition.record is None:
-            return False
-        for alternatives in self.bases(definition):
-            for base in alternatives:
-                if isinstance(base, Definition):
-                    if self.is_function(base, (*seen, definition)):
-                        return True
-                elif base in self.torch_bases:
-                    return True
-        return False
+        if definition not in self.trace.functions:
+            above = self._above(definition, self.trace.functions)
+            self.trace.functions.update(dict.fromkeys(above, False))
+            self.trace.functions.update(dict.fromkeys(self._functions_among(above), True))
+        return self.trace.functions.get(definition, False)
 
-    def bases_known(self, definition: Definition, seen: tuple[Definition, ...] = ()) -> bool:
-        """Whether every base of a class, at any height, is torch's, harmless, or a class that could be read."""
+    def _functions_among(self, classes: Iterable[Definition]) -> set[Definition]:
+        """Those of ``classes`` that descend from torch's Function; what they descend from is known or among them."""
+        below: dict[Definition, list[Definition]] = defaultdict(list)
+        found: dict[Definition, None] = {}
+        for each in classes:
+            for base in self._named_bases(each):
+                if isinstance(base, Definition):
+                    below[base].append(each)
+                if base in self.torch_bases or self.trace.functions.get(base):  # type: ignore[call-overload]
+                    found[each] = None
+        pending = list(found)
+        for each in pending:
+            more = [child for child in below[each] if child not in found]
+            found.update(dict.fromkeys(more))
+            pending += more
+        return set(found)
+
+    def bases_known(self, definition: Definition) -> bool:
+        """Whether every base of a class, at any height, is torch's, harmless, or a class that could be read.
+
+        No class that descends from itself is known.
+        """
+        if definition.record is None:
+            return False
+        above = self._above(definition)
+        return all(map(self._direct_bases_known, above)) and not self._in_circles(above)
+
+    def _direct_bases_known(self, definition: Definition) -> bool:
         record = definition.record
-        if record is None or definition in seen or record.node.keywords:
+        if record is None or record.node.keywords:
             return False
         for alternatives in self.bases(definition):
             known = [base for base in alternatives if base is not None]
@@ -291,26 +343,64 @@ class Project:
                 return False
             for base in known:
                 if isinstance(base, Definition):
-                    if not self.bases_known(base, (*seen, definition)):
+                    if base.record is None:
                         return False
                 elif base not in TORCH_FUNCTION_BASES and base not in HARMLESS_BASES:
                     return False
         return True
 
-    def ancestry(self, definition: Definition) -> list[Definition]:
-        """The class and its bases in the project, nearest first, as attribute look-up goes (depth first)."""
-        found: list[Definition] = []
-        self._ascend(definition, found)
-        return found
+    def _in_circles(self, classes: Iterable[Definition]) -> bool:
+        """Whether some of ``classes``, which hold all that they descend from, descend from themselves."""
+        below: dict[Definition, list[Definition]] = defaultdict(list)
+        waiting = dict.fromkeys(classes, 0)
+        for each in waiting:
+            for base in self._parents(each):
+                if base in waiting:
+                    below[base].append(each)
+                    waiting[each] += 1
+        settled = [each for each, count in waiting.items() if not count]
+        for each in settled:
+            for child in below[each]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    settled.append(child)
+        return len(settled) < len(waiting)
 
-    def _ascend(self, definition: Definition, found: list[Definition]) -> None:
-        if definition in found or definition.record is None:
-            return
-        found.append(definition)
-        for alternatives in self.bases(definition):
-            for base in alternatives:
-                if isinstance(base, Definition):
-                    self._ascend(base, found)
+    def ancestry(self, definition: Definition) -> list[Definition]:
+        """The class and its bases in the project, nearest first, as attribute look-up goes (depth first).
+
+        Where there are more than ``MAX_ANCESTORS``, some of them.
+        """
+        return self._above(definition, at_most=MAX_ANCESTORS + 1)
+
+    def _above(
+        self, definition: Definition, known: Container[Definition] = (), at_most: int = sys.maxsize
+    ) -> list[Definition]:
+        """A class and its bases in the project, depth first, without those that are ``known`` and their bases."""
+        found: dict[Definition, None] = {}
+        pending = [definition]
+        while pending:
+            each = pending.pop()
+            if each in found or each in known or each.record is None:
+                continue
+            found[each] = None
+            if len(found) == at_most:
+                break
+            above = self._parents(each)
+            spend(1 + (len(above) >> 2))
+            pending += [base for base in reversed(above) if base not in found]
+        return list(found)
+
+    def _parents(self, definition: Definition) -> list[Definition]:
+        """The direct bases of a class that are classes of the project."""
+        known = self.trace.parents.get(definition)
+        if known is None:
+            known = [base for base in self._named_bases(definition) if isinstance(base, Definition)]
+            self.trace.parents[definition] = known
+        return known
+
+    def _named_bases(self, definition: Definition) -> list[Meaning]:
+        return [base for alternatives in self.bases(definition) for base in alternatives]
 
 
 def _bound_to(bound: Bound, rest: str) -> str | None:

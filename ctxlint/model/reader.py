@@ -6,11 +6,13 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.effort import Effort, TooComplex
+from ctxlint.files.source import Position
 from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
 from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.elsewhere import Elsewhere, facts_of
-from ctxlint.model.functions import SourceFile
+from ctxlint.model.functions import SourceFile, TooComplexClass
 from ctxlint.model.open_questions import own
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ctxlint.files.source import Source
     from ctxlint.model.callers import FileFacts, KnownNames
     from ctxlint.model.functions import ApplyCall, FunctionClass
+    from ctxlint.model.index import ClassRecord
     from ctxlint.model.unit import Unit
 
 
@@ -136,7 +139,7 @@ class _Reader:
     def file(self, outside: OutsideFacts, functions: frozenset[str], calls: Iterable[ApplyCall]) -> SourceFile:
         """Some Functions of the file and some calls in it, knowing what others say."""
         unit = self.unit
-        built = self.built(outside, functions)
+        built, given_up = self.built(outside, functions)
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         return SourceFile(
@@ -147,6 +150,7 @@ class _Reader:
             by_name=by_name,
             operators=tuple(operators_of(unit)) if "register_autograd" in unit.source.text else (),
             broken=(*unit.broken, *unit.slices.broken),
+            too_complex=given_up,
         )
 
     def calls(self, outside: OutsideFacts) -> _Calls:
@@ -158,8 +162,10 @@ class _Reader:
             self._calls[key] = _Calls(elsewhere, *sites.collect(), sites.applied())
         return self._calls[key]
 
-    def built(self, outside: OutsideFacts, names: Container[str]) -> tuple[FunctionClass, ...]:
-        """Those Functions of the file that have one of the names, knowing what others say of them."""
+    def built(
+        self, outside: OutsideFacts, names: Container[str]
+    ) -> tuple[tuple[FunctionClass, ...], tuple[TooComplexClass, ...]]:
+        """Those Functions of the file that have one of the names, knowing what others say; and those given up."""
         found = self.calls(outside)
         builder = Builder(
             self.unit,
@@ -171,8 +177,21 @@ class _Reader:
             outside.subclassed,
             known_in_part=outside.partial,
         )
-        records = (record for record in self.unit.index.classes.values() if record.qualname in names)
-        return tuple(function for function in map(builder.build, records) if function is not None)
+        effort = Effort()
+        functions: list[FunctionClass] = []
+        given_up: list[TooComplexClass] = []
+        for record in self.unit.index.classes.values():
+            if record.qualname not in names:
+                continue
+            try:
+                with effort.on(record.qualname):
+                    function = builder.build(record)
+            except TooComplex:
+                given_up.append(_given_up(self.unit.source, record))
+                continue
+            if function is not None:
+                functions.append(function)
+        return tuple(functions), tuple(given_up)
 
     def add_outlines(
         self, by_name: dict[str, FunctionClass], outside: OutsideFacts, calls: Iterable[ApplyCall]
@@ -200,6 +219,13 @@ class _Reader:
         return self.project.ancestry(Definition(self.unit, name))[1:]
 
 
+def _given_up(source: Source, record: ClassRecord) -> TooComplexClass:
+    """A class that takes too much work, at its name."""
+    node = record.node
+    column = source.line(node.lineno).find(node.name, node.col_offset + len("class"))
+    return TooComplexClass(Position(node.lineno, max(column, 0) + 1), node.name, record.qualname)
+
+
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
     """The qualified names of the Functions that a file defines."""
     return frozenset(name for name in unit.index.classes if project.is_function(Definition(unit, name)))
@@ -225,9 +251,17 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
     record = unit.index.classes.get(target.qualname) if unit is not None else None
     if unit is None or record is None:
         return None
+    try:
+        with Effort().on(target):
+            return project.once(("outlines", target.path), lambda: _outliner(unit, project)).outline(record)
+    except TooComplex:
+        return None
+
+
+def _outliner(unit: Unit, project: Project) -> Builder:
+    """What builds the outlines of the Functions of a file."""
     sites = call_sites(unit, project, Elsewhere(unit, project, NOTHING), functions_of(unit, project))
-    calls, by_hand, patched = sites.collect()
-    return Builder(unit, project, calls, by_hand, patched, sites.applied()).outline(record)
+    return Builder(unit, project, *sites.collect(), sites.applied())
 
 
 def _merged(by_hand: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

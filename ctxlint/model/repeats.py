@@ -20,7 +20,7 @@ def happens_after(later: Event, earlier: Event) -> bool:
     """Whether some path certainly has both, ``earlier`` first."""
     if later.implies(earlier):
         return True
-    return earlier.order in later.maybe_before and later.certainly_with(earlier)
+    return later.may_follow(earlier) and later.certainly_with(earlier)
 
 
 def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType]]:
@@ -41,7 +41,7 @@ def told_again(earlier: ContextCall, later: ContextCall) -> bool:
 
 def always_follows(method: Method, later: Event, earlier: Event) -> bool:
     """Whether no path certainly has ``earlier`` alone: both stand under the same tests, and no return between them."""
-    between = (each for each in method.returns if earlier.order in each.maybe_before and each.order < later.order)
+    between = (each for each in method.returns if each.may_follow(earlier) and each.order < later.order)
     return earlier.guards == later.guards and later.implies(earlier) and not any(between)
 
 

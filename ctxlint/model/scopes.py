@@ -54,6 +54,10 @@ class Scope:
     """Modules that are star-imported here."""
     conditions: list[ast.expr] = field(default_factory=list)
     """What ``if`` asks here, as a statement or in an expression."""
+    resolved: dict[str, list[str | None]] = field(default_factory=dict)
+    """What dotted names that are bound here may mean, seen from a scope inside; see ``resolutions``."""
+    followed: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
+    """What dotted names that are assigned here stand for, by name, line and depth."""
 
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""
@@ -120,7 +124,11 @@ def resolutions(dotted: str, scope: Scope, line: int | None = None, depth: int =
     if owner is None:
         return [_unbound(head, rest, scope)]
     before = line if owner is scope or owner.kind == "module" else None
-    return [_follow(bound, rest, owner, depth) for bound in owner.live(head, before)]
+    if before is not None or depth:
+        return [_follow(bound, rest, owner, depth) for bound in owner.live(head, before)]
+    if dotted not in owner.resolved:
+        owner.resolved[dotted] = [_follow(bound, rest, owner, 0) for bound in owner.live(head)]
+    return owner.resolved[dotted]
 
 
 def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
@@ -207,8 +215,11 @@ def _follow(bound: Bound, rest: str, owner: Scope, depth: int) -> str | None:
     if bound.kind == "assign" and bound.value is not None and depth < 8:
         dotted = dotted_name(bound.value)
         if dotted is not None:
-            found = resolutions(dotted + suffix, owner, bound.line, depth + 1)
-            return next((each for each in found if each is not None), None)
+            key = (dotted + suffix, bound.line, depth)
+            if key not in owner.followed:
+                found = resolutions(dotted + suffix, owner, bound.line, depth + 1)
+                owner.followed[key] = next((each for each in found if each is not None), None)
+            return owner.followed[key]
     return None
 
 

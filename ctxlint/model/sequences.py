@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.code import literal_integer
 from ctxlint.model.values import (
     NONE,
@@ -203,6 +204,7 @@ def mutable_parts(value: Value) -> list[Value]:
         for option in value.alternatives:
             found += mutable_parts(option)
     elif isinstance(value, (Sequence, Mapping)):
+        spend(1 + (len(value.slots) >> 1))
         for slot in value.slots:
             found += mutable_parts(slot.value)
         if is_mutable(value):
@@ -226,6 +228,7 @@ def substitute(value: Value, replacements: MappingOf[int, Value]) -> Value:
         changed = any(new is not old for new, old in zip(options, value.alternatives))
         return join_all(options) if changed else value
     if isinstance(value, (Sequence, Mapping)):
+        spend(1 + (len(value.slots) >> 1))
         slots = tuple(
             slot if new is slot.value else Slot(new, slot.node, slot.starred)
             for slot in value.slots
@@ -295,10 +298,14 @@ def integer(value: Value) -> int | None:
     return None
 
 
+_MAX_BITS = 1_000
+"""Larger numbers are not multiplied: squared over and over, they would be endless."""
+
+
 def fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
     """The sum, difference or product of two known whole numbers."""
     first, second = integer(left), integer(right)
-    if first is None or second is None:
+    if first is None or second is None or max(first.bit_length(), second.bit_length()) > _MAX_BITS:
         return None
     if isinstance(operator, (cst.Add, cst.AddAssign)):
         return constant(first + second)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.events import ContextCall, ContextRead, ContextWrite, GenericCall, Question, SavedItem, SavedRead
+from ctxlint.model.events import (
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    GenericCall,
+    Question,
+    SavedItem,
+    SavedRead,
+    orders_of,
+)
 from ctxlint.model.values import NeedsInputGrad, Parameter, Tri, View
 
 if TYPE_CHECKING:
@@ -98,7 +107,7 @@ def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
 
 def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> Skipped | None:
     """A return before anything is provided, on a path that backward may well follow."""
-    orders = {event.order for event in events}
+    orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
     provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
     for each in forward.returns:
@@ -197,7 +206,7 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:
     others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
     if not tests or others:
         return None
-    orders = {event.order for event in events}
+    orders = orders_of(events)
     if all(orders & each.before for each in forward.returns):
         return None
     return Skipped(events[0].node, what, _text(events[0].guards), returns=False)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ctxlint.model.events import Event, Guard, Return
+from ctxlint.effort import spend
+from ctxlint.model.events import Event, Guard, Orders, Return
 from ctxlint.model.values import UNBOUND, UNKNOWN, Choice, Sequence, Slot, SomeTensor, Tri, Value, is_tensor, join
 
 if TYPE_CHECKING:
@@ -28,22 +31,33 @@ class State:
     names: dict[str, Value] = field(default_factory=dict)
     attributes: dict[str, Value] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
-    done: frozenset[int] = frozenset()
-    maybe: frozenset[int] = frozenset()
+    done: Orders = 0
+    maybe: Orders = 0
     live: bool = True
     paths: tuple[tuple[Guard, ...], ...] = ((),)
     thinned: bool = False
 
     def fork(self, *guards: Guard) -> State:
         """A copy to walk another arm with."""
-        paths = tuple((*path, *guards) for path in self.paths) if guards else self.paths
+        spend(2 + (len(self.names) + len(self.attributes) + len(self.guards) >> 4))
         return State(
-            dict(self.names), dict(self.attributes), (*self.guards, *guards), self.done, self.maybe, self.live, paths
+            dict(self.names),
+            dict(self.attributes),
+            (*self.guards, *guards),
+            self.done,
+            self.maybe,
+            self.live,
+            _longer(self.paths, *guards) if guards else self.paths,
         )
 
     def doubt(self, guard: Guard) -> None:
         """What follows happens only if ``guard`` lets it: a call that may never come back, a loop that may return."""
-        self.paths = tuple((*path, guard) for path in self.paths)
+        self.paths = _longer(self.paths, guard)
+
+
+def _longer(paths: tuple[tuple[Guard, ...], ...], *guards: Guard) -> tuple[tuple[Guard, ...], ...]:
+    spend(sum(map(len, paths)) >> 4)
+    return tuple((*path, *guards) for path in paths)
 
 
 _MAX_PATHS = 32
@@ -53,7 +67,7 @@ _MAX_PATHS = 32
 def merge(before: State, arms: list[State]) -> State:
     """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method is under them."""
     alive = [arm for arm in arms if arm.live]
-    maybe = before.maybe.union(*(arm.maybe for arm in alive))
+    maybe = reduce(or_, (arm.maybe for arm in alive), before.maybe)
     if not alive:
         dead = before.fork()
         dead.live = False
@@ -73,7 +87,7 @@ def merge(before: State, arms: list[State]) -> State:
         for name, value in first.attributes.items()
         if all(other.attributes.get(name) == value for other in alive[1:])
     }
-    done = first.done.intersection(*(arm.done for arm in alive[1:]))
+    done = reduce(and_, (arm.done for arm in alive))
     paths = before.paths
     if thinned:
         paths = tuple(path for arm in alive for path in arm.paths)[: _MAX_PATHS + 1]
@@ -86,6 +100,7 @@ def meet(
     first: dict[str, Value], second: dict[str, Value], combine: Callable[[Value, Value], Value]
 ) -> dict[str, Value]:
     """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""
+    spend(len(first) >> 3)
     done: dict[tuple[int, int], Value] = {}
     names = dict(first)
     for name in (*first, *(name for name in second if name not in first)):
@@ -176,6 +191,6 @@ class Recorder:
                 **facts,
             )
         )
-        state.done |= {self._order}
-        state.maybe |= {self._order}
+        state.done |= 1 << self._order
+        state.maybe |= 1 << self._order
         self._order += 1

@@ -10,6 +10,7 @@ from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ctxlint.effort import spend
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Kind(Enum):
 
 class Value:
     """What an expression may evaluate to. Two equal values are the same object at run time, unless said otherwise."""
+
+    weight: int = 1
+    """Of how many values it is made, those that are in it several times counted as often."""
 
     def options(self) -> tuple[Value, ...]:
         """The alternatives; a value that is not a Choice is its own only alternative."""
@@ -246,6 +250,11 @@ class Sequence(Value):
     kind: str
     slots: tuple[Slot, ...]
     node: cst.CSTNode | None = field(default=None, compare=False)
+    weight: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Forget the elements where they are too many."""
+        self.slots, self.weight = _weighed(self.slots)
 
     @property
     def exact(self) -> bool:
@@ -264,6 +273,22 @@ class Mapping(Value):
 
     slots: tuple[Slot, ...] = ()
     node: cst.CSTNode | None = field(default=None, compare=False)
+    weight: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Forget the values where they are too many."""
+        self.slots, self.weight = _weighed(self.slots)
+
+
+_MAX_WEIGHT = 2_000
+"""Of more values than this, nobody looks into a container or a choice: doubled over and over, it would be endless."""
+
+
+def _weighed(slots: tuple[Slot, ...]) -> tuple[tuple[Slot, ...], int]:
+    """The elements of a container and its weight; instead of too many elements, any number of unknown ones."""
+    spend(len(slots) >> 2)
+    weight = 1 + sum([slot.value.weight for slot in slots])
+    return (slots, weight) if weight <= _MAX_WEIGHT else ((Slot(UNKNOWN, starred=True),), 2)
 
 
 @record
@@ -271,6 +296,11 @@ class Choice(Value):
     """One of several values, by the path that was taken; in the order in which they were met."""
 
     alternatives: tuple[Value, ...]
+    weight: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Weigh it."""
+        self.weight = sum([each.weight for each in self.alternatives])
 
     def options(self) -> tuple[Value, ...]:
         """The alternatives."""
@@ -312,13 +342,16 @@ def join_all(values: Iterable[Value]) -> Value:
 
 def join(first: Value, second: Value) -> Value:
     """The value of a name where two paths meet."""
+    if first is second:
+        return first
+    spend(first.weight + second.weight >> 2)
     if first == second:
         return first
     merged: list[Value] = []
     for value in (*first.options(), *second.options()):
         if value not in merged:
             merged.append(value)
-    if len(merged) > _MAX_ALTERNATIVES:
+    if len(merged) > _MAX_ALTERNATIVES or first.weight + second.weight > _MAX_WEIGHT:
         return UNKNOWN
     return Choice(tuple(merged))
 

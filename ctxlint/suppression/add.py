@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
 
-NOT_TO_HIDE = ("CTX900", "CTX901", "CTX902")
+NOT_TO_HIDE = ("CTX900", "CTX901", "CTX902", "CTX903")
 """What is said about files that are not checked, or not in full: there is no line that it belongs to."""
 
 

@@ -140,8 +140,8 @@ def test_orders_follow_the_source() -> None:
 
 def test_what_may_have_happened_before() -> None:
     found = marks(f"if n:\n {A}\n{B}\nreturn x")
-    assert found["a"].order in found["b"].maybe_before
-    assert found["a"].order not in found["b"].before
+    assert found["b"].may_follow(found["a"])
+    assert not found["b"].implies(found["a"])
 
 
 GUARDS = {

@@ -1,0 +1,71 @@
+"""How much work a class may be. Steps are counted and no clock is asked, so a file gets the same answer everywhere.
+
+What costs more than a class that people write ever does is given up, before a small file of a stranger can take all the
+time or memory there is. The loops that can multiply count their steps: expressions evaluated, nodes visited, states and
+sequences copied, events compared. A step is worth about a microsecond of a usual processor.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STEPS_OF_A_CLASS = 1_200_000
+"""For the analysis of one class, and once more for its rules."""
+
+STEPS_OF_A_FILE = 1_800_000
+"""For the analysis of all classes of a file, and once more for their rules."""
+
+STEPS_OF_FIXES = 1_500_000
+"""For fixing a file: no more rounds are begun after that, each of which analyses the file again."""
+
+
+class TooComplex(Exception):
+    """The steps are used up."""
+
+
+class _Steps(threading.local):
+    """The steps left to what this thread is doing."""
+
+    left = 1 << 62
+    spent = 0
+    """All that were ever spent on the files of this thread."""
+
+
+steps = _Steps()
+
+
+def spend(count: int = 1) -> None:
+    """Count some steps of work. Raises TooComplex where fewer are left."""
+    steps.left -= count
+    if steps.left < 0:
+        raise TooComplex
+
+
+class Effort:
+    """The steps left for one file, and how many of these each class of it may take."""
+
+    def __init__(self, of_a_file: int = STEPS_OF_A_FILE, of_a_class: int = STEPS_OF_A_CLASS) -> None:
+        """Begin with all of them left."""
+        self.left = of_a_file
+        self.of_a_class = of_a_class
+        self.spent: dict[object, int] = {}
+
+    @contextmanager
+    def on(self, subject: object = None) -> Iterator[None]:
+        """Work on a class; what was spent on the same ``subject`` before counts too."""
+        around = steps.left
+        given = self.left if subject is None else min(self.left, self.of_a_class - self.spent.get(subject, 0))
+        steps.left = given
+        try:
+            yield
+        finally:
+            spent = given - max(steps.left, 0)
+            self.left -= spent
+            steps.spent += spent
+            self.spent[subject] = self.spent.get(subject, 0) + spent
+            steps.left = around

@@ -1,0 +1,353 @@
+"""How much work hostile files are: counted in steps of the analysis or in calls of Python functions, never in seconds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ctxlint import workers
+from ctxlint.cli import main
+from ctxlint.effort import STEPS_OF_A_CLASS, STEPS_OF_A_FILE, Effort, TooComplex, spend, steps
+from ctxlint.files.source import Source
+from ctxlint.fixes import apply
+from ctxlint.one_file import check_source, forget_other_files
+from ctxlint.settings import Selection, Settings
+from tests.linting import lint_everything
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEAD = "import torch\nfrom torch.autograd import Function\n\n\n"
+IND = "        "
+
+
+def function(forward: str, backward: str = f"{IND}return g\n", *, name: str = "F", base: str = "Function") -> str:
+    """A Function with these lines in its methods."""
+    return (
+        f"class {name}({base}):\n    @staticmethod\n    def forward(ctx, x):\n{forward}\n"
+        f"    @staticmethod\n    def backward(ctx, g):\n{backward}\n"
+    )
+
+
+def work(do: Callable[[], object]) -> int:
+    """The steps of the analysis that something takes."""
+    before = steps.spent
+    do()
+    return steps.spent - before
+
+
+def calls(do: Callable[[], object]) -> int:
+    """The calls of Python functions that something takes."""
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        do()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def given_up(text: str) -> list[int]:
+    """The lines of the classes that are too complex."""
+    return [each.span.start.line for each in lint_everything(text) if each.code == "CTX903"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What grows with the file, and no faster
+
+
+def diamond(levels: int) -> str:
+    text = HEAD + "class A0(Function):\n    pass\n\n\nclass B0(Function):\n    pass\n\n\n"
+    for at in range(1, levels):
+        text += "".join(f"class {each}{at}(A{at - 1}, B{at - 1}):\n    pass\n\n\n" for each in "AB")
+    return text
+
+
+def circle(classes: int) -> str:
+    return HEAD + "".join(
+        f"class C{at}(C{(at + 1) % classes}, C{(at + 2) % classes}, Function):\n    pass\n\n\n" for at in range(classes)
+    )
+
+
+def conditional_names(names: int) -> str:
+    bound = "".join(f"if c{other}:\n    a{at} = a{at + 1}\n" for at in range(8) for other in range(names // 8))
+    return HEAD + function(f"{IND}y = a0(x)\n{IND}return y\n") + bound
+
+
+def unpackings(times: int) -> str:
+    again = f"{IND}a, b = ctx.saved_tensors\n" * times
+    return HEAD + function(f"{IND}ctx.save_for_backward(x, x)\n{IND}return x\n", f"{again}{IND}return a\n")
+
+
+def doubled(times: int) -> str:
+    return HEAD + function(f"{IND}z = (x, x)\n" + f"{IND}z = z + z\n" * times + f"{IND}return z\n")
+
+
+def starred(times: int) -> str:
+    return HEAD + function(f"{IND}z = [x, x]\n" + f"{IND}z = [*z, *z]\n" * times + f"{IND}return z\n")
+
+
+def extended(times: int) -> str:
+    return HEAD + function(f"{IND}z = [x]\n" + f"{IND}z.extend(z)\n" * times + f"{IND}return z\n")
+
+
+def nested(times: int) -> str:
+    return HEAD + function(
+        f"{IND}y = z = x\n" + f"{IND}z = (z, z)\n{IND}y = (y, y)\n" * times + f"{IND}w = z if x else y\n{IND}return w\n"
+    )
+
+
+def squared(times: int) -> str:
+    return HEAD + function(f"{IND}z = 99999\n" + f"{IND}z = z * z\n" * times + f"{IND}return z\n")
+
+
+def large_constant(uses: int) -> str:
+    return HEAD + f"Z = ({'1, ' * uses})\n" + function(f"{IND}y = Z\n" * uses + f"{IND}return x\n")
+
+
+def kept(attributes: int) -> str:
+    names = [f"a{at}" for at in range(attributes)]
+    computed = "".join(f"{IND}{name} = x * {at}\n" for at, name in enumerate(names))
+    stored = "".join(f"{IND}ctx.{name} = {name}\n" for name in names)
+    read = "".join(f"{IND}g = g * ctx.{name}\n" for name in names)
+    return HEAD + function(f"{computed}{stored}{IND}return x\n", f"{read}{IND}return g\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "size"),
+    [
+        (unpackings, 100),
+        (doubled, 100),
+        (starred, 100),
+        (extended, 100),
+        (nested, 100),
+        (squared, 40),
+        (large_constant, 100),
+    ],
+)
+def test_twice_the_text_is_about_twice_the_work(program: Callable[[int], str], size: int) -> None:
+    lint_everything(program(2))  # imports what is needed, fills what is kept
+    once, twice = (calls(lambda n=n: lint_everything(program(n))) for n in (size, 2 * size))  # type: ignore[misc]
+    assert twice < 2.7 * once, (once, twice)
+
+
+@pytest.mark.parametrize(("program", "size"), [(diamond, 60), (circle, 80), (conditional_names, 480)])
+def test_what_branches_is_not_followed_along_every_way(program: Callable[[int], str], size: int) -> None:
+    assert calls(lambda: lint_everything(program(size))) < 2_000_000
+
+
+@pytest.mark.parametrize("program", [doubled, starred, extended, nested])
+def test_what_doubles_over_and_over_is_not_followed_to_its_end(program: Callable[[int], str]) -> None:
+    assert work(lambda: lint_everything(program(400))) < 250_000
+    assert given_up(program(400)) == []
+
+
+def test_a_short_repetition_is_counted_still() -> None:
+    found = lint_everything(
+        HEAD + function(f"{IND}return x\n", f"{IND}z = (g,)\n{IND}z = z + z\n{IND}return (*z, *z)\n")
+    )
+    assert "CTX202" in {each.code for each in found}
+
+
+def test_unpacking_the_saved_tensors_over_and_over() -> None:
+    assert work(lambda: lint_everything(unpackings(400))) < 400_000
+    assert given_up(unpackings(400)) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project, and the working directory."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    forget_other_files()
+    return tmp_path
+
+
+def lint_files(files: dict[str, str], *options: str) -> int:
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+    return main(["--no-cache", "--isolated", "--exit-zero", "--quiet", "--jobs", "1", *options, "."])
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_diamond_across_files() -> None:
+    files = {"m0.py": HEAD + "class A0(Function):\n    pass\n\n\nclass B0(Function):\n    pass\n"}
+    for at in range(1, 30):
+        above = f"from m{at - 1} import A{at - 1}, B{at - 1}\n"
+        both = "".join(f"\n\nclass {each}{at}(A{at - 1}, B{at - 1}):\n    pass\n" for each in "AB")
+        files[f"m{at}.py"] = HEAD + above + both
+    assert calls(lambda: lint_files(files)) < 2_500_000
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_diamond_of_star_imports() -> None:
+    files = {"m0a.py": HEAD + "class Base(Function):\n    pass\n", "m0b.py": HEAD}
+    for at in range(1, 60):
+        files |= {f"m{at}{side}.py": f"from m{at - 1}a import *\nfrom m{at - 1}b import *\n" for side in "ab"}
+    files["top.py"] = HEAD + "from m59a import *\nfrom m59b import *\n\n\n" + function(f"{IND}return x\n", base="Base")
+    assert calls(lambda: lint_files(files)) < 2_500_000
+
+
+@pytest.mark.usefixtures("folder")
+def test_circles_of_imports() -> None:
+    files = {
+        f"m{at}.py": HEAD
+        + "".join(f"from m{(at + step) % 20} import *\n" for step in (1, 2, 3))
+        + f"\n\nclass C{at}(Function, C{(at + 1) % 20}):\n    pass\n\n\nC{(at + 2) % 20}.apply(1)\n"
+        for at in range(20)
+    }
+    assert calls(lambda: lint_files(files)) < 2_500_000
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Fixes
+
+
+def mended(text: str) -> tuple[Any, int]:
+    """The result of ``--fix --unsafe-fixes``, and in how many rounds."""
+    settings = Settings(select=("ALL",), fix=True, unsafe_fixes=True)
+    rounds = 0
+
+    def check(source: Source) -> Any:
+        nonlocal rounds
+        rounds += 1
+        return check_source(source, settings)
+
+    return apply.mend(check(Source("example.py", text)), settings, check), rounds
+
+
+def test_two_hundred_attributes_are_moved_in_a_few_rounds() -> None:
+    result, rounds = mended(kept(200))
+    assert rounds < 8
+    assert result.warnings == ()
+    assert "ctx.a" not in result.source.text
+    saved = result.source.text.partition("save_for_backward(")[2].partition(")")[0]
+    assert f"{IND}{saved} = ctx.saved_tensors\n" in result.source.text
+    assert len(saved.split(", ")) == 200
+
+
+def test_what_is_moved_together_is_moved_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    together, rounds = mended(kept(12))
+    monkeypatch.setattr(apply, "_go_together", lambda *_: False)
+    one_by_one, more_rounds = mended(kept(12))
+    assert together.source.text == one_by_one.source.text
+    assert together.fixed == one_by_one.fixed
+    assert rounds + 6 < more_rounds
+
+
+def test_fixes_end_before_they_take_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply, "_go_together", lambda *_: False)
+    monkeypatch.setattr(apply, "STEPS_OF_FIXES", 60_000)
+    text = kept(12)
+    result, _ = mended(text)
+    left = [each for each in result.diagnostics if each.fix is not None]
+    assert result.before.text == text
+    assert left
+    assert result.warnings == ((0, f"fixing took too much work; {len(left)} fixable with another `--fix`"),)
+    while result.warnings:
+        result, _ = mended(result.source.text)
+    assert "ctx.a" not in result.source.text
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is given up
+
+
+def chain(classes: int) -> str:
+    text = HEAD + function(f"{IND}return x\n", f"{IND}return g, g\n", name="C0")
+    return text + "".join(f"class C{at}(C{at - 1}):\n    pass\n\n\n" for at in range(1, classes))
+
+
+def test_a_chain_of_nine_hundred_bases() -> None:
+    """Each class is asked for all that it descends from; beyond a hundred, nobody does."""
+    assert len(given_up(chain(900))) == 800
+
+
+def costly(name: str = "Costly") -> str:
+    """A Function that is more work than one may be: each ``finally`` is read twice."""
+    inner = "".join(f"{IND}{' ' * 11}x = (x + 1) * 2 - (x + 3) * 4 - (x + 5) * 6 - (x + 7) * 8\n" for _ in range(16))
+    around = "".join(f"{IND}{' ' * at}try:\n{IND}{' ' * at} pass\n{IND}{' ' * at}finally:\n" for at in range(11))
+    return function(f"{around}{inner}{IND}return x\n", name=name)
+
+
+def test_the_other_classes_of_the_file_go_on() -> None:
+    wrong = function(f"{IND}return x\n", f"{IND}return g, g\n", name="Wrong")
+    text = HEAD + wrong + costly() + wrong.replace("Wrong", "Wrong2")
+    found = [(each.code, text.splitlines()[each.span.start.line - 1].strip()) for each in lint_everything(text)]
+    assert [each for each in found if each[0] in ("CTX202", "CTX903")] == [
+        ("CTX202", "return g, g"),
+        ("CTX903", "class Costly(Function):"),
+        ("CTX202", "return g, g"),
+    ]
+
+
+def test_the_steps_of_all_classes_together_are_limited() -> None:
+    text = HEAD + "".join(costly(f"C{at}") for at in range(12))
+    assert work(lambda: lint_everything(text)) < 1.1 * STEPS_OF_A_FILE
+    assert len(given_up(text)) == 12
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_given_up_is_seen_in_every_report(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text(HEAD + costly(), encoding="utf-8")
+    told = "`Costly` is too complex to analyse; it is not checked in full."
+    for output_format in ("full", "concise", "github", "sarif", "json"):
+        assert main(["--no-cache", "--isolated", "--select", "CTX201", "--output-format", output_format, "a.py"]) == 1
+        assert told in capfd.readouterr().out
+    assert json.loads(_json(capfd, "a.py"))[0]["severity"] == "warning"
+    assert main(["--no-cache", "--isolated", "--ignore", "CTX903", "a.py"]) == 0
+
+
+def _json(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    main(["--no-cache", "--isolated", "--exit-zero", "--output-format", "json", *arguments])
+    return capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_same_is_given_up_whatever_the_number_of_processes(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "WORTH_SHARING", 2)
+    for number in range(4):
+        Path(f"m{number}.py").write_text(HEAD + (costly() if number % 2 else chain(3)), encoding="utf-8")
+    alone, shared = (_json(capfd, "--jobs", jobs, ".") for jobs in ("1", "2"))
+    assert alone == shared
+    assert alone.count("CTX903") >= 2
+
+
+def test_a_rule_that_takes_too_much_work_is_given_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ctxlint.rules.ctx201_too_few_gradients import TooFewGradients
+
+    def check(*_: object) -> Any:
+        spend(STEPS_OF_A_CLASS + 1)
+
+    monkeypatch.setattr(TooFewGradients, "check", check)
+    text = HEAD + function(f"{IND}return x\n", f"{IND}ctx.a = g\n{IND}return g, g\n")
+    settings = Settings(command_line=Selection(select=("CTX201",)))
+    codes = [each.code for each in check_source(Source("a.py", text), settings).diagnostics]
+    assert codes == ["CTX903"]
+
+
+def test_the_steps_left_are_those_of_before_again() -> None:
+    effort = Effort(100, 60)
+    before = steps.left
+    with effort.on("a"):
+        spend(50)
+    with pytest.raises(TooComplex), effort.on("a"):
+        spend(20)
+    with effort.on("b"):
+        spend(40)
+    with pytest.raises(TooComplex), effort.on("c"):
+        spend(1)
+    assert steps.left == before
+    assert effort.left == 0
