@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STEPS_OF_A_CLASS = 1_200_000
+STEPS_OF_A_CLASS = 800_000
 """For the analysis of one class, and once more for its rules."""
 
-STEPS_OF_A_FILE = 1_800_000
+STEPS_OF_A_FILE = 1_200_000
 """For the analysis of all classes of a file, and once more for their rules."""
 
-STEPS_OF_FIXES = 1_500_000
+STEPS_OF_FIXES = 1_000_000
 """For fixing a file: no more rounds are begun after that, each of which analyses the file again."""
 
 

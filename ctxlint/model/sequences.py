@@ -47,7 +47,7 @@ def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
     if isinstance(value, InputsTuple) and value.exact:
         return tuple(Slot(each, node) for each in value.inputs)
     if isinstance(value, Sequence) and value.kind != "set":
-        return tuple(Slot(slot.value, slot.node or node, slot.starred) for slot in value.slots)
+        return tuple([slot if slot.node else Slot(slot.value, node, slot.starred) for slot in value.slots])
     return (Slot(value, node, starred=True),)
 
 

@@ -68,4 +68,6 @@ class TooComplex(Rule[SourceFile]):
 
 def too_complex(name: str) -> str:
     """What is said about a class."""
-    return f"`{name}` is too complex to analyse; it is not checked in full. Split its methods, or give it fewer bases."
+    return (
+        f"`{name}` is too complex to analyse; it is not checked in full. Move code into functions, or use fewer bases."
+    )
