@@ -314,7 +314,7 @@ class Project:
             for base in self._named_bases(each):
                 if isinstance(base, Definition):
                     below[base].append(each)
-                if base in self.torch_bases or self.trace.functions.get(base):  # type: ignore[call-overload]
+                if self.trace.functions.get(base) if isinstance(base, Definition) else base in self.torch_bases:
                     found[each] = None
         pending = list(found)
         for each in pending:

@@ -254,7 +254,7 @@ class Sequence(Value):
 
     def __post_init__(self) -> None:
         """Forget the elements where they are too many."""
-        self.slots, self.weight = _weighed(self.slots)
+        vars(self)["slots"], vars(self)["weight"] = _weighed(self.slots)
 
     @property
     def exact(self) -> bool:
@@ -277,7 +277,7 @@ class Mapping(Value):
 
     def __post_init__(self) -> None:
         """Forget the values where they are too many."""
-        self.slots, self.weight = _weighed(self.slots)
+        vars(self)["slots"], vars(self)["weight"] = _weighed(self.slots)
 
 
 _MAX_WEIGHT = 2_000
@@ -300,7 +300,7 @@ class Choice(Value):
 
     def __post_init__(self) -> None:
         """Weigh it."""
-        self.weight = sum([each.weight for each in self.alternatives])
+        vars(self)["weight"] = sum([each.weight for each in self.alternatives])
 
     def options(self) -> tuple[Value, ...]:
         """The alternatives."""

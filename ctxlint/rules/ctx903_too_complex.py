@@ -52,7 +52,7 @@ class TooComplex(Rule[SourceFile]):
     classes of a file are limited together, too.
 
     ## References
-    - [`SECURITY.md`](https://github.com/ctxlint/ctxlint/blob/main/SECURITY.md)
+    - [The limits](https://github.com/ctxlint/ctxlint/blob/main/ctxlint/effort.py)
     """
 
     code = "CTX903"

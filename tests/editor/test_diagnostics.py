@@ -104,6 +104,16 @@ def test_places_are_counted_as_agreed(start: Start, tmp_path: Path, encoding: st
     assert [marked(text, each["range"], encoding) for each in found] == ["return grad_output * ctx.scale"]
 
 
+def test_what_is_too_complex_to_analyse_is_shown(pulling: Client, tmp_path: Path) -> None:
+    chain = "".join(f"class C{at}(C{at - 1}):\n    pass\n\n\n" for at in range(1, 101))
+    text = f"{HEAD}class C0(torch.autograd.Function):\n    pass\n\n\n{chain}"
+    (found,) = [
+        each for each in pulling.pulled(pulling.open((tmp_path / "a.py").as_uri(), text)) if each["code"] == "CTX903"
+    ]
+    assert found["severity"] == 2
+    assert text.splitlines()[found["range"]["start"]["line"]] == "class C100(C99):"
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_only_line_endings_end_lines(pulling: Client, tmp_path: Path, ending: str) -> None:
     strange = "# form feed \f, U+2028 \u2028, next line \x85\n\f\nNOTE = 'vertical tab \x0b and \u2029'\n"
