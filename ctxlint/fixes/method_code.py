@@ -109,7 +109,7 @@ class MethodCode:
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names, numbered where all are taken, that means nothing in this method."""
-        taken = {each.value for each in self.names}
+        taken = self.method.named
         for name in wanted:
             if name not in taken and name.isidentifier():
                 return name

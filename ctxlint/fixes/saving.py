@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -187,7 +188,13 @@ def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
         return False
     if any(map(fn.source.mentions, ("grad_fn", "next_functions", "to_save"))):
         return False
-    return not any(f"{opening}{attribute}{closing}" in fn.source.text for opening in "\"'" for closing in "\"'")
+    if _QUOTED not in fn.notes:
+        fn.notes[_QUOTED] = frozenset(_QUOTED.findall(fn.source.text))
+    return attribute not in fn.notes[_QUOTED]
+
+
+_QUOTED = re.compile(r"""["'](?=(\w+)["'])""")
+"""A string that may be the name of an attribute."""
 
 
 def _transparent(method: Method) -> bool:

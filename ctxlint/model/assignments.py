@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.calls import Calls
 from ctxlint.model.events import (
     Assigned,
@@ -127,7 +128,8 @@ class Assignments(Calls):
         """Add to what is known of the last read of the saved tuple, or of the one bound to ``holder``."""
         if self.muted:
             return
-        for at in range(len(self.events) - 1, -1, -1):
+        for at in reversed(self.saved_reads):
+            spend()
             event = self.events[at]
             if isinstance(event, SavedRead) and (holder is None or event.bound_to == holder):
                 self.events[at] = change(event)

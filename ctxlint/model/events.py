@@ -119,11 +119,16 @@ class Event:
 
         A test that an input needs a gradient rules nothing out: there are calls in which every input needs one.
         """
-        mine, its = _choosing(self.guards), _choosing(other.guards)
-        return not self.excludes(other) and (mine <= its or its <= mine)
+        spend(2)
+        mine, its = self._chosen, other._chosen
+        return (mine <= its or its <= mine) and not self.excludes(other)
+
+    @cached_property
+    def _chosen(self) -> frozenset[Guard | Asks]:
+        return _choosing(self.guards)
 
 
-def _choosing(guards: tuple[Guard, ...]) -> set[Guard | Asks]:
+def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
     """What the guards ask, or the guards themselves, less those that hold where every input needs a gradient."""
     asked: set[Guard | Asks] = set()
     for guard in guards:
@@ -132,7 +137,7 @@ def _choosing(guards: tuple[Guard, ...]) -> set[Guard | Asks]:
             asked.add(guard)
         elif asks.question is not Question.NEEDS_INPUT_GRAD or not asks.answer:
             asked.add(asks)
-    return asked
+    return frozenset(asked)
 
 
 @record

@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.effort import spend
 from ctxlint.model.apply_calls import ApplyCall, ArgumentKind
 from ctxlint.model.events import (
     Asks,
@@ -242,6 +243,7 @@ class FunctionClass:
 
     def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
         """The file that a node stands in, which is another one for inherited methods, and where; None if elsewhere."""
+        spend(2)
         definition = self._definitions.get(node)
         if definition is not None:
             part, named = definition
@@ -376,6 +378,22 @@ class FunctionClass:
     def context_reads(self) -> tuple[ContextRead, ...]:
         """Every ``ctx.a`` read in backward, vjp and jvp."""
         return tuple(read for method in self.reading_methods for read in method.facts.of(ContextRead))
+
+    @cached_property
+    def writes_by_attribute(self) -> Mapping[str, list[ContextWrite]]:
+        """``context_writes`` by the attribute."""
+        found: dict[str, list[ContextWrite]] = {}
+        for write in self.context_writes:
+            found.setdefault(write.attribute, []).append(write)
+        return found
+
+    @cached_property
+    def reads_by_attribute(self) -> Mapping[str, list[ContextRead]]:
+        """``context_reads`` by the attribute."""
+        found: dict[str, list[ContextRead]] = {}
+        for read in self.context_reads:
+            found.setdefault(read.attribute, []).append(read)
+        return found
 
     @cached_property
     def saved_reads(self) -> tuple[SavedRead, ...]:

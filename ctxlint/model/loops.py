@@ -87,7 +87,7 @@ class Loops(Branches):
         for attempt in range(_MAX_TURNS):
             if settled(start, turn):
                 break
-            self.events[:] = recorded
+            self.rewind(recorded)
             start = widened(start, turn, generalised) if attempt + 1 < _MAX_TURNS else self.anything(node, before)
             turn = self.turn(node, start, begin)
         self.loops -= 1

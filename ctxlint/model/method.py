@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import libcst as cst
 
+from ctxlint.effort import spend
 from ctxlint.model.code import dotted, parents_below
 from ctxlint.model.events import (
     ContextCall,
@@ -131,6 +132,7 @@ class MethodFacts:
         found = by_kind.get(kind)
         if found is None:
             found = by_kind[kind] = tuple(event for event in self.events if isinstance(event, kind))
+        spend(1 + (len(found) >> 3))
         return cast("tuple[EventType, ...]", found)
 
     @cached_property

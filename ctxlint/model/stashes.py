@@ -83,7 +83,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if any(_RELEASES.search(guard.text) for guard in write.guards):
             continue
-        if any(other.attribute == name and other.implies(write) for other in fn.context_writes):
+        if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # it is replaced before forward ends
         found = _held(fn, write)
         if found is not None and not any(_emptied(each, name) or _without_the_data(each, name) for each in readers):

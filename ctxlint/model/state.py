@@ -8,7 +8,7 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.effort import spend
-from ctxlint.model.events import Event, Guard, Orders, Return
+from ctxlint.model.events import Event, Guard, Orders, Return, SavedRead
 from ctxlint.model.values import UNBOUND, UNKNOWN, Choice, Sequence, Slot, SomeTensor, Tri, Value, is_tensor, join
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        self.saved_reads: list[int] = []
+        """Where among the events those are that read the saved tensors."""
         self.names_read: set[str] = set()
         self.state = State()
         self.muted = 0
@@ -175,11 +177,18 @@ class Recorder:
         self.loops = 0
         self._order = 0
 
+    def rewind(self, recorded: tuple[Event, ...]) -> None:
+        """Go back to what was ``recorded`` before."""
+        self.events[:] = recorded
+        self.saved_reads = [at for at in self.saved_reads if at < len(recorded)]
+
     def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
         """Note that ``node`` does something, on the path that the walk is on."""
         if self.muted or (self.returns_only and make is not Return):
             return
         state = self.state
+        if make is SavedRead:
+            self.saved_reads.append(len(self.events))
         self.events.append(
             make(
                 node=node,

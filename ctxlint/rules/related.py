@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.model.events import ContextCall, ContextRead, SavedRead
+from ctxlint.model.events import ContextCall, SavedRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
 
 def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:
     """Where an attribute of ctx is read."""
-    reads = (read for method in fn.reading_methods for read in method.facts.of(ContextRead))
-    return at(fn, (read.node for read in reads if read.attribute == attribute), f"`ctx.{attribute}` is read here")
+    reads = fn.reads_by_attribute.get(attribute, ())
+    return at(fn, (read.node for read in reads), f"`ctx.{attribute}` is read here")
 
 
 def saves(fn: FunctionClass, name: str = "save_for_backward") -> tuple[Related, ...]:
