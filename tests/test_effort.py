@@ -273,11 +273,25 @@ def test_a_chain_of_nine_hundred_bases() -> None:
     assert len(given_up(chain(900))) == 800
 
 
+def costly_body(indentation: str = IND) -> str:
+    """More work than a method may be: each ``finally`` is read twice."""
+    inside = f"{indentation}{' ' * 11}x = (x + 1) * 2 - (x + 3) * 4 - (x + 5) * 6 - (x + 7) * 8\n" * 16
+    before = [indentation + " " * at for at in range(11)]
+    around = "".join(f"{each}try:\n{each} pass\n{each}finally:\n" for each in before)
+    return f"{around}{inside}{indentation}return x\n"
+
+
 def costly(name: str = "Costly") -> str:
-    """A Function that is more work than one may be: each ``finally`` is read twice."""
-    inner = "".join(f"{IND}{' ' * 11}x = (x + 1) * 2 - (x + 3) * 4 - (x + 5) * 6 - (x + 7) * 8\n" for _ in range(16))
-    around = "".join(f"{IND}{' ' * at}try:\n{IND}{' ' * at} pass\n{IND}{' ' * at}finally:\n" for at in range(11))
-    return function(f"{around}{inner}{IND}return x\n", name=name)
+    """A Function that is more work than one may be."""
+    return function(costly_body(), name=name)
+
+
+def test_the_gradient_of_an_operator_is_limited_too() -> None:
+    operator = (
+        "@torch.library.custom_op('a::b', mutates_args=())\ndef f(x: torch.Tensor) -> torch.Tensor:\n    return x\n"
+    )
+    text = f"{HEAD}{operator}\n\ndef backward(ctx, x):\n{costly_body('    ')}\n\nf.register_autograd(backward)\n"
+    assert given_up(text) == [text.count("\n")]
 
 
 def test_the_other_classes_of_the_file_go_on() -> None:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ctxlint.effort import spend
 from ctxlint.model import tables
 from ctxlint.model.access import SAVED_NAMES
 from ctxlint.model.functions import Binding, Param, ParameterKind
@@ -18,6 +19,8 @@ from ctxlint.model.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_c
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import libcst as cst
+
     from ctxlint.model.events import Return
     from ctxlint.model.unit import Unit
 
@@ -29,6 +32,8 @@ class Follower:
         """Follow the functions of ``unit``."""
         self.unit = unit
         self._busy = False
+        self._reads: dict[tuple[str, int | str], bool] = {}
+        self._callable: dict[str, tuple[Param, ...] | None] = {}
 
     def __call__(self, qualname: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
         """The value that the function returns for these arguments; NEVER where it only raises, None where unknown."""
@@ -37,12 +42,9 @@ class Follower:
         node = self.unit.slices.find_bare_function(qualname)
         if node is None or node.asynchronous is not None:
             return None
-        around = self.unit.index.functions[qualname].scope
-        decorators = decorators_of(node, around)
-        if any(each.keeps_signature is not Tri.YES for each in decorators) or binding_of(decorators) is Binding.CLASS:
-            return None
-        scope = Scope("function", qualname, around)
-        bindings = bind_arguments(params_of(node, scope), arguments, keywords)
+        scope = Scope("function", qualname, self.unit.index.functions[qualname].scope)
+        params = self._params(qualname, node, scope)
+        bindings = bind_arguments(params, arguments, keywords) if params is not None else None
         if bindings is None:
             return None
         self._busy = True
@@ -58,11 +60,26 @@ class Follower:
             return NEVER
         return joined(replace(facts, events=tuple(_as_told(event) for event in facts.returns)))
 
+    def _params(self, qualname: str, node: cst.FunctionDef, scope: Scope) -> tuple[Param, ...] | None:
+        """The parameters of a function; None where its decorators may change what they mean."""
+        if qualname not in self._callable:
+            decorators = decorators_of(node, self.unit.index.functions[qualname].scope)
+            kept = all(each.keeps_signature is Tri.YES for each in decorators)
+            plain = kept and binding_of(decorators) is not Binding.CLASS
+            self._callable[qualname] = params_of(node, scope) if plain else None
+        return self._callable[qualname]
+
     def only_reads(self, qualname: str, given: int | str) -> bool:
         """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name.
 
         Not where it reads what is saved, which is counted, or calls a method of the ctx.
         """
+        key = (qualname, given)
+        if key not in self._reads:
+            self._reads[key] = self._only_reads(qualname, given)
+        return self._reads[key]
+
+    def _only_reads(self, qualname: str, given: int | str) -> bool:
         record = self.unit.index.functions.get(qualname)
         if record is None or not record.certain or self.unit.is_stub:
             return False
@@ -112,6 +129,7 @@ def bind_arguments(
     params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
 ) -> dict[str, Value] | None:
     """What the parameters of a function hold when it is called so; None where the call does not fit or is unknown."""
+    spend(len(params) + (len(arguments) >> 2))
     bindings: dict[str, Value] = {}
     given = list(arguments)
     for param in params:

@@ -351,7 +351,7 @@ class FunctionClass:
         """Whether autograd certainly never calls backward; most rules ask."""
         return backward_never_runs(self)
 
-    @property
+    @cached_property
     def required_inputs(self) -> int:
         """How many inputs have no default."""
         return sum(each.required for each in self.inputs)
@@ -428,12 +428,12 @@ class BrokenStatement:
 
 
 @record
-class TooComplexClass:
-    """A Function that takes too much work to be analysed."""
+class GivenUp:
+    """A Function, or the gradient of an operator, that takes too much work to be analysed."""
 
     position: Position
     name: str
-    qualname: str
+    qualname: str = ""
 
 
 @record
@@ -451,8 +451,8 @@ class SourceFile:
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered here."""
     broken: tuple[BrokenStatement, ...] = ()
-    too_complex: tuple[TooComplexClass, ...] = ()
-    """The Functions that are not among ``functions``, as they take too much work."""
+    too_complex: tuple[GivenUp, ...] = ()
+    """What is not among ``functions`` and ``operators``, as it takes too much work."""
 
 
 __all__ = [

@@ -216,12 +216,12 @@ class Method:
 
     # The parameters
 
-    @property
+    @cached_property
     def own_params(self) -> tuple[Param, ...]:
         """The parameters without receiver and ctx: forward's inputs, backward's gradients."""
         return tuple(param for param in self.params if param is not self.receiver and param is not self.ctx)
 
-    @property
+    @cached_property
     def positional(self) -> tuple[Param, ...]:
         """``own_params`` that take one positional argument each."""
         return tuple(param for param in self.own_params if param.kind is ParameterKind.POSITIONAL)

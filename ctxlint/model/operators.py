@@ -9,8 +9,10 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ctxlint.effort import Effort, TooComplex
+from ctxlint.files.source import Position
 from ctxlint.model.binding import bound_parameters
-from ctxlint.model.functions import Binding, Method, MethodFacts, Param, ParameterKind, Returned
+from ctxlint.model.functions import Binding, GivenUp, Method, MethodFacts, Param, ParameterKind, Returned
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.returns import returned_by
 from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
@@ -57,12 +59,18 @@ class Operator:
         return self.backward.slice.span(node)
 
 
-def operators_of(unit: Unit) -> Iterator[Operator]:
-    """The operators whose gradient is registered in this file, in the order of the calls."""
+def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:
+    """The operators whose gradient is registered in this file, in the order of the calls; and those given up."""
     registrations = [call for call in unit.index.calls if _registers(call)]
     names = _operator_names(unit) if registrations else {}
+    effort = Effort()
     for call in registrations:
-        found = _operator(unit, call, names)
+        try:
+            with effort.on(call):
+                found = _operator(unit, call, names)
+        except TooComplex:
+            yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
+            continue
         if found is not None:
             yield found
 

@@ -12,7 +12,7 @@ from ctxlint.model.builder import Builder
 from ctxlint.model.call_sites import CallSites
 from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.elsewhere import Elsewhere, facts_of
-from ctxlint.model.functions import SourceFile, TooComplexClass
+from ctxlint.model.functions import GivenUp, SourceFile
 from ctxlint.model.open_questions import own
 from ctxlint.model.operators import operators_of
 from ctxlint.model.project import Definition, Project
@@ -142,15 +142,16 @@ class _Reader:
         built, given_up = self.built(outside, functions)
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
+        registered = tuple(operators_of(unit)) if "register_autograd" in unit.source.text else ()
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
             functions=built,
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
-            operators=tuple(operators_of(unit)) if "register_autograd" in unit.source.text else (),
+            operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
             broken=(*unit.broken, *unit.slices.broken),
-            too_complex=given_up,
+            too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )
 
     def calls(self, outside: OutsideFacts) -> _Calls:
@@ -164,7 +165,7 @@ class _Reader:
 
     def built(
         self, outside: OutsideFacts, names: Container[str]
-    ) -> tuple[tuple[FunctionClass, ...], tuple[TooComplexClass, ...]]:
+    ) -> tuple[tuple[FunctionClass, ...], tuple[GivenUp, ...]]:
         """Those Functions of the file that have one of the names, knowing what others say; and those given up."""
         found = self.calls(outside)
         builder = Builder(
@@ -179,7 +180,7 @@ class _Reader:
         )
         effort = Effort()
         functions: list[FunctionClass] = []
-        given_up: list[TooComplexClass] = []
+        given_up: list[GivenUp] = []
         for record in self.unit.index.classes.values():
             if record.qualname not in names:
                 continue
@@ -219,11 +220,11 @@ class _Reader:
         return self.project.ancestry(Definition(self.unit, name))[1:]
 
 
-def _given_up(source: Source, record: ClassRecord) -> TooComplexClass:
+def _given_up(source: Source, record: ClassRecord) -> GivenUp:
     """A class that takes too much work, at its name."""
     node = record.node
     column = source.line(node.lineno).find(node.name, node.col_offset + len("class"))
-    return TooComplexClass(Position(node.lineno, max(column, 0) + 1), node.name, record.qualname)
+    return GivenUp(Position(node.lineno, max(column, 0) + 1), node.name, record.qualname)
 
 
 def functions_of(unit: Unit, project: Project) -> frozenset[str]:
