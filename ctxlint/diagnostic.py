@@ -46,13 +46,11 @@ class Diagnostic:
 
     @property
     def url(self) -> str:
-        """The rule's module, which opens with the rule's page; for a bug in ctxlint, the place to report it."""
+        """The rule's page on the website; for a bug in ctxlint, the place to report it."""
+        from ctxlint.addresses import REPOSITORY, rule_page
         from ctxlint.result import INTERNAL_ERROR
 
-        if self.code == INTERNAL_ERROR:
-            return "https://github.com/ctxlint/ctxlint/issues"
-        module = f"{self.code}_{self.name}".lower().replace("-", "_")
-        return f"https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/{module}.py"
+        return f"{REPOSITORY}/issues" if self.code == INTERNAL_ERROR else rule_page(self.code)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str, str]:

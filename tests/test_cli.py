@@ -405,7 +405,7 @@ def test_json_has_the_keys_of_ruff(run: Run) -> None:
             "name": "wrong-word",
             "noqa_row": 4,
             "severity": "error",
-            "url": "https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/ctx211_wrong_word.py",
+            "url": "https://ctxlint.github.io/ctxlint/rules/CTX211/",
         }
     ]
 

@@ -1,7 +1,7 @@
-"""The README keeps its word: its commands are there as promised, its sessions are real, its table is complete.
+"""The documents keep their word: commands do what they promise, sessions and programs are real, tables are complete.
 
-``python -m tests.test_readme`` writes the table of rules, and what its sessions print, into the README, and the JSON
-Schema of the configuration beside the other documents.
+``python -m tests.test_readme`` writes what sessions and programs print, the tables of rules, and the JSON Schema of the
+configuration.
 """
 
 from __future__ import annotations
@@ -13,32 +13,40 @@ from pathlib import Path
 
 import pytest
 
+from ctxlint.addresses import rule_page
 from ctxlint.json_schema import json_schema
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.rules import all_rules
-from ctxlint.rules.base import FixAvailability
 from ctxlint.settings import Settings
-from tests.console import replay, run_ctxlint
+from tests.console import run_ctxlint
+from tests.documents import as_it_is
 from tests.fixture_reader import ROOT, fenced_blocks, programs
 from tests.linting import settings_from
+from website.rule_pages import finds
 
 README = ROOT / "README.md"
-WITH_SESSIONS = (README, ROOT / "docs" / "explain.md")
-SCHEMA = ROOT / "docs" / "ctxlint.schema.json"
+CHINESE = ROOT / "README.zh-CN.md"
+DOCS = ROOT / "docs"
+REAL = (README, CHINESE, DOCS / "explain.md", DOCS / "tutorial.md", ROOT / "website" / "kinds.md")
+"""The documents whose sessions and programs are real."""
+
+SCHEMA = DOCS / "ctxlint.schema.json"
 SETUP = "python3 -m venv .venv && . .venv/bin/activate && "
+FIRST = "fixtures/programs/broken/tensor_times_constant.py"
+SCREEN = 50
+"""The lines that fit on a screen."""
+
+SHOWN = ("CTX203", "CTX205", "CTX209", "CTX212", "CTX301", "CTX303", "CTX307", "CTX313", "CTX401", "CTX404")
 _TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
 
 def rules_table() -> str:
-    """The table of all rules, as Markdown."""
-    mends = {FixAvailability.ALWAYS: "yes", FixAvailability.SOMETIMES: "sometimes", FixAvailability.NEVER: ""}
-    rows = ["| code | name | default | fix | what it finds |", "|---|---|---|---|---|"]
+    """The table of the README: ten rules, as Markdown."""
+    rows = ["| code | name | what it finds |", "|---|---|---|"]
     for rule in all_rules():
-        page = (type(rule).__doc__ or "").split("## What it does\n", 1)[1]
-        first = re.split(r"(?<=[.:])\s", page.strip(), maxsplit=1)[0]
-        summary = " ".join(first.rstrip(".:").split()).removeprefix("Reports ").replace("|", "\\|")
-        default = "on" if rule.default else "off"
-        rows.append(f"| {rule.code} | {rule.name} | {default} | {mends[rule.fix]} | {summary} |")
+        if rule.code in SHOWN:
+            text = finds(rule).replace("|", "\\|")
+            rows.append(f"| [{rule.code}]({rule_page(rule.code)}) | {rule.name} | {text} |")
     return "\n".join(rows) + "\n"
 
 
@@ -46,22 +54,19 @@ def _blocks(text: str, language: str) -> list[str]:
     return [block.text for block in fenced_blocks(text) if block.language == language]
 
 
-def _replayed(document: str, session: str, folder: Path) -> str:
-    """A console block as it really looks, in a folder with the files that the document shows."""
-    for text in _blocks(document, "py"):
-        named = re.match(r"# (\w+\.py)\n", text)
-        if named:
-            (folder / named[1]).write_text(text, encoding="utf-8")
-    return replay(session, folder)
-
-
 def test_the_two_commands_are_as_promised() -> None:
     commands = _blocks(README.read_text(encoding="utf-8"), "sh")
-    assert commands[0] == f"{SETUP}pip install . && ctxlint --exit-zero fixtures/programs\n"
+    assert commands[0] == f"{SETUP}pip install . && ctxlint --exit-zero {FIRST}\n"
     assert commands[1] == f'{SETUP}pip install -e ".[test]" && pytest\n'
 
 
-def test_the_first_command_finds_something_and_succeeds() -> None:
+def test_the_first_command_shows_findings_on_one_screen_and_succeeds() -> None:
+    code, output = run_ctxlint(["--exit-zero", FIRST], ROOT)
+    assert (code, output.count("\n") <= SCREEN) == (0, True)
+    assert "CTX203" in output
+
+
+def test_all_findings_in_the_programs_are_marked() -> None:
     code, output = run_ctxlint(["--exit-zero", "fixtures/programs"], ROOT)
     assert code == 0
     places = re.findall(r"^CTX.*\n *--> fixtures/programs/(.*?):(\d+):\d+$", output, re.MULTILINE)
@@ -69,19 +74,22 @@ def test_the_first_command_finds_something_and_succeeds() -> None:
     assert sorted(places) == sorted(wanted)
 
 
-@pytest.mark.parametrize("path", WITH_SESSIONS, ids=lambda path: path.name)
-def test_sessions_print_what_they_show(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_sessions_and_programs_print_what_is_shown(path: Path, tmp_path: Path) -> None:
     document = path.read_text(encoding="utf-8")
-    sessions = _blocks(document, "console")
-    assert sessions
-    for session in sessions:
-        assert _replayed(document, session, tmp_path) == session
+    assert as_it_is(document, tmp_path) == document, "`python -m tests.test_readme` writes it again"
 
 
-def test_the_table_names_every_rule() -> None:
+def test_the_table_of_rules_is_up_to_date() -> None:
     found = _TABLE.search(README.read_text(encoding="utf-8"))
     assert found
-    assert found[0] == rules_table(), "`python -m tests.test_readme` writes the table anew"
+    assert found[0] == rules_table(), "`python -m tests.test_readme` writes the table again"
+
+
+def test_it_is_short_and_shows_whole_on_pypi() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert text.count("\n") <= 200
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)\s]+)\)", text))
 
 
 def test_the_configuration_is_valid() -> None:
@@ -92,24 +100,43 @@ def test_the_configuration_is_valid() -> None:
         assert settings_from(text) != Settings()
 
 
+def test_the_chinese_readme_has_the_same_structure() -> None:
+    english, chinese = (path.read_text(encoding="utf-8") for path in (README, CHINESE))
+    assert _structure(chinese) == _structure(english)
+
+
+def _structure(text: str) -> list[str]:
+    """What a translation keeps: the levels of headings, code without its comments, rows of tables, addresses."""
+    plain = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [
+        *(line.partition(" ")[0] for line in plain.splitlines() if line.startswith("#")),
+        *(f"{block.language}\n{re.sub(r' *# .*', '', block.text)}" for block in fenced_blocks(text)),
+        *(line.count("|") * "|" for line in plain.splitlines() if line.startswith("|")),
+        *sorted(set(re.findall(r"\]\((https://[^)\s]+)\)", text)) - {_OTHER[0], _OTHER[1]}),
+    ]
+
+
+_OTHER = tuple(f"https://github.com/ctxlint/ctxlint/blob/main/{path.name}" for path in (README, CHINESE))
+
+
 def schema_text() -> str:
-    """What ``docs/ctxlint.schema.json`` has to say."""
+    """The content of ``docs/ctxlint.schema.json``."""
     return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def test_the_schema_is_up_to_date() -> None:
-    message = "`python -m tests.test_readme` writes the schema anew"
+    message = "`python -m tests.test_readme` writes the schema again"
     assert SCHEMA.read_text(encoding="utf-8") == schema_text(), message
 
 
 if __name__ == "__main__":
     SCHEMA.write_text(schema_text(), encoding="utf-8")
-    for path in WITH_SESSIONS:
-        document = _TABLE.sub(lambda _: rules_table(), path.read_text(encoding="utf-8"))
-        for each in _blocks(document, "console"):
-            with tempfile.TemporaryDirectory() as scratch:
-                shown = _replayed(document, each, Path(scratch))
-            if INTERNAL_ERROR in shown:
-                raise SystemExit(shown)
-            document = document.replace(each, shown)
-        path.write_text(document, encoding="utf-8")
+    for path in REAL:
+        document = path.read_text(encoding="utf-8")
+        if path == README:
+            document = _TABLE.sub(lambda _: rules_table(), document)
+        with tempfile.TemporaryDirectory() as scratch:
+            shown = as_it_is(document, Path(scratch))
+        if INTERNAL_ERROR in shown:
+            raise SystemExit(shown)
+        path.write_text(shown, encoding="utf-8")

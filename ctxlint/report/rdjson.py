@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.addresses import REPOSITORY
 from ctxlint.report import applicability_of
 from ctxlint.report.paths import absolute
 from ctxlint.report.places import message_with_cell, span_in_file
@@ -22,7 +23,7 @@ def render(report: Report) -> Iterator[str]:
     document = {
         "diagnostics": [_record(diagnostic, result.source) for result, diagnostic in report.findings],
         "severity": "WARNING",
-        "source": {"name": "ctxlint", "url": "https://github.com/ctxlint/ctxlint"},
+        "source": {"name": "ctxlint", "url": REPOSITORY},
     }
     yield json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ctxlint import __version__
+from ctxlint.addresses import SITE
 from ctxlint.files.source import WHOLE_FILE
 from ctxlint.report import applicability_of
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
 from ctxlint.report.places import message_with_cell
-from ctxlint.rules.page import summary_of
+from ctxlint.rules.page import page_of, section_of, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ctxlint.report import Report
     from ctxlint.rules.base import Rule
 
-_HOME = "https://github.com/ctxlint/ctxlint"
 _ROOT = "%SRCROOT%"
 
 
@@ -41,7 +41,7 @@ def render(report: Report) -> Iterator[str]:
                         "name": "ctxlint",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "informationUri": _HOME,
+                        "informationUri": SITE,
                         "rules": list(_rules(codes)),
                     }
                 },
@@ -70,22 +70,23 @@ def _rules(codes: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
 
 
 def _described(rule: Rule[Any]) -> dict[str, Any]:
-    from inspect import getdoc
-
     from ctxlint.rules.base import Category
 
-    page = getdoc(type(rule)) or rule.name
-    summary = summary_of(rule)
     return {
-        "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
-        "fullDescription": {"text": summary},
-        "help": {"text": page, "markdown": page},
+        "shortDescription": {"text": summary_of(rule)},
+        "fullDescription": {"text": _plain(section_of(rule, "Why is this bad?"))},
+        "help": {"text": _plain(section_of(rule, "What it does")), "markdown": page_of(rule)},
         "defaultConfiguration": {
             "level": "error" if rule.category is Category.CORRECTNESS else "warning",
             "enabled": rule.default,
         },
         "properties": {"category": rule.category.value, "tags": ["pytorch", "autograd", rule.category.value]},
     }
+
+
+def _plain(markdown: str) -> str:
+    """Paragraphs in one line each, for readers that know no Markdown."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in markdown.split("\n\n"))
 
 
 def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, number: int) -> dict[str, Any]:

@@ -33,6 +33,11 @@ def page_of(rule: Rule[Any]) -> str:
 
 def summary_of(rule: Rule[Any]) -> str:
     """The first sentence of ``What it does``, in one line."""
-    found = re.search(r"## What it does\n+(.+?)(?=\n\n|\n##|\Z)", explanation_of(rule), re.DOTALL)
-    text = " ".join(found[1].split()) if found else rule.name
-    return re.split(r"(?<=\.)\s", text, maxsplit=1)[0]
+    text = " ".join(section_of(rule, "What it does").split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s", text, maxsplit=1)[0] or rule.name
+
+
+def section_of(rule: Rule[Any], heading: str) -> str:
+    """The text below one heading of the page; empty where the page does not have it."""
+    found = re.search(rf"^## {re.escape(heading)}\n+(.*?)(?=\n## |\Z)", explanation_of(rule), re.DOTALL | re.MULTILINE)
+    return found[1].strip() if found else ""

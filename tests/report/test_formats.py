@@ -97,7 +97,7 @@ def test_rdjson() -> None:
     place = {"end": {"column": 11, "line": 2}, "start": {"column": 6, "line": 2}}  # in bytes
     assert document["diagnostics"][0] == {
         "code": {
-            "url": "https://github.com/ctxlint/ctxlint/blob/main/ctxlint/rules/ctx211_wrong_word.py",
+            "url": "https://ctxlint.github.io/ctxlint/rules/CTX211/",
             "value": "CTX211",
         },
         "location": {"path": os.path.abspath("a.py"), "range": place},

@@ -1,0 +1,133 @@
+"""A page for each rule, from its docstring, and the index of all rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
+
+from ctxlint.rules.base import Category, FixAvailability
+from ctxlint.rules.page import explanation_of, summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ctxlint.rules.base import Rule
+
+_TITLES = {
+    "CTX1": "Methods and signatures",
+    "CTX2": "Gradients",
+    "CTX3": "Saved tensors and ctx",
+    "CTX4": "In-place operations",
+    "CTX5": "Double backward and layout",
+    "CTX6": "Deprecated APIs",
+    "CTX7": "Calls of a Function",
+    "CTX8": "Custom operators",
+    "CTX9": "The run itself",
+}
+_FIX = {FixAvailability.ALWAYS: "always", FixAvailability.SOMETIMES: "sometimes", FixAvailability.NEVER: "no"}
+_INLINE = MarkdownIt()
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rules that share the beginning of their code."""
+
+    prefix: str
+    title: str
+    rules: tuple[Rule[Any], ...]
+
+
+def groups(rules: Iterable[Rule[Any]]) -> tuple[Group, ...]:
+    """The rules by topic, in order of code."""
+    found: dict[str, list[Rule[Any]]] = {}
+    for rule in rules:
+        found.setdefault(rule.code[:4], []).append(rule)
+    return tuple(Group(prefix, _TITLES[prefix], tuple(members)) for prefix, members in sorted(found.items()))
+
+
+def rule_page(rule: Rule[Any]) -> str:
+    """The page of one rule: its docstring below a title and what kind of rule it is."""
+    state = "on" if rule.default else f'off; enable it with `extend-select = ["{rule.code}"]`'
+    return (
+        f'---\ntitle: "{rule.code} {rule.name}"\n---\n\n'
+        f"# {rule.name} ({rule.code})\n\n"
+        "| Category | Default | Fix | Since |\n|---|---|---|---|\n"
+        f"| [{rule.category.value}](index.md#categories) | {state} | {_fix(rule)} | {rule.since} |\n\n"
+        f"{explanation_of(rule)}\n\n"
+        "## Suppress it\n\n"
+        "On one line, with a reason:\n\n"
+        f"```py\n...  # ctxlint: ignore[{rule.name}] why this is right here\n```\n\n"
+        f'In a project: `ignore = ["{rule.code}"]` in the [configuration](../configuration.md).\n'
+    )
+
+
+def _fix(rule: Rule[Any]) -> str:
+    return {"always": "always available", "sometimes": "sometimes available", "no": "none"}[_FIX[rule.fix]]
+
+
+def finds(rule: Rule[Any]) -> str:
+    """What a rule finds, for a cell of a table: its summary up to the first colon, without ``Reports``."""
+    return summary_of(rule).partition(": ")[0].removeprefix("Reports ").removesuffix(".")
+
+
+def rule_index(rules: Sequence[Rule[Any]]) -> str:
+    """All rules in one table per topic, with filters that a small script puts to work."""
+    kinds = "\n".join(f"- **{each.value}**: {_meaning(each)}" for each in Category)
+    tables = "\n\n".join(_table(group) for group in groups(rules))
+    on = sum(rule.default for rule in rules)
+    return (
+        "---\ntitle: Rules\n---\n\n# Rules\n\n"
+        f"ctxlint has {len(rules)} rules; {on} are on by default. `ctxlint rule CTX203` prints a page "
+        "in the terminal. A rule's code and the address of its page never change.\n\n"
+        f"{_filters()}\n\n{tables}\n\n"
+        f"## Categories\n\n{kinds}\n"
+    )
+
+
+def _meaning(category: Category) -> str:
+    return {
+        Category.CORRECTNESS: "the code raises an exception, or computes wrong gradients.",
+        Category.SUSPICIOUS: "the code works in the usual case, and fails or misleads in another.",
+        Category.PERFORMANCE: "the code wastes memory or time.",
+        Category.MODERNIZE: "the code uses an API for which there is a newer one.",
+        Category.PEDANTIC: "the code is legal; some projects want it otherwise. Off by default.",
+    }[category]
+
+
+def _filters() -> str:
+    def select(name: str, label: str, values: Iterable[str]) -> str:
+        options = "".join(f'<option value="{value}">{value}</option>' for value in values)
+        return f'<label>{label} <select name="{name}"><option value="">any</option>{options}</select></label>'
+
+    return (
+        '<form class="rule-filters" id="rule-filters">'
+        + select("category", "Category", [each.value for each in Category])
+        + select("default", "Default", ["on", "off"])
+        + select("fix", "Fix", ["sometimes", "no"])
+        + '<output id="rule-count"></output></form>'
+    )
+
+
+def _table(group: Group) -> str:
+    rows = "\n".join(_row(rule) for rule in group.rules)
+    return (
+        f"## {group.title} ({group.prefix}) {{ #{group.prefix.lower()} }}\n\n"
+        '<div class="rules"><table><thead><tr><th>Rule</th><th>Finds</th><th>Category</th><th>Default</th><th>Fix</th>'
+        f"</tr></thead><tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def _row(rule: Rule[Any]) -> str:
+    default = "on" if rule.default else "off"
+    cells = (
+        f'<a href="{rule.code}/">{rule.code}</a><br>{escape(rule.name)}',
+        _INLINE.renderInline(finds(rule)),
+        rule.category.value,
+        default,
+        _FIX[rule.fix],
+    )
+    data = f'data-category="{rule.category.value}" data-default="{default}" data-fix="{_FIX[rule.fix]}"'
+    return f"<tr {data}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
