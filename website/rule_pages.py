@@ -28,6 +28,11 @@ _TITLES = {
     "CTX9": "The run itself",
 }
 _FIX = {FixAvailability.ALWAYS: "always", FixAvailability.SOMETIMES: "sometimes", FixAvailability.NEVER: "no"}
+_FIX_STATE = {
+    FixAvailability.ALWAYS: "always available",
+    FixAvailability.SOMETIMES: "sometimes available",
+    FixAvailability.NEVER: "not available",
+}
 _INLINE = MarkdownIt()
 
 
@@ -50,22 +55,18 @@ def groups(rules: Iterable[Rule[Any]]) -> tuple[Group, ...]:
 
 def rule_page(rule: Rule[Any]) -> str:
     """The page of one rule: its docstring below a title and what kind of rule it is."""
-    state = "on" if rule.default else f'off; enable it with `extend-select = ["{rule.code}"]`'
+    enable = "" if rule.default else f'; enable it with `extend-select = ["{rule.code}"]`'
     return (
         f'---\ntitle: "{rule.code} {rule.name}"\n---\n\n'
         f"# {rule.name} ({rule.code})\n\n"
-        "| Category | Default | Fix | Since |\n|---|---|---|---|\n"
-        f"| [{rule.category.value}](index.md#categories) | {state} | {_fix(rule)} | {rule.since} |\n\n"
+        f"**[{rule.category.value}](index.md#categories)** · {'on' if rule.default else 'off'} by default{enable} · "
+        f"fix {_FIX_STATE[rule.fix]} · since {rule.since}\n\n"
         f"{explanation_of(rule)}\n\n"
         "## Suppress it\n\n"
         "On one line, with a reason:\n\n"
         f"```py\n...  # ctxlint: ignore[{rule.name}] why this is right here\n```\n\n"
         f'In a project: `ignore = ["{rule.code}"]` in the [configuration](../configuration.md).\n'
     )
-
-
-def _fix(rule: Rule[Any]) -> str:
-    return {"always": "always available", "sometimes": "sometimes available", "no": "none"}[_FIX[rule.fix]]
 
 
 def finds(rule: Rule[Any]) -> str:
