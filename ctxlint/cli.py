@@ -112,14 +112,13 @@ def with_files(given: list[str]) -> list[str]:
 
 def _lines_of(path: str) -> list[str]:
     from ctxlint.configuration import ConfigurationError
+    from ctxlint.files.decode import MOST_BYTES, Unreadable
+    from ctxlint.files.formats import Malformed, read_text
 
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            return file.read().splitlines()
-    except OSError as error:
-        raise ConfigurationError(f"@{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"@{path}: not UTF-8") from None
+        return read_text(path, MOST_BYTES).splitlines()
+    except (Unreadable, Malformed) as error:
+        raise ConfigurationError(f"@{path}: {error}") from None
 
 
 def split_command(given: list[str]) -> tuple[str, list[str]]:

@@ -9,6 +9,8 @@ from ctxlint.settings import PerFileIgnore, Settings
 
 PROJECT_FILE = "pyproject.toml"
 _OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
+MOST_BYTES = 1_000_000
+"""The size of the largest configuration; those of large projects have a tenth of it."""
 
 
 class ConfigurationError(Exception):
@@ -90,16 +92,26 @@ def _own_file(folder: str) -> str | None:
         if os.path.isfile(path):
             return path
     path = os.path.join(folder, PROJECT_FILE)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError:
+    if not os.path.isfile(path):
         return None
+    data = bytes_of(path)
     if b"ctxlint" not in data:  # most projects say nothing about ctxlint: they should not cost a TOML parser
         return None
     from ctxlint.configuration_file import holds_table
 
     return path if holds_table(path, data) else None
+
+
+def bytes_of(path: str) -> bytes:
+    """The content of a configuration file. Raises ConfigurationError."""
+    from ctxlint.files.decode import Unreadable, read_bytes
+
+    try:
+        return read_bytes(path, MOST_BYTES)
+    except Unreadable as error:
+        from ctxlint.configuration_file import shown
+
+        raise ConfigurationError(f"{shown(path)}: cannot be read: {error}") from None
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Settings:

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.configuration import PROJECT_FILE, ConfigurationError, anchored, per_file_ignores
+from ctxlint.configuration import PROJECT_FILE, ConfigurationError, anchored, bytes_of, per_file_ignores
+from ctxlint.files.formats import Malformed, from_toml, text_of
 from ctxlint.settings import Settings
 
 _TABLE = ("tool", "ctxlint")
+_MOST_EXTENDED = 20
 
 
 def read(path: str, *, _extended_by: tuple[str, ...] = ()) -> Settings:
     """The settings that the file at an absolute path gives. Raises ConfigurationError."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from None
+    data = bytes_of(path)
     document = _parse(path, data)
     if os.path.basename(path) == PROJECT_FILE:
         table: object = _own_table(document) or {}
@@ -45,7 +43,7 @@ class _Place:
 
     def error(self, keys: tuple[str, ...], message: str) -> ConfigurationError:
         line = _line_of(self.text, (*self.above, *keys))
-        return ConfigurationError(f"{_shown(self.path)}:{line}: {message}")
+        return ConfigurationError(f"{shown(self.path)}:{line}: {message}")
 
 
 def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) -> Settings:
@@ -57,6 +55,8 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
         target = os.path.abspath(os.path.join(root, os.path.expanduser(extended)))
         if target in chain:
             raise place.error(("extend",), "the files extend each other in a circle")
+        if len(chain) >= _MOST_EXTENDED:
+            raise place.error(("extend",), f"more than {_MOST_EXTENDED} files extend each other")
         base = read(target, _extended_by=chain)
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
@@ -112,8 +112,8 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
 def apply_inline(settings: Settings, line: str) -> Settings:
     """``--config 'key = value'``: the key goes on top of the file's."""
     try:
-        table = toml().loads(line)
-    except ValueError as error:
+        table = from_toml(line)
+    except Malformed as error:
         raise ConfigurationError(
             f"--config {line!r} is neither an existing file nor a `key = value` pair of TOML: {error}"
         ) from None
@@ -152,24 +152,11 @@ def _own_table(document: dict[str, Any]) -> object:
 
 def _parse(path: str, data: bytes) -> dict[str, Any]:
     try:
-        document: dict[str, Any] = toml().loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{_shown(path)}: not UTF-8: {error.reason} at byte {error.start}") from None
-    except ValueError as error:
+        return from_toml(text_of(data))
+    except Malformed as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = f":{found[1]}:{found[2]}" if found else ""
-        raise ConfigurationError(f"{_shown(path)}{place}: not valid TOML: {error}") from None
-    return document
-
-
-def toml() -> Any:
-    """The standard library's TOML reader, or the package that it came from on Python 3.9 and 3.10."""
-    try:
-        from importlib import import_module
-
-        return import_module("tomllib")
-    except ImportError:
-        return import_module("tomli")
+        raise ConfigurationError(f"{shown(path)}{place}: {error}") from None
 
 
 def _line_of(text: str, keys: tuple[str, ...]) -> int:
@@ -177,31 +164,38 @@ def _line_of(text: str, keys: tuple[str, ...]) -> int:
     best, best_depth = 1, 0
     table: tuple[str, ...] = ()
     for number, line in enumerate(re.split(r"\r?\n", text), start=1):
-        header = re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]", line)
+        header = _HEADER.match(line)
         if header:
             table = here = _split_key(header[1])
         else:
-            assigned = re.match(r"""\s*((?:[\w.\-]|"[^"]*"|'[^']*'|\s)+?)\s*=""", line)
-            if not assigned:
+            key, equals, _ = line.partition("=")
+            if not equals:
                 continue
-            here = (*table, *_split_key(assigned[1]))
+            here = (*table, *_split_key(key))
         depth = len(here) if keys[: len(here)] == here else (len(keys) if here[: len(keys)] == keys else 0)
         if depth > best_depth:
             best, best_depth = number, depth
     return best
 
 
+_HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]")
+
+
 def _split_key(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in re.findall(r""""[^"]*"|'[^']*'|[\w\-]+""", dotted))
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """``path`` as a message should show it: relative where that is shorter."""
     try:
         relative = os.path.relpath(path)
     except ValueError:  # another drive
         return path
     return min(relative, path, key=len)
+
+
+_LONGEST = 1000
+"""The length of the longest version that is read."""
 
 
 def version_allowed(version: str, required: str) -> bool:
@@ -218,6 +212,8 @@ def version_allowed(version: str, required: str) -> bool:
         "<": lambda a, b: a < b,
     }
     met = True
+    if len(required) > _LONGEST:
+        raise ValueError(f"expected at most {_LONGEST} characters")
     for clause in required.split(","):
         found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
         if found is None:

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.cache.stamp import digest
-from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, source_of
+from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, refusal, source_of
 from ctxlint.files.scan import holds_candidate
 from ctxlint.judging import judged, reports_unused, suppressed, too_deep
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
@@ -144,6 +144,9 @@ def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
 
 
 def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
+    reason = refusal(source.text)  # an editor's text was not decoded by ctxlint
+    if reason:
+        return unreadable(source.path, reason, settings)
     try:
         return read()
     except RecursionError:

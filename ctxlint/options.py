@@ -75,6 +75,14 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _globs(value: object) -> tuple[str, ...]:
+    from ctxlint.files.globs import check_globs
+
+    globs = _strings(value)
+    check_globs(globs)
+    return globs
+
+
 def _dotted_names(value: object) -> tuple[str, ...]:
     names = _strings(value)
     for each in names:
@@ -132,6 +140,9 @@ def _required_version(value: object) -> str:
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs and lists of rules, found {kind_of(value)}")
+    from ctxlint.files.globs import check_globs
+
+    check_globs(value)
     read = {}
     for glob, selectors in value.items():
         try:
@@ -221,7 +232,7 @@ OPTIONS: tuple[Option, ...] = (
         'exclude = ["third_party"]',
         "Files and folders to pass over, in place of the default list. A glob without a slash matches a name\n"
         "anywhere; one with a slash is relative to the folder of the configuration file.",
-        _strings,
+        _globs,
     ),
     Option(
         "extend-exclude",
@@ -229,7 +240,7 @@ OPTIONS: tuple[Option, ...] = (
         "[]",
         'extend-exclude = ["third_party"]',
         "Files and folders to pass over, on top of `exclude`.",
-        _strings,
+        _globs,
     ),
     Option(
         "force-exclude",

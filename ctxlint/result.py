@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ctxlint.files.source import Located, Source
     from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts, Own
     from ctxlint.model.project import Consulted
-    from ctxlint.suppression.baseline import Known
+    from ctxlint.suppression.baseline import Gone
 
 INTERNAL_ERROR = "CTX900"
 """The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
@@ -56,9 +56,9 @@ class FileResult(NamedTuple):
     reason). ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
     ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments, or,
     with 0 as the line, about the whole. ``broken`` counts the statements that cannot be parsed. ``baselined`` are
-    findings that a baseline lists, and ``gone`` is what it lists and what is not there any more. After ``--fix``,
-    ``source`` and ``diagnostics`` are what is left, ``fixed`` is what is not, and ``before`` is the text as it was.
-    ``settings`` are those that applied.
+    findings that a baseline lists, and ``gone`` is what it lists and what is not there any more, with how often. After
+    ``--fix``, ``source`` and ``diagnostics`` are what is left, ``fixed`` is what is not, and ``before`` is the text as
+    it was. ``settings`` are those that applied.
 
     ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
     this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
@@ -72,7 +72,7 @@ class FileResult(NamedTuple):
     hidden: tuple[Diagnostic, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()
     baselined: tuple[Diagnostic, ...] = ()
-    gone: tuple[Known, ...] = ()
+    gone: Gone = ()
     broken: int = 0
     skipped: str = ""
     linted: bool = False

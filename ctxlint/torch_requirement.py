@@ -13,13 +13,18 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.configuration import PROJECT_FILE
+from ctxlint.configuration import MOST_BYTES, PROJECT_FILE
+from ctxlint.files.decode import Unreadable, read_bytes
+from ctxlint.torch_versions import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SETUP_CFG = "setup.cfg"
 _PROJECT_FILES = (PROJECT_FILE, _SETUP_CFG, "setup.py")
+_MOST_FILES = 100
+_MOST_SPECIFIERS = 50
+"""A project that names more versions says nothing: each takes time, and none has that many."""
 
 
 @cache
@@ -32,7 +37,9 @@ def torch_requirement(folder: str) -> tuple[str, ...]:
         parent = os.path.dirname(folder)
         return () if parent == folder else torch_requirement(parent)
     places = (*_pyproject(folder), _setup_cfg(folder), _requirement_files(folder))
-    return next((tuple(dict.fromkeys(found)) for found in map(list, places) if found), ())
+    found = next((found for found in map(list, places) if found), [])
+    specifiers = tuple(dict.fromkeys(found))
+    return specifiers if len(specifiers) <= _MOST_SPECIFIERS else ()
 
 
 # The places
@@ -43,11 +50,11 @@ def _pyproject(folder: str) -> Iterator[Iterable[str]]:
     text = _read(folder, PROJECT_FILE)
     if "torch" not in text.lower():  # most files should not cost a TOML parser
         return
-    from ctxlint.configuration_file import toml
+    from ctxlint.files.formats import Malformed, from_toml
 
     try:
-        document: dict[str, Any] = toml().loads(text)
-    except ValueError:
+        document = from_toml(text)
+    except Malformed:
         return
     project = _table(document.get("project"))
     yield _specifiers(_strings(project.get("dependencies")))
@@ -65,7 +72,7 @@ def _setup_cfg(folder: str) -> Iterator[str]:
 
     parser = ConfigParser(interpolation=None)
     try:
-        parser.read_string(text)
+        parser.read_string(_SPACE_INSIDE.sub(" ", text))
     except Error:
         return
     yield from _specifiers(parser.get("options", "install_requires", fallback="").splitlines())
@@ -77,17 +84,15 @@ def _requirement_files(folder: str) -> Iterator[str]:
         names = sorted(os.listdir(folder))
     except OSError:
         return
-    for name in names:
-        if re.fullmatch(r"requirements.*\.txt", name):
-            yield from _specifiers(_read(folder, name).splitlines())
+    for name in [each for each in names if re.fullmatch(r"requirements.*\.txt", each)][:_MOST_FILES]:
+        yield from _specifiers(_read(folder, name).splitlines())
 
 
 def _read(folder: str, name: str) -> str:
     """The text of a file; empty where there is none that can be read."""
     try:
-        with open(os.path.join(folder, name), encoding="utf-8-sig", errors="replace") as file:
-            return file.read()
-    except OSError:
+        return read_bytes(os.path.join(folder, name), MOST_BYTES).decode("utf-8-sig", "replace")
+    except Unreadable:
         return ""
 
 
@@ -101,13 +106,15 @@ def _strings(value: object) -> list[str]:
 
 # Their languages
 
+_SPACE_INSIDE = re.compile(r"(?<=\S)[ \t]+")
+"""Where it is long, the standard library's reader takes the square of its length in time."""
 _REQUIREMENT = re.compile(r"\s*torch\s*(?:\[[^\]]*\]\s*)?\(?\s*([<>=!~][^;#)\\]*?)\s*(?:[;#)\\]|\s--|$)", re.IGNORECASE)
 
 
 def _specifiers(requirements: Iterable[str]) -> Iterator[str]:
     """The versions that requirements on torch name: ``>=2.1`` of ``torch>=2.1; sys_platform == "linux"``."""
     for requirement in requirements:
-        found = _REQUIREMENT.match(requirement)
+        found = _REQUIREMENT.match(requirement) if len(requirement) <= LONGEST else None
         if found:
             yield re.sub(r"\s", "", found[1])
 
@@ -116,7 +123,7 @@ def _poetry(value: object) -> Iterator[str]:
     """The versions that a dependency of poetry's names: a string, a table with one, or a list of such tables."""
     for each in value if isinstance(value, list) else [value]:
         text = each.get("version") if isinstance(each, dict) else each
-        if isinstance(text, str):
+        if isinstance(text, str) and len(text) <= LONGEST:
             for alternative in re.split(r"\|\|?", text):
                 clauses = [_from_poetry(clause.strip()) for clause in alternative.split(",")]
                 if any(clauses):

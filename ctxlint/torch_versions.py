@@ -26,6 +26,10 @@ NO_LIMIT: Release = (10_000, 0)
 """Newer than any release."""
 
 
+LONGEST = 1000
+"""The length of the longest requirement that is read."""
+_MOST_CLAUSES = 50
+
 _FARTHEST: Release = (3, 99)
 """Who asks for something newer than this has mistyped it."""
 
@@ -54,12 +58,19 @@ def read_target(text: str) -> TorchVersions:
 
     Raises ValueError where it is neither, or where no version is in the range, nor will be soon.
     """
+    if _is_too_long(text):
+        raise ValueError(f"expected at most {_MOST_CLAUSES} comparisons in {LONGEST} characters")
     specifier = normal(text)
     if _AT_LEAST.fullmatch(specifier) is None and _bounds_of(specifier) is None:
         raise ValueError(f'expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "{text}"')
     if _bounds((specifier,))[0] > _FARTHEST:
         raise ValueError(f'expected a version of torch such as "2.4", found "{text}", which no version meets')
     return TorchVersions((specifier,))
+
+
+def _is_too_long(specifier: str) -> bool:
+    """Whether it would take long to find out what a range means: each comparison is made with each version."""
+    return len(specifier) > LONGEST or specifier.count(",") >= _MOST_CLAUSES
 
 
 def normal(text: str) -> str:
@@ -86,6 +97,8 @@ def _bounds_of(specifier: str) -> tuple[Release, Release] | None:
 
     One that has no lower bound says nothing about the oldest release: the default takes its place, if that is possible.
     """
+    if _is_too_long(specifier):
+        return None
     at_least = _AT_LEAST.fullmatch(specifier)
     if at_least:
         return (int(at_least[1]), int(at_least[2] or 0)), NO_LIMIT

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from ctxlint.cli import main
-from ctxlint.configuration_file import toml
+from ctxlint.files.formats import toml
 from ctxlint.json_schema import json_schema
 from ctxlint.options import OPTIONS
 from tests.fixture_reader import ROOT, fenced_blocks

@@ -40,12 +40,13 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
 
 
 def _read(path: str) -> Baseline:
+    from ctxlint.files.decode import Unreadable
     from ctxlint.suppression.baseline import MalformedBaseline, read_baseline
 
     try:
         return read_baseline(path)
-    except OSError as error:
-        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error.strerror or error}") from None
+    except Unreadable as error:
+        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error}") from None
     except MalformedBaseline as error:
         raise ConfigurationError(f"{_shown(path)}: {error}") from None
 
@@ -81,12 +82,13 @@ def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, sile
     folder = os.path.dirname(baseline.path)
     for name, known in baseline.missing_files().items():
         gone[_shown(os.path.join(folder, name))] = known
-    count = sum(len(known) for known in gone.values())
+    count = sum(number for known in gone.values() for _, number in known)
     if silent or not count:
         return bool(count)
     for path, known in sorted(gone.items()):
-        for each in known:
-            say(f"{path}: {each.code}{_place(each)} is gone")
+        for each, number in known:
+            times = f" ({number} times)" if number > 1 else ""
+            say(f"{path}: {each.code}{_place(each)} is gone{times}")
     them = "it" if count == 1 else "them"
     say(f"{_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
     return True

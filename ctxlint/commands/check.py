@@ -188,7 +188,7 @@ def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) 
     from ctxlint.result import FileResult
 
     path = options.stdin_filename or STDIN
-    data = sys.stdin.buffer.read()
+    data = _read_stdin()
     if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
         result = FileResult(path, skipped="excluded")
     else:
@@ -198,6 +198,17 @@ def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) 
             data = encode(result.source, result.source.written)
         write_bytes(data, sys.stdout)
     return result
+
+
+def _read_stdin() -> bytes:
+    """What is on standard input. Raises ConfigurationError where that is too much."""
+    from ctxlint.configuration import ConfigurationError
+    from ctxlint.files.decode import MOST_BYTES, too_large
+
+    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ConfigurationError(f"{STDIN} (standard input): {too_large()}")
+    return data
 
 
 def _prints_code(options: Namespace, settings: Settings) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.configuration import Configuration, ConfigurationError
 from ctxlint.configuration_file import apply_table
+from ctxlint.files.decode import Unreadable
 from ctxlint.options import BY_KEY
 from ctxlint.settings import Settings
 from ctxlint.suppression.baseline import Baseline, MalformedBaseline, read_baseline
@@ -142,7 +143,7 @@ class Workspace:
     def _read_baseline(self, path: str) -> Baseline | None:
         try:
             return read_baseline(path) if os.path.exists(path) else None
-        except (OSError, MalformedBaseline) as error:
+        except (Unreadable, MalformedBaseline) as error:
             self.complain(f"{path}: {error}")
             return None
 

@@ -18,6 +18,10 @@ NOTEBOOK = ".ipynb"
 _BOM = "\ufeff"
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 24
+MOST_BYTES = 100_000_000
+"""The size of the largest file that is read; GitHub takes none that is larger."""
+MOST_CHARACTERS = 2_000_000
+"""The length of the longest code that is analysed. To parse that much may take 1.8 GB, and nobody writes half of it."""
 _FOREIGN_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -42,12 +46,12 @@ class NotPython(Exception):
     """A notebook in another language; the text of the exception says in which."""
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a file. Raises Unreadable; never waits for a pipe or a device."""
+def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """The content of a file of at most so many bytes. Raises Unreadable; never waits for a pipe or a device."""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
         try:
-            return _read_all(descriptor)
+            return _read_all(descriptor, most)
         finally:
             os.close(descriptor)
     except MemoryError as error:
@@ -56,17 +60,47 @@ def read_bytes(path: str) -> bytes:
         raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
 
 
-def _read_all(descriptor: int) -> bytes:
+def _read_all(descriptor: int, most: int) -> bytes:
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):
         raise Unreadable("Is a directory")
     if not stat.S_ISREG(status.st_mode):
         raise Unreadable("Not a regular file")
+    if status.st_size > most:
+        raise too_large(most)
     pieces = [os.read(descriptor, min(status.st_size + 1, _CHUNK))]
     if len(pieces[0]) != status.st_size:  # large, growing, or one of the system's files, which say 0
+        size = len(pieces[0])
         while pieces[-1]:
             pieces.append(os.read(descriptor, _CHUNK))
+            size += len(pieces[-1])
+            if size > most:
+                raise too_large(most)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def too_large(most: int = MOST_BYTES) -> Unreadable:
+    """The reason why something of more than so many bytes is not read."""
+    return Unreadable(f"Larger than {most // 1_000_000} MB, the most that ctxlint reads")
+
+
+def refusal(text: str) -> str:
+    """Why code is not analysed; empty where it is."""
+    from ctxlint.files.disguise import is_disguised
+
+    if len(text) > MOST_CHARACTERS:
+        return f"The code has more than {MOST_CHARACTERS:,} characters, the most that ctxlint analyses"
+    if is_disguised(text):
+        return "The code spells `autograd` in characters that only look like it to Python; ctxlint does not analyse it"
+    return ""
+
+
+def _checked(text: str) -> str:
+    """``text``, if it is analysed. Raises Undecodable."""
+    reason = refusal(text)
+    if reason:
+        raise Undecodable(reason)
+    return text
 
 
 @stage("read")
@@ -90,7 +124,7 @@ def decode(path: str, data: bytes) -> Source:
         raise Undecodable(
             f"The file starts with the byte order mark of UTF-8 but declares {encoding}; drop one of the two"
         )
-    text = _decode(body, encoding)
+    text = _checked(_decode(body, encoding))
     if "\0" in text:
         line = _line_of(body, max(body.find(b"\0"), 0))
         raise Undecodable(f"The file holds a null byte (line {line}), so it is no Python source")
@@ -107,7 +141,7 @@ def source_of(path: str, text: str) -> Source:
         from ctxlint.files.notebook import read_notebook
 
         return read_notebook(path, text, bom=bom)
-    return Source(path, text, bom=bom)
+    return Source(path, _checked(text), bom=bom)
 
 
 def encode(source: Source, text: str) -> bytes:

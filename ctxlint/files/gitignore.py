@@ -17,8 +17,6 @@ from ctxlint.files.decode import Unreadable, read_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pathspec.pattern import RegexPattern
-
 _PART = r"[^\s/*?\\\[\]]+"
 _PLAIN = re.compile(rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*")
 """A pattern that is ``*`` and the end of a name, or a whole name or path."""
@@ -33,6 +31,12 @@ _CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
 _START = re.compile(r"\A[\w./-]+")
 _WORD = re.compile(r"[^\s*?/]+")
 _UNCLEAR = re.compile(r"[\[\\]")
+
+# What goes beyond these is passed over, as what git cannot read is: no project has it, and it would take long.
+_MOST_BYTES = 1_000_000
+_LONGEST = 1000
+_MOST_OTHERS = 2000
+_MOST_ANY_FOLDERS = 2
 
 
 def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
@@ -51,10 +55,10 @@ def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
 def read_ignore_file(path: str, folder: str) -> IgnoreFile | None:
     """The patterns of a file for what is in ``folder``; None where it has none or cannot be read."""
     try:
-        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8-sig", "surrogateescape")
     except Unreadable:
         return None
-    lines = [line for line in re.split(r"\r?\n", text) if line.strip() and not line.startswith("#")]
+    lines = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#" and len(line) <= _LONGEST]
     return IgnoreFile(lines, folder) if lines else None
 
 
@@ -115,14 +119,14 @@ class _Other:
         if not all(word in path for word in self._words) or self._pattern is None:
             return False
         bare = path.removesuffix("/")
-        found = self._pattern.match_file(bare if self._fits_inside else path)
+        found = self._pattern.search(bare if self._fits_inside else path)
         if found is None:
             return False
-        group = found.match.lastgroup
-        return group is None or found.match.end(group) == len(path)
+        group = next((each for each in found.re.groupindex if each.startswith("ps_")), None)
+        return group is None or found.end(group) in (-1, len(path))
 
     @cached_property
-    def _pattern(self) -> RegexPattern | None:
+    def _pattern(self) -> re.Pattern[str] | None:
         from pathspec import GitIgnoreSpec
 
         try:
@@ -131,7 +135,10 @@ class _Other:
                 patterns: list[Any] = list(GitIgnoreSpec.from_lines([self._line]).patterns)
         except (ValueError, re.error):  # git passes over what it cannot read
             return None
-        return patterns[0] if patterns and patterns[0].include is not None else None
+        if not patterns or patterns[0].include is None:
+            return None
+        regex = without_backtracking(patterns[0].regex.pattern)
+        return re.compile(regex, patterns[0].regex.flags) if regex is not None else None
 
 
 class _Patterns:
@@ -150,12 +157,13 @@ class _Patterns:
     def _add(self, number: int, line: str) -> None:
         choice = _CHOICE.search(line)
         if choice is not None and line.count("[") == 1:
-            for char in choice[1]:
+            for char in dict.fromkeys(choice[1]):
                 self._add(number, line[: choice.start()] + char + line[choice.end() :])
             return
         plain = _PLAIN.fullmatch(line)
         if plain is None:
-            self._others.insert(0, _Other(number, line))
+            if len(self._others) < _MOST_OTHERS:
+                self._others.insert(0, _Other(number, line))
             return
         known = self._endings if plain["ending"] else self._whole
         for slash in ("/",) if plain["folder"] else ("", "/"):
@@ -173,6 +181,33 @@ class _Patterns:
                 if path.startswith(other.start) and other.fits(path):
                     return other.number
         return last
+
+
+_STAR = "[^/]*"
+_FIXED = re.compile(r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()/$^.*+?|{}])*", re.DOTALL)
+"""A part of a regular expression that fits texts of one length only."""
+_NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")
+"""The start of ``[!a]``, which fits a slash to ``pathspec``, and none to git."""
+
+
+def without_backtracking(regex: str) -> str | None:
+    """A regular expression of ``pathspec``'s that takes no more than the square of a path's length; None for others.
+
+    What follows a star inside a name is taken where it comes first, as in ``globs``.
+    """
+    if regex.count(".+") > _MOST_ANY_FOLDERS:
+        return None
+    first, *pieces = _NEGATED.sub("[^/", regex).split(_STAR)
+    out = [first]
+    for number, piece in enumerate(pieces, start=1):
+        fixed = _FIXED.match(piece)
+        if number < len(pieces) and fixed is not None and fixed.end() == len(piece):
+            out.append(f"(?=(?P<_{number}>[^/]*?{piece}))(?P=_{number})")
+        elif number == len(pieces) or (fixed is not None and piece[fixed.end()] == "/"):
+            out.append(_STAR + piece)  # a slash ends what the star may take: there is one way only
+        else:
+            return None
+    return "".join(out)
 
 
 def _normal(line: str) -> str:

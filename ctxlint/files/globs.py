@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -27,13 +27,14 @@ class Globs:
         self.root = _slashed(os.path.abspath(root)).rstrip("/")
         slashed = [_slashed(glob) for glob in globs]
         names = [glob for glob in slashed if glob and "/" not in glob]
-        self._name = _any_of([_expression(glob) for glob in names if _SPECIAL.intersection(glob)])
-        self._path = _any_of([self._relative(glob.rstrip("/")) for glob in slashed if "/" in glob])
+        self._name = _any_of([("", glob) for glob in names if _SPECIAL.intersection(glob)])
+        self._path = _any_of([self._anchored(glob.rstrip("/")) for glob in slashed if "/" in glob])
         self._names = {glob: True for glob in names if not _SPECIAL.intersection(glob)}
 
-    def _relative(self, glob: str) -> str:
+    def _anchored(self, glob: str) -> tuple[str, str]:
+        """A glob with a slash, and the folder that it is relative to."""
         if os.path.isabs(glob):
-            return _expression(glob)
+            return "", glob
         base = self.root
         while True:
             if glob.startswith("./"):
@@ -41,7 +42,7 @@ class Globs:
             elif glob.startswith("../"):
                 glob, base = glob[3:], base.rpartition("/")[0]
             else:
-                return re.escape(base + "/") + _expression(glob)
+                return base + "/", glob
 
     def fit(self, absolute: str, name: str) -> bool:
         """Whether a glob fits this very file or folder, whatever it lies in. ``name`` is the last part of its path."""
@@ -61,7 +62,7 @@ class Globs:
         return any(self.fit(path[:end], path[:end].rpartition("/")[2]) for end in [*ends, len(path)])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=2048)
 def globs_for(globs: tuple[str, ...], root: str) -> Globs:
     """The same Globs for the same arguments."""
     return Globs(globs, root)
@@ -71,37 +72,97 @@ def _slashed(path: str) -> str:
     return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
-def _any_of(expressions: list[str]) -> re.Pattern[str] | None:
+# What a glob means
+
+_MOST = 1000
+_LONGEST = 1000
+_STAR, _FOLDERS = "*", "**/"
+
+
+def check_globs(globs: Collection[str]) -> None:
+    """Raise ValueError where globs are too many, too long, or stand for too many."""
+    if len(globs) > _MOST:
+        raise ValueError(f"expected at most {_MOST} globs, found {len(globs)}")
+    for glob in globs:
+        if len(glob) > _LONGEST:
+            raise ValueError(f"expected globs of at most {_LONGEST} characters, found one of {len(glob)}")
+        _without_braces(glob)
+
+
+def _any_of(globs: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
+    """One regular expression for whole texts that begin with a text and go on as its glob says, for any of several."""
+    expressions = []
+    for start, glob in globs:
+        for tokens in _without_braces(glob):
+            expressions.append(re.escape(start) + _expression(tokens, number=len(expressions)))
     return re.compile("|".join(expressions), re.DOTALL) if expressions else None
 
 
-def _expression(glob: str) -> str:
-    """A glob as a regular expression for the whole of a text."""
-    out: list[str] = []
+def _expression(tokens: Sequence[str], number: int) -> str:
+    """A regular expression for what the tokens of a glob fit. Its groups are named after ``number``.
+
+    What follows a star is taken where it comes first: if the rest of the glob fits anywhere, it fits after that. So no
+    star but the last is ever tried again, and the time it takes is no more than the length of glob and text.
+    """
+    pieces = [""]
+    for token in tokens:
+        if token in (_STAR, _FOLDERS):
+            pieces.append("(?<=/)" if token == _FOLDERS else "")
+        else:
+            pieces[-1] += token
+    first, *between = pieces
+    if not between:
+        return first
+    last = between.pop()
+    # Python 3.10 has no atomic groups; a group in a look-ahead is one.
+    named = ((f"_{number}_{at}", each) for at, each in enumerate(between))
+    return first + "".join(f"(?=(?P<{name}>.*?{each}))(?P={name})" for name, each in named) + f".*{last}"
+
+
+def _tokens(glob: str) -> Iterator[str]:
+    """The stars and braces of a glob as they are, and a regular expression for each other character that it takes."""
     braces = at = 0
     while at < len(glob):
         char = glob[at]
         after = at + 1
-        if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
-            out.append("(?:.*/)?")
-            after = at + 3
-        elif char in "*?":
-            out.append(".*" if char == "*" else ".")
-        elif char == "[" and "]" in glob[at + 2 :]:
+        if glob.startswith(_FOLDERS, at) and (at == 0 or glob[at - 1] == "/"):
+            yield _FOLDERS
+            after = at + len(_FOLDERS)
+        elif char == "*":
+            yield _STAR
+        elif char == "?":
+            yield "."
+        elif char == "[" and glob.find("]", at + 2) >= 0:
             after = glob.index("]", at + 2) + 1
-            out.append(_choice(glob[at + 1 : after - 1]))
-        elif char == "{" and "}" in glob[at:]:
-            braces += 1
-            out.append("(?:")
-        elif char == "}" and braces:
-            braces -= 1
-            out.append(")")
-        elif char == "," and braces:
-            out.append("|")
+            yield _choice(glob[at + 1 : after - 1])
+        elif (char == "{" and glob.find("}", at) >= 0) or ((char in "},") and braces):
+            braces += (char == "{") - (char == "}")
+            yield char
         else:
-            out.append(re.escape(char))
+            yield re.escape(char) if char != "," else r"\,"
         at = after
-    return "".join(out) + ")" * braces
+    yield from "}" * braces
+
+
+def _without_braces(glob: str) -> list[tuple[str, ...]]:
+    """The tokens of each glob that one with braces stands for. Raises ValueError where these are too many."""
+    open_braces: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]] = []
+    chosen: list[tuple[str, ...]] = []
+    found: list[tuple[str, ...]] = [()]
+    for token in _tokens(glob):
+        if token == "{":
+            open_braces.append((found, chosen))
+            found, chosen = [()], []
+        elif token == ",":
+            chosen, found = chosen + found, [()]
+        elif token == "}":
+            before, around = open_braces.pop()
+            found, chosen = [(*start, *each) for start in before for each in chosen + found], around
+        else:
+            found = [(*each, token) for each in found]
+        if len(found) + len(chosen) > _MOST:
+            raise ValueError(f"the braces in `{glob}` stand for more than {_MOST} globs")
+    return found
 
 
 def _choice(inside: str) -> str:

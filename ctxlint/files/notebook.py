@@ -10,17 +10,17 @@ IPython moves to the margin.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.files.decode import NotPython, Undecodable
+from ctxlint.files.decode import NotPython, Undecodable, refusal
 from ctxlint.files.edits import Edit, apply_edits
+from ctxlint.files.formats import Malformed, from_json
 from ctxlint.files.magics import PLACEHOLDER, is_python, without_magics
-from ctxlint.files.notebook_json import elements, members, with_lines
+from ctxlint.files.notebook_json import elements, members, value_of, with_lines
 from ctxlint.files.source import Located, LocatedEdits, Position, Source, Span
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ class Notebook(Source):
 
     document: str = ""
     cells: tuple[Cell, ...] = ()
+
+    def __hash__(self) -> int:
+        """As dataclasses make it, but without a look at each of the cells."""
+        return hash((self.path, self.text))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -162,7 +166,7 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
     """The notebook whose JSON is ``document``. Raises Undecodable where it is none, NotPython for other languages."""
     notebook = _parsed(document)
     version = notebook.get("nbformat")
-    if not isinstance(version, int):
+    if type(version) is not int:
         raise Undecodable("The file is not a notebook: its JSON has no nbformat")
     if version < 4:
         raise Undecodable(f"The notebook is in format {version}; ctxlint reads format 4, which newer Jupyters save")
@@ -173,6 +177,9 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
         cells = tuple(_code_cells(document))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Undecodable("The file is not a notebook: its JSON has no list of cells with their sources") from error
+    reason = refusal("\n".join(cell.text for cell in cells))
+    if reason:
+        raise Undecodable(reason)
     for cell in cells:
         if _NOT_TEXT.search(cell.text):
             raise Undecodable(f"Cell {cell.number} of the notebook holds a character that no Python source can hold")
@@ -192,12 +199,9 @@ def _notebook(path: str, document: str, cells: tuple[Cell, ...], *, bom: bool) -
 
 def _parsed(document: str) -> dict[str, Any]:
     try:
-        notebook = json.loads(document)
-    except json.JSONDecodeError as error:
-        reason = f"{error.msg} in line {error.lineno}, column {error.colno}"
-        raise Undecodable(f"The file is not a notebook: it is not valid JSON ({reason})") from error
-    except RecursionError as error:
-        raise Undecodable("The file is not a notebook: its JSON is nested too deeply") from error
+        notebook = from_json(document)
+    except Malformed as error:
+        raise Undecodable(f"The file is not a notebook: {error}") from error
     if not isinstance(notebook, dict):
         raise Undecodable("The file is not a notebook: its JSON is no object")
     return notebook
@@ -222,7 +226,7 @@ def _code_cells(document: str) -> Iterator[Cell]:
     cells, _ = members(document, 0)["cells"]
     for number, (at, _) in enumerate(elements(document, cells), start=1):
         places = members(document, at)
-        cell = {key: json.loads(document[start:end]) for key, (start, end) in places.items() if key in _READ}
+        cell = {key: value_of(document, start) for key, (start, end) in places.items() if key in _READ}
         if cell["cell_type"] != "code":
             continue
         source = cell["source"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from difflib import SequenceMatcher
+from typing import Any
 
-_DECODER = json.JSONDecoder()
+from ctxlint.files.formats import integer
+
+_DECODER = json.JSONDecoder(parse_int=integer)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
@@ -41,6 +44,11 @@ def elements(document: str, at: int) -> list[tuple[int, int]]:
         places.append((at, end))
         at = _after(document, end)
     return places
+
+
+def value_of(document: str, at: int) -> Any:
+    """The value that starts at ``at``."""
+    return _DECODER.raw_decode(document, at)[0]
 
 
 def _value(document: str, at: int) -> int:

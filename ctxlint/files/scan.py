@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ctxlint.files.decode import read_bytes
+from ctxlint.files.disguise import says_hidden_words, says_words
 from ctxlint.files.imports import imports_in, read_import
 
 if TYPE_CHECKING:
@@ -19,15 +20,13 @@ def holds_candidate(data: bytes) -> bool:
 
     This misses none. The model accepts what it can follow to ``torch.autograd``: the word ``autograd`` stands where it
     is imported or spelled out, and ``Function`` where it is imported or used, alone or in ``InplaceFunction``. The
-    gradient of an operator is given by ``register_autograd``. Python has no way to break a name in two, and every
-    encoding that ``decode`` accepts writes ASCII as it is, so the bytes show the words; UTF-16 is not accepted.
+    gradient of an operator is given by ``register_autograd``. Python has no way to break a name in two, so the bytes
+    show the words, or else they are hidden (see ``disguise``).
 
     A file that takes its base from another file of the project by a name of its own is such a candidate only if it
     says these words too; ``Mentions`` finds the others once such names are known.
     """
-    if b"autograd" not in data:
-        return False
-    return b"Function" in data or b"register_autograd" in data
+    return says_words(data) or says_hidden_words(data)
 
 
 class Mentions:

@@ -8,6 +8,7 @@ nearly the same text again and again keeps what was parsed in ``ParsedPieces``.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -72,7 +73,19 @@ def _parse(text: str, first: int = 1) -> ast.Module:
     """Parse a text whose first line is the ``first`` of its file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes and the like are other linters' business
-        return ast.parse("\n" * (first - 1) + text)  # much cheaper than to renumber the nodes
+        above = first - 1
+        if above <= 10 * len(text) + 200:
+            return ast.parse("\n" * above + text)  # much cheaper than to renumber the nodes of a long text
+        try:
+            return ast.increment_lineno(ast.parse(text), above)
+        except SyntaxError as error:
+            error.lineno = (error.lineno or 1) + above
+            error.msg = _ON_LINE.sub(lambda found: f"on line {int(found[1]) + above}", error.msg)
+            raise
+
+
+_ON_LINE = re.compile(r"\bon line (\d+)")
+"""As in ``expected an indented block after 'if' statement on line 3``."""
 
 
 def _parse_known(source: Source, block: Lines, read: Read) -> Found:

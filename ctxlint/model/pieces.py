@@ -80,7 +80,7 @@ def _lines_inside(source: Source, block: Lines) -> set[int]:
     """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
     line_starts = source.line_starts
     at = line_starts[block.first - 1]
-    text = source.text[: at + len(source.lines(*block))]
+    text, block_end = source.text, at + len(source.lines(*block))
     inside: set[int] = set()
 
     def add(start: int, end: int) -> None:
@@ -88,15 +88,15 @@ def _lines_inside(source: Source, block: Lines) -> set[int]:
 
     depth = opened = 0
     while True:
-        token = _TOKEN.search(text, at)
+        token = _TOKEN.search(text, at, block_end)
         if token is None:
             if depth > 0:
-                add(opened, len(text))
+                add(opened, block_end)
             return inside
         at = token.end()
         kind = token.lastgroup
         if kind == "triple":
-            end = _TRIPLE_ENDS[token.group()].match(text, at)
+            end = _TRIPLE_ENDS[token.group()].match(text, at, block_end)
             if end is not None:
                 add(at, end.end())
                 at = end.end()

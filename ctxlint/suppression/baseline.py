@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ctxlint.files.decode import read_bytes
+from ctxlint.files.formats import Malformed, from_json
 from ctxlint.result import INTERNAL_ERROR, FileResult
 from ctxlint.suppression.layout import read_layout
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from ctxlint.suppression.layout import Layout, Lines
 
 VERSION = 1
+_MOST_BYTES = 50_000_000
+"""The size of the largest baseline: it has some 300,000 findings."""
 _NEVER_KNOWN = (INTERNAL_ERROR, "CTX902")
 _HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
 _FORMATTING = re.compile(r"[\s(),\\]+")
@@ -41,6 +45,10 @@ class Known(NamedTuple):
     code: str
     scope: str
     statement: str
+
+
+Gone = tuple[tuple[Known, int], ...]
+"""What is known and not there any more, with how many there are of each, sorted."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +88,24 @@ class Baseline:
             else:
                 kept.append(diagnostic)
         complete = not result.broken and not result.failed
-        gone = tuple(each for each in sorted(left.elements()) if complete and _is_on(each.code, result))
-        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=gone)
+        gone = Counter(
+            {each: count for each, count in left.items() if count and complete and _is_on(each.code, result)}
+        )
+        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone.items())))
 
-    def missing_files(self) -> dict[str, tuple[Known, ...]]:
+    def missing_files(self) -> dict[str, Gone]:
         """What is known of files that are not there any more."""
         folder = os.path.dirname(self.path)
         return {
-            name: tuple(sorted(Counter(dict(known)).elements()))
+            name: tuple(sorted((each, count) for each, count in known.items() if count))
             for name, known in self.files.items()
             if not os.path.exists(os.path.join(folder, name))
         }
 
     def with_results(self, results: Iterable[FileResult]) -> Baseline:
         """The baseline in which what is said of these files is known, and nothing else of them."""
-        files = {name: known for name, known in self.files.items() if name not in self.missing_files()}
+        missing = self.missing_files()
+        files = {name: known for name, known in self.files.items() if name not in missing}
         for result in results:
             if result.skipped or any(each.code in _NEVER_KNOWN for each in result.diagnostics):
                 continue
@@ -103,10 +114,11 @@ class Baseline:
 
     def without_gone(self, results: Iterable[FileResult]) -> Baseline:
         """The baseline without what is gone."""
-        files = {name: Counter(dict(known)) for name, known in self.files.items() if name not in self.missing_files()}
+        missing = self.missing_files()
+        files = {name: Counter(dict(known)) for name, known in self.files.items() if name not in missing}
         for result in results:
             if result.gone:
-                files[self.name_of(result.path)].subtract(result.gone)
+                files[self.name_of(result.path)].subtract(dict(result.gone))
         return replace(self, files=files)
 
     def count(self) -> int:
@@ -172,10 +184,9 @@ def _without_comments(layout: Layout, statement: Lines) -> str:
     at = source.line_starts[statement.first - 1]
     end = at + len(source.lines(statement.first, min(statement.last, source.line_count)))
     pieces = []
-    for comment in layout.comments:
-        if at <= comment.offset < end:
-            pieces.append(source.text[at : comment.offset])
-            at = comment.offset + len(comment.text)
+    for comment in layout.comments_between(at, end):
+        pieces.append(source.text[at : comment.offset])
+        at = comment.offset + len(comment.text)
     return "".join([*pieces, source.text[at:end]])
 
 
@@ -183,13 +194,14 @@ def _without_comments(layout: Layout, statement: Lines) -> str:
 
 
 def read_baseline(path: str) -> Baseline:
-    """The baseline in a file. Raises OSError and MalformedBaseline."""
-    with open(path, "rb") as file:
-        data = file.read()
+    """The baseline in a file. Raises Unreadable and MalformedBaseline."""
+    data = read_bytes(path, _MOST_BYTES)
     try:
-        document = json.loads(data.decode("utf-8-sig", "surrogatepass"))  # a path may be no text
-    except ValueError as error:
-        raise MalformedBaseline(f"not valid JSON: {error}") from None
+        document = from_json(data.decode("utf-8-sig", "surrogatepass"))  # a path may be no text
+    except UnicodeDecodeError as error:
+        raise MalformedBaseline(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    except Malformed as error:
+        raise MalformedBaseline(str(error)) from None
     if not isinstance(document, dict) or not isinstance(document.get("files"), dict):
         raise MalformedBaseline("not a baseline of ctxlint")
     if document.get("version") != VERSION:
@@ -204,7 +216,10 @@ def read_baseline(path: str) -> Baseline:
 def _known(records: list[dict[str, Any]]) -> Counter[Known]:
     counts: Counter[Known] = Counter()
     for record in records:
-        counts[Known(str(record["code"]), str(record["scope"]), str(record["statement"]))] += int(record["count"])
+        count = record["count"]
+        if type(count) is not int or count < 0:
+            raise ValueError("a count is a whole number")
+        counts[Known(str(record["code"]), str(record["scope"]), str(record["statement"]))] += count
     return counts
 
 

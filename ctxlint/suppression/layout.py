@@ -7,11 +7,15 @@ that does not parse, and it never takes a ``#`` inside a string for a comment (n
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ctxlint.files.source import Source
 
 _LINE_END = r"(?:\r\n|\n|\r)"
@@ -65,27 +69,60 @@ class Layout:
         """The line at whose end a ``# noqa`` for ``line`` goes: the last of a string or continuation that covers it."""
         return self._noqa_rows.get(line, line)
 
+    def noqa_lines(self, line: int) -> Lines:
+        """The lines that a ``# noqa`` at the end of ``line`` is for."""
+        return Lines(self._first_of_row.get(line, line), line)
+
     @cached_property
     def _noqa_rows(self) -> dict[int, int]:
-        rows: dict[int, int] = {}
-        for lines in reversed(
-            self.joined
-        ):  # from below, so that a string that starts where another one ends is followed
-            last = rows.get(lines.last, lines.last)
-            rows.update((line, last) for line in range(lines.first, lines.last + 1))
-        return rows
+        return {line: row for row, first in self._first_of_row.items() for line in range(first, row + 1)}
+
+    @cached_property
+    def _first_of_row(self) -> dict[int, int]:
+        """Where the lines begin that are joined up to a row; a string may start on the line where another one ends."""
+        firsts: dict[int, int] = {}
+        row = 0
+        for first, last in self.joined:
+            start = firsts.pop(row) if first <= row else first
+            row = max(row, last)
+            firsts[row] = start
+        return firsts
+
+    def comments_between(self, start: int, end: int) -> Sequence[Comment]:
+        """The comments that begin at these offsets, the last excluded."""
+        offset = attrgetter("offset")
+        first, after = (bisect_left(self.comments, each, key=offset) for each in (start, end))
+        return self.comments[first:after]
 
     def statement_at(self, line: int) -> Lines:
         """The logical line that covers ``line``; that line alone where there is none."""
-        return next((each for each in self.statements if each.first <= line <= each.last), Lines(line, line))
+        at = bisect_left(self._lasts, line)
+        found = at < len(self.statements) and self.statements[at].first <= line
+        return self.statements[at] if found else Lines(line, line)
 
     def statement_below(self, line: int) -> Lines | None:
         """The first logical line after ``line``, with the ``def`` or ``class`` that follows when it is a decorator."""
-        below = [each for each in self.statements if each.first > line]
-        for each in below:
+        at = bisect_right(self._firsts, line)
+        return Lines(self._firsts[at], self._ends_of_decorated[at]) if at < len(self._firsts) else None
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [each.first for each in self.statements]
+
+    @cached_property
+    def _lasts(self) -> list[int]:
+        return [each.last for each in self.statements]
+
+    @cached_property
+    def _ends_of_decorated(self) -> list[int]:
+        """The last line of each logical line, for decorators that of what they decorate, if there is anything."""
+        ends: list[int] = []
+        decorated: int | None = None
+        for each in reversed(self.statements):
             if not self.source.line(each.first).lstrip().startswith("@"):
-                return Lines(below[0].first, each.last)
-        return below[0] if below else None
+                decorated = each.last
+            ends.append(each.last if decorated is None else decorated)
+        return ends[::-1]
 
 
 @dataclass

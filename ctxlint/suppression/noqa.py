@@ -18,6 +18,8 @@ about where it is addressed to ctxlint, or stands where a finding would have bee
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,9 +75,11 @@ class Directive:
 
     def hides(self, diagnostic: Diagnostic) -> bool:
         """Whether the comment speaks about this finding."""
-        return self.covers(diagnostic.span.start.line) and (
-            self.selectors is None or specificity(self.selectors, diagnostic.code, diagnostic.name) is not None
-        )
+        return self.covers(diagnostic.span.start.line) and self.names(diagnostic)
+
+    def names(self, diagnostic: Diagnostic) -> bool:
+        """Whether it names the rule of this finding, or none."""
+        return self.selectors is None or specificity(self.selectors, diagnostic.code, diagnostic.name) is not None
 
     def covers(self, line: int) -> bool:
         """Whether findings that start on ``line`` are in its reach."""
@@ -99,6 +103,31 @@ class Mistake:
         return self.own or any(
             self.lines is None or self.lines.first <= each.span.start.line <= self.lines.last for each in diagnostics
         )
+
+
+class Reach:
+    """How many of some directives hide a finding: a file may have thousands of both."""
+
+    def __init__(self, directives: Iterable[Directive]) -> None:
+        """Take the directives; nothing is done before something is asked for."""
+        self._directives = tuple(directives)
+        self._lines: dict[str, tuple[list[int], list[int]]] = {}
+
+    def count(self, diagnostic: Diagnostic) -> int:
+        """How many of them speak about this finding."""
+        firsts, lasts = self._lines.get(diagnostic.code) or self._of_rule(diagnostic)
+        line = diagnostic.span.start.line
+        return bisect_right(firsts, line) - bisect_left(lasts, line)
+
+    def _of_rule(self, diagnostic: Diagnostic) -> tuple[list[int], list[int]]:
+        """The first and the last lines of those that speak about the rule of a finding, both sorted."""
+        lines = [each.lines or _EVERYWHERE for each in self._directives if each.names(diagnostic)]
+        found = sorted(each.first for each in lines), sorted(each.last for each in lines)
+        self._lines[diagnostic.code] = found
+        return found
+
+
+_EVERYWHERE = Lines(0, sys.maxsize)
 
 
 @dataclass(frozen=True)
@@ -131,11 +160,8 @@ def suppress(
     directives = tuple(each for each in comments if isinstance(each, Directive))
     honoured = [each for each in directives if each.own or not own_only]
     mistakes = [each for each in comments if isinstance(each, Mistake)]
-    hidden = {
-        id(each)
-        for each in found
-        if each.code != INTERNAL_ERROR and any(directive.hides(each) for directive in honoured)
-    }
+    reach = Reach(honoured)
+    hidden = {id(each) for each in found if each.code != INTERNAL_ERROR and reach.count(each)}
     return Suppression(
         tuple(each for each in found if id(each) not in hidden),
         tuple(each for each in found if id(each) in hidden),
@@ -172,7 +198,7 @@ def read_directives(layout: Layout, names: Mapping[str, str]) -> Iterator[Direct
         yield from _file_level(comment)
         yield from _own(comment, layout, names)
         for found in _LINE.finditer(comment.text):
-            yield from _noqa(comment, found, Lines(_first_joined(layout, comment.line), comment.line))
+            yield from _noqa(comment, found, layout.noqa_lines(comment.line))
 
 
 def _noqa(
@@ -249,14 +275,6 @@ def _selector(word: str, names: Mapping[str, str]) -> str | None:
         return word.lower()
     code = word.upper()
     return code if re.fullmatch(_CODE, code) and any(each.startswith(code) for each in names) else None
-
-
-def _first_joined(layout: Layout, line: int) -> int:
-    """The first of the lines whose ``noqa`` stands on ``line``."""
-    first = line
-    while first > 1 and layout.noqa_row(first - 1) == line:
-        first -= 1
-    return first
 
 
 def _shown(found: re.Match[str]) -> str:

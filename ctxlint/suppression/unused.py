@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.edit import Applicability, Edit, Fix
 from ctxlint.settings import is_prefix, specificity
+from ctxlint.suppression.noqa import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
+    from ctxlint.suppression.layout import Lines
     from ctxlint.suppression.noqa import Directive, Suppression, Word
 
 CODE, NAME = "CTX910", "unused-suppression"
@@ -79,16 +83,21 @@ def unused_directives(
     ``names`` holds the name of every rule by its code. A bare ``# noqa`` may be there for another linter. Nothing is
     said about words that mean CTX910 itself.
     """
-    found = tuple(found)
+    in_order = sorted(found, key=_line)
+
+    @cache
+    def meant_by(selector: str) -> list[str]:
+        return [code for code, name in names.items() if specificity((selector,), code, name) is not None]
+
     for directive in directives:
-        covered = [each for each in found if directive.covers(each.span.start.line)]
+        covered = in_order if directive.lines is None else _on(directive.lines, in_order)
         if directive.selectors is None:
             if directive.own and not covered:
                 yield UnusedDirective(source, directive, (), unknown=False)
             continue
         useless, unknown = [], True
         for word in directive.words:
-            meant = [code for code, name in names.items() if _means(word, code, name)]
+            meant = meant_by(word.selector)
             foreign = not meant and not directive.own and not is_prefix(word.selector)
             if foreign or CODE in meant or any(_means(word, each.code, each.name) for each in covered):
                 continue
@@ -98,25 +107,36 @@ def unused_directives(
             yield UnusedDirective(source, directive, tuple(useless), unknown)
 
 
+def _line(diagnostic: Diagnostic) -> int:
+    return diagnostic.span.start.line
+
+
+def _on(lines: Lines, in_order: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """Those of some findings, which are sorted, that start on these lines."""
+    return in_order[bisect_left(in_order, lines.first, key=_line) : bisect_right(in_order, lines.last, key=_line)]
+
+
 def _means(word: Word, code: str, name: str) -> bool:
     return specificity((word.selector,), code, name) is not None
 
 
 def hide_unused(source: Source, judged: Suppression, found: Sequence[Diagnostic], *, own_only: bool) -> Suppression:
     """``judged`` with findings about unused directives; one that is unused cannot hide what is said about it."""
+    honoured = [each for each in judged.directives if each.own or not own_only]
+    by_start = {each.start: each for each in honoured}
+    reach = Reach(honoured)
 
     def hidden(diagnostic: Diagnostic) -> bool:
-        place = diagnostic.span.start
-        for directive in judged.directives:
-            if (own_only and not directive.own) or not directive.hides(diagnostic):
-                continue
-            if source.offset(place) != directive.start or {CODE, NAME} & set(directive.selectors or ()):
-                return True
-        return False
+        itself = by_start.get(source.offset(diagnostic.span.start))
+        if itself is None or not itself.hides(diagnostic) or {CODE, NAME} & set(itself.selectors or ()):
+            return reach.count(diagnostic) > 0
+        return reach.count(diagnostic) > 1
 
-    kept = [each for each in found if not hidden(each)]
+    more = [each for each in found if hidden(each)]
+    away = set(map(id, more))
+    kept = [each for each in found if id(each) not in away]
     return replace(
         judged,
         kept=tuple(sorted((*judged.kept, *kept), key=lambda each: each.sort_key)),
-        hidden=(*judged.hidden, *(each for each in found if each not in kept)),
+        hidden=(*judged.hidden, *more),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,27 @@ def test_files_that_cannot_matter(text: str) -> None:
 
 def test_utf_16_is_no_python() -> None:
     assert not holds_candidate(CANDIDATES[0].encode("utf-16"))
+
+
+def test_every_character_that_python_takes_for_a_letter_of_a_word_is_known() -> None:
+    words = ("autograd", "Function", "register_autograd")
+    letters = set("".join(words))
+    found = 0
+    for char in map(chr, range(128, sys.maxunicode + 1)):
+        normal = unicodedata.normalize("NFKC", char)
+        if len(normal) == 1 and normal in letters and f"a{char}".isidentifier():
+            found += 1
+            for word in words:
+                text = CANDIDATES[0].replace("Function", word) if word == "register_autograd" else CANDIDATES[0]
+                assert normal not in word or holds_candidate(text.replace(word, word.replace(normal, char)).encode())
+    assert found > 200
+
+
+@pytest.mark.parametrize(
+    "text", ["# ºª™ ﬁ µ 。，（）\nimport torch\n", "# coding: cp1252\nx = 'é'\n", "{'\\u0061': 1}\n"]
+)
+def test_other_unusual_characters_make_no_candidate(text: str) -> None:
+    assert not holds_candidate(text.encode())
 
 
 def test_no_program_of_the_fixtures_is_missed() -> None:

@@ -1,0 +1,70 @@
+r"""Names that Python reads and a look at the bytes of a file does not show.
+
+Python takes a full-width ``a`` in ``autograd`` for an ``a``: it normalises identifiers (NFKC). An encoding such as
+UTF-7 spells letters in other letters, and so does the JSON of a notebook: ``\u0061``. Nobody writes ``autograd`` like
+that but to hide it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ASCII = bytes(range(128))
+_LOOK_ALIKES = re.compile(
+    rb"""
+      \xc2[\xaa\xba] | \xc4\xb3 | \xc5[\x89\xbf] | \xc7[\x86\x8c\xb3] | \xca\xb3 | \xcb\xa2
+    | \xe1[\xb4-\xb6\xba] | \xe2\x81[\xb1\xbf] | \xe2\x82[\x90-\x9c] | \xe2\x84[\x8a\xaf\xb1\xb4\xb9]
+    | \xe2\x85[\x86-\x88\xb0-\xbe] | \xea\x9f\xb3 | \xef\xac[\x81-\x86] | \xef\xb8[\xb3\xb4] | \xef\xb9[\x8d-\x8f]
+    | \xef\xbc[\xa6\xbf] | \xef\xbd[\x81-\x95] | \xf0\x9d[\x90-\x9b]
+    """,
+    re.VERBOSE,
+)
+"""The characters, in UTF-8, that stand for a letter of the words that matter, and some others."""
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+_COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
+_TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
+
+
+def says_words(data: bytes) -> bool:
+    """Whether the bytes show the words that no Function, and no custom gradient of an operator, goes without."""
+    return b"autograd" in data and (b"Function" in data or b"register_autograd" in data)
+
+
+def says_hidden_words(data: bytes) -> bool:
+    """Whether a file says these words to Python, or to who reads JSON, where its bytes do not show them."""
+    encoding = _encoding(data)
+    escaped = _JSON.match(data) is not None and b"\\u" in data
+    if not (encoding or escaped or _has_look_alikes(data)):
+        return False
+    try:
+        text = data.decode(encoding or "utf-8", "replace")
+    except (LookupError, ValueError, AssertionError):  # no encoding of text: `decode` says so
+        return False
+    if escaped:
+        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # two escapes may be one letter
+    return _says_words(unicodedata.normalize("NFKC", text))
+
+
+def is_disguised(text: str) -> bool:
+    """Whether the code says these words only in characters that Python takes for ASCII ones."""
+    if text.isascii() or _says_words(text) or unicodedata.is_normalized("NFKC", text):
+        return False
+    return _says_words(unicodedata.normalize("NFKC", text))
+
+
+def _says_words(text: str) -> bool:
+    return "autograd" in text and ("Function" in text or "register_autograd" in text)
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding that the file declares, where that may not spell ASCII as it is."""
+    head = data[: data.find(b"\n", data.find(b"\n") + 1)]
+    found = _COOKIE.search(head) if b"coding" in head else None
+    return "" if found is None or found[1].lower().replace(b"_", b"-") in _TRANSPARENT else found[1].decode("ascii")
+
+
+def _has_look_alikes(data: bytes) -> bool:
+    return not data.isascii() and _LOOK_ALIKES.search(data.translate(None, _ASCII)) is not None

@@ -1,0 +1,51 @@
+"""How much longer something takes when there is more of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_TIMES = 4
+
+
+def calls_in(work: Callable[[], object]) -> int:
+    """How many calls of Python functions, and from them, some work takes: the same on every machine."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def is_linear(work: Callable[[int], Callable[[], object]], size: int) -> bool:
+    """Whether four times as much is about four times the work, and not sixteen times."""
+    work(size)()  # what is done once only
+    return calls_in(work(_TIMES * size)) < 1.8 * _TIMES * calls_in(work(size))
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """The time that some work takes, at best."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def is_quick(work: Callable[[int], Callable[[], object]], size: int, most: float) -> bool:
+    """Whether four times as much takes less than ``most`` times as long: for what goes on inside one call."""
+    return seconds_of(work(_TIMES * size)) < most * max(seconds_of(work(size)), 1e-4)
