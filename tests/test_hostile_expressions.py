@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,10 +40,8 @@ def test_versions_that_a_configuration_asks_for(text: str) -> None:
     def work(size: int) -> Callable[[], object]:
         def reads() -> None:
             for read in (read_target, lambda given: version_allowed("0.1", given)):
-                try:
+                with suppress(ValueError):
                     read(text * size + "2.1")
-                except ValueError as error:
-                    assert len(str(error)) < 2000
 
         return reads
 

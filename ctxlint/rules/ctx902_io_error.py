@@ -17,7 +17,8 @@ class IoError(Rule[SourceFile]):
     """
     ## What it does
     Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and,
-    with `--fix`, one that cannot be written.
+    with `--fix`, one that cannot be written. A file of more than 100 MB is not read, and code of more than 2,000,000
+    characters is not analysed; nor is a file that spells `autograd` in characters or an encoding that hide the word.
 
     `--fix` also leaves a file alone that was changed after it was read, that lies outside of the project and is
     reached through a link in it, that has several hard links, or whose extended attributes cannot be kept.
@@ -45,7 +46,7 @@ class IoError(Rule[SourceFile]):
 
     ## Known limits
     A file that does not hold the words `autograd` and `Function` is never decoded, so neither its encoding is checked nor,
-    of a notebook, its JSON.
+    of a notebook, its JSON, nor the length of its code.
 
     ## References
     - [PEP 263: Defining Python Source Code Encodings](https://peps.python.org/pep-0263/)

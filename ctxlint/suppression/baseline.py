@@ -88,10 +88,8 @@ class Baseline:
             else:
                 kept.append(diagnostic)
         complete = not result.broken and not result.failed
-        gone = Counter(
-            {each: count for each, count in left.items() if count and complete and _is_on(each.code, result)}
-        )
-        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone.items())))
+        gone = [(each, count) for each, count in left.items() if count and complete and _is_on(each.code, result)]
+        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone)))
 
     def missing_files(self) -> dict[str, Gone]:
         """What is known of files that are not there any more."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint.files.decode import MOST_CHARACTERS
 from ctxlint.files.source import Source
 from ctxlint.one_file import check_source
 from ctxlint.settings import Settings
@@ -122,3 +123,21 @@ def test_a_keystroke_costs_no_more_than_twice_what_the_core_takes(
         client.pushed(uri, version=version)
     server = processor_seconds(client.process.pid) - before
     assert server < 2 * core + 0.05
+
+
+def test_a_text_that_is_too_long_is_said_and_the_others_are_checked(client: Client, tmp_path: Path) -> None:
+    long = f"{ONE}\nx = '{'x' * MOST_CHARACTERS}'\n"
+    (found,) = client.pushed(client.open((tmp_path / "long.py").as_uri(), long), version=1)
+    assert (found["code"], found["message"].split(",")[0]) == ("CTX902", "The code has more than 2")
+    (found,) = client.pushed(client.open((tmp_path / "short.py").as_uri(), ONE), version=1)
+    assert found["code"] == "CTX203"
+
+
+def test_a_configuration_that_is_too_large_is_said_and_changes_nothing(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large/ctxlint.toml").write_text("#" * 1_000_001)
+    uri = client.open((tmp_path / "large/a.py").as_uri(), ONE)
+    shown = client.until(lambda each: each.get("method") == "window/showMessage")
+    assert "Larger than 1 MB, the most that ctxlint reads" in shown["params"]["message"]
+    (found,) = client.pushed(uri, version=1)
+    assert found["code"] == "CTX203"

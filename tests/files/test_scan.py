@@ -83,7 +83,7 @@ def test_every_character_that_python_takes_for_a_letter_of_a_word_is_known() -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["# ºª™ ﬁ µ 。，（）\nimport torch\n", "# coding: cp1252\nx = 'é'\n", "{'\\u0061': 1}\n"]
+    "text", ["# ºª™ ﬁ µ 。\uff0c\uff08\uff09\nimport torch\n", "# coding: cp1252\nx = 'é'\n", "{'\\u0061': 1}\n"]
 )
 def test_other_unusual_characters_make_no_candidate(text: str) -> None:
     assert not holds_candidate(text.encode())
