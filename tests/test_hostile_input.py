@@ -192,7 +192,7 @@ def test_a_file_that_is_too_large_to_matter(run: Run) -> None:
 
 def test_a_file_that_grows_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = iter([b"x" * 10, b"x" * 10, b"x" * 10, b""])
-    monkeypatch.setattr(decode.os, "read", lambda *_: next(pieces))
+    monkeypatch.setattr(os, "read", lambda *_: next(pieces))
     with pytest.raises(decode.Unreadable, match="Larger than"):
         decode.read_bytes("a.py", most=25)
 

@@ -91,7 +91,7 @@ def check_globs(globs: Collection[str]) -> None:
 
 def _any_of(globs: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
     """One regular expression for whole texts that begin with a text and go on as its glob says, for any of several."""
-    expressions = []
+    expressions: list[str] = []
     for start, glob in globs:
         for tokens in _without_braces(glob):
             expressions.append(re.escape(start) + _expression(tokens, number=len(expressions)))
