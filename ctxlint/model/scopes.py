@@ -19,6 +19,9 @@ LOCAL = "local:"
 
 _BUILTINS = frozenset(dir(builtins))
 
+_MAX_BINDINGS = 100
+"""A name that conditions bind in more ways than this means nothing that can be told."""
+
 
 class Bound(NamedTuple):
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
@@ -82,8 +85,13 @@ class Scope:
         return found
 
     def intended(self, name: str, before: int | None = None) -> list[Bound]:
-        """As ``live``, without what stands in for a missing import: ``except`` clauses, and ``name = None``."""
+        """As ``live``, without what stands in for a missing import: ``except`` clauses, and ``name = None``.
+
+        None of them where there are too many to tell.
+        """
         found = self.live(name, before)
+        if len(found) > _MAX_BINDINGS:
+            return []
         return [bound for bound in found if not bound.handler and not bound.is_none] or found
 
     def owner(self, name: str) -> Scope | None:
@@ -125,10 +133,14 @@ def resolutions(dotted: str, scope: Scope, line: int | None = None, depth: int =
         return [_unbound(head, rest, scope)]
     before = line if owner is scope or owner.kind == "module" else None
     if before is not None or depth:
-        return [_follow(bound, rest, owner, depth) for bound in owner.live(head, before)]
+        return _followed(owner.live(head, before), rest, owner, depth)
     if dotted not in owner.resolved:
-        owner.resolved[dotted] = [_follow(bound, rest, owner, 0) for bound in owner.live(head)]
+        owner.resolved[dotted] = _followed(owner.live(head), rest, owner, 0)
     return owner.resolved[dotted]
+
+
+def _followed(bounds: list[Bound], rest: str, owner: Scope, depth: int) -> list[str | None]:
+    return [None] if len(bounds) > _MAX_BINDINGS else [_follow(bound, rest, owner, depth) for bound in bounds]
 
 
 def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
