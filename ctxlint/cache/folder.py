@@ -76,24 +76,28 @@ def _private_folder() -> str | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-@lru_cache(maxsize=1)
-def key() -> bytes | None:
-    """What caches are sealed with: ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder; None without."""
+@lru_cache(maxsize=64)
+def key(root: str) -> bytes | None:
+    """What the cache of the project with this root is sealed with; None where there is no such secret.
+
+    It is ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder, unless that is a part of the project itself.
+    """
+    from ctxlint.files.boundary import is_in_project
+
     given = os.environ.get("CTXLINT_CACHE_KEY")
     if given:
         return digest(os.fsencode(given))
     folder = _private_folder()
-    if folder is None:
-        return None
-    path = os.path.join(folder, KEY_FILE)
-    return _key_in(path) or _new_key(path)
+    path = os.path.join(folder or "", KEY_FILE)
+    return None if folder is None or is_in_project(path, root) else _key_in(path) or _new_key(path)
 
 
 def why_not(settings: Settings) -> str:
     """Why nothing is kept for files under these settings; empty where something is."""
-    if settings.no_cache or (key() is not None and cache_folder(settings) is not None):
+    if settings.no_cache or (key(settings.root) is not None and cache_folder(settings) is not None):
         return ""
-    return f"No cache: {user_folder() or 'the home of this user'} is not a folder that is writable for this user alone"
+    folder = user_folder() or "the home of this user"
+    return f"No cache: {folder} is not a folder outside of the project that this user alone can write to"
 
 
 def _key_in(path: str) -> bytes | None:

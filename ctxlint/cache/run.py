@@ -249,5 +249,5 @@ def _place(settings: Settings) -> tuple[str, str, bytes] | None:
     folder = cache_folder(settings)
     if folder is not None and settings.cache_dir is not None:
         check_cache_dir(folder, settings.root)
-    sealed_with = key()
+    sealed_with = key(settings.root)
     return (folder, settings.root, sealed_with) if folder is not None and sealed_with is not None else None

@@ -380,7 +380,7 @@ def test_a_configuration_names_no_folder_outside(project: Path, tmp_path_factory
     assert not outside.exists()
 
 
-@pytest.mark.parametrize("home", ["a file", "others write", "~"])
+@pytest.mark.parametrize("home", ["a file", "others write", "~", "in the checkout"])
 def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: str) -> None:
     """Nothing is kept, and nothing that lies in the project is taken for a home; who asks is told, once."""
     place = tmp_path_factory.mktemp("home") / "cache"
@@ -392,8 +392,13 @@ def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: 
         (place / "ctxlint").chmod(0o777)
         if os.name != "posix":
             pytest.skip("modes say nothing there")
-    else:
+    elif home == "~":
         environment.update(XDG_CACHE_HOME="", HOME="~", USERPROFILE="~", LOCALAPPDATA="~")
+    else:
+        environment["XDG_CACHE_HOME"] = str(project / "home")
+        (project / "home" / "ctxlint").mkdir(parents=True, mode=0o700)
+        (project / "home" / "ctxlint" / "key").write_bytes(b"k" * 32)
+        (project / "home" / "ctxlint" / "key").chmod(0o600)
     before = sorted(project.rglob("*"))
     command = [sys.executable, "-m", "ctxlint", "--isolated", "--select=ALL", "--output-format=json"]
     quiet = subprocess.run([*command, "."], cwd=project, env=environment, capture_output=True, text=True, check=False)
