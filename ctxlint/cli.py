@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a full disk under the output, a current folder that has gone
         _abandon_output()
-        print(f"ctxlint: error: {error.strerror or error}", file=sys.stderr)
+        _say(f"ctxlint: error: {error.strerror or error}")
         return FAILED
     return code
 
@@ -66,6 +66,12 @@ def _open_streams() -> None:
 def _abandon_output() -> None:
     """Send what is left of the output to nowhere: Python would complain once more when it closes the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(message: str) -> None:
+    from ctxlint.commands.output import say
+
+    say(message)
 
 
 def _say_version() -> int:
@@ -83,14 +89,15 @@ def _run(given: list[str]) -> int:
         module = import_module(module_of(command))
         code: int = module.run(rest)
     except ConfigurationError as error:
-        print(f"ctxlint: error: {error}", file=sys.stderr)
+        _say(f"ctxlint: error: {error}")
         return FAILED
     except (OSError, KeyboardInterrupt):
         raise
     except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
         from ctxlint.result import describe
 
-        print(f"{describe('ctxlint', error)}\nThis is a bug in ctxlint; report it.", file=sys.stderr)
+        _say(describe("ctxlint", error))
+        _say("This is a bug in ctxlint; report it.")
         return FAILED
     return code
 

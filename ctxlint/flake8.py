@@ -71,10 +71,11 @@ class Plugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Line (1-based), column (0-based), ``CODE message`` and this class, for each finding. Raises nothing."""
+        from ctxlint.report.visible import one_line
+
         for diagnostic in self._findings():
             line, column = diagnostic.span.start
-            message = " ".join(diagnostic.message.split("\n"))
-            yield line, column - 1, f"{diagnostic.code} {message}", type(self)
+            yield line, column - 1, f"{diagnostic.code} {one_line(diagnostic.message)}", type(self)
 
     def _findings(self) -> list[Diagnostic]:
         """The findings of all rules. An exception would end the whole run of flake8, so it becomes a finding."""

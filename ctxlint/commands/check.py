@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from ctxlint import interruption
 from ctxlint.commands import baseline, environment, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
-from ctxlint.commands.output import say, wants_color, write, write_bytes
+from ctxlint.commands.output import is_read_by_people, say, wants_color, write, write_bytes
 from ctxlint.stages import profiled, stage
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def _profiled(options: Namespace, configuration: Configuration) -> int:
     options.jobs = 1
     with profiled() as clock:
         code = _check(options, configuration)
-        say(clock.table())
+        for line in clock.table().split("\n"):
+            say(line)
     return code
 
 
@@ -284,7 +285,8 @@ def _show(report: Report, options: Namespace, settings: Settings) -> None:
     if options.diff or options.fix_only:
         _say_failures(list(report.results))
     if options.diff:
-        write(_diff(report, named=not reads_stdin(options)), sys.stdout)
+        lines = _diff(report, named=not reads_stdin(options))
+        write(map(_visible_line, lines) if is_read_by_people(sys.stdout) else lines, sys.stdout)
         if not options.quiet:
             write(_fix_lines(report, would=True), sys.stderr)
         return
@@ -344,11 +346,19 @@ def _diff(report: Report, *, named: bool) -> Iterator[str]:
             yield from unified_diff(result.before, result.source, named=named)
 
 
+def _visible_line(line: str) -> str:
+    from ctxlint.report.visible import is_active, visible
+
+    text = line.rstrip("\r\n")
+    return f"{visible(text)}\n" if is_active(text) else line
+
+
 def _fix_lines(report: Report, *, would: bool) -> Iterator[str]:
     from ctxlint.report.summary import fix_summary, list_of_fixes
+    from ctxlint.report.visible import visible_report
 
     if report.show_fixes:
-        yield from list_of_fixes(report)
+        yield from list_of_fixes(visible_report(report))
     yield fix_summary(report, would=would)
 
 
@@ -369,9 +379,11 @@ def _exit_code(report: Report, options: Namespace) -> int:
 
 def _show_files(options: Namespace, configuration: Configuration) -> int:
     from ctxlint.pipeline import files_under
+    from ctxlint.report.visible import is_command, visible
 
     names = sorted(os.path.abspath(path) for path in files_under(options.paths or ["."], configuration))
-    write_bytes(b"".join(os.fsencode(name) + b"\n" for name in names), sys.stdout)  # for programs: names as they are
+    shown = (visible(name) if is_command(name) else name for name in names)
+    write_bytes(b"".join(os.fsencode(name) + b"\n" for name in shown), sys.stdout)  # for programs: names as they are
     return CLEAN
 
 

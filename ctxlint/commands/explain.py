@@ -191,8 +191,9 @@ def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
         import json
 
         from ctxlint.contract.record import document
+        from ctxlint.report.visible import in_json
 
-        write([json.dumps(document(contracts), indent=2, ensure_ascii=False), "\n"], sys.stdout)
+        write([in_json(json.dumps(document(contracts), indent=2, ensure_ascii=False)), "\n"], sys.stdout)
         return
     from ctxlint.contract.text import render
     from ctxlint.report.style import Style

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -49,6 +50,20 @@ def wants_color(when: str, stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def is_read_by_people(stream: TextIO) -> bool:
+    """Whether ``stream`` is a terminal, or the log of a system of CI that finds commands in it."""
+    if stream.isatty():
+        return True
+    if not (os.environ.get("GITHUB_ACTIONS") or os.environ.get("TF_BUILD")):
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:
+        return False
+
+
 def say(message: str) -> None:
-    """Tell people something that is not part of the report."""
-    write([f"{message}\n"], sys.stderr)
+    """Tell people something that is not part of the report, on one line."""
+    from ctxlint.report.visible import visible
+
+    write([f"{visible(message)}\n"], sys.stderr)

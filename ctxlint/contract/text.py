@@ -16,6 +16,7 @@ from ctxlint.contract.phrases import (
     unknown_source,
     with_place,
 )
+from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ def render(contract: Contract, width: int, style: Style) -> str:
     """The whole contract, ending with a newline."""
     cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
     place = f"{contract.place.path}:{cell}{contract.place.line}"
-    lines = [f"{style.bold(contract.qualname)}  {style.frame(place)}"]
+    lines = [f"{style.bold(contract.qualname)}  {style.frame(visible(place))}"]
     for method in contract.methods:
         signature = f"{'inherited ' if method.inherited else ''}{method.name}({method.parameters.rstrip(', ')})"
         lines += _wrapped("  ", with_place(signature, contract, method.place), width)
@@ -161,7 +162,7 @@ def _wrapped(opening: str, text: str, width: int) -> list[str]:
     """``text`` after ``opening``, with the lines that follow below its beginning."""
     indent = " " * len(opening) if opening.strip() else opening + "  "
     return textwrap.wrap(
-        text,
+        visible(text),
         width,
         initial_indent=opening,
         subsequent_indent=indent,

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fixes.edit import Applicability
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FOR_PEOPLE = ("concise", "full", "grouped")
 """The formats that end in a summary; the others are read by programs."""
+
+_JSON = ("json", "json-lines", "gitlab", "rdjson", "sarif")
 
 _MODULES = {"json": "json_list"}
 
@@ -57,9 +59,15 @@ def applicability_of(diagnostic: Diagnostic) -> Applicability | None:
 
 def render(report: Report, output_format: str) -> Iterator[str]:
     """The text of ``report`` in one of the formats of ``ctxlint.settings.FORMATS``, in pieces."""
+    from ctxlint.report.visible import in_json, in_xml, visible_report
+
     name = _MODULES.get(output_format, output_format.replace("-", "_"))
-    text: Iterator[str] = import_module(f"{__name__}.{name}").render(report)
-    return text
+    rendered: Callable[[Report], Iterator[str]] = import_module(f"{__name__}.{name}").render
+    if output_format in _JSON:
+        return map(in_json, rendered(report))
+    if output_format == "junit":
+        return map(in_xml, rendered(report))
+    return rendered(visible_report(report))
 
 
 def counted(number: int, noun: str) -> str:

@@ -22,10 +22,5 @@ def render(report: Report) -> Iterator[str]:
         place = locate(diagnostic, result.source).place.replace(":", colon)
         place = f"{style.bold(diagnostic.path)}{colon}{place}{colon}"
         mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
-        yield f"{place} {style.code(diagnostic.code)} {mark}{one_line(diagnostic.message)}\n"
+        yield f"{place} {style.code(diagnostic.code)} {mark}{diagnostic.message}\n"
     yield from summary(report)
-
-
-def one_line(message: str) -> str:
-    """``message`` without line breaks, for formats that give a finding one line."""
-    return " ".join(message.split("\n"))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxlint.report.visible import TAB, visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.files.source import Source, Span
     from ctxlint.report.style import Style
 
-_TAB = 4
 _CONTEXT = 1
 _LONGEST = 6
 """A marked stretch with more lines than this loses its middle."""
@@ -100,23 +101,10 @@ class Frame:
         return f"{self._gutter()} {self.style.code('|' + '_' * max(columns(text[:end]), 1) + self.mark)}"
 
 
-def visible(text: str) -> str:
-    """``text`` as a terminal may be given it: tabs as spaces, what has no picture of its own as a stand-in."""
-    return text if text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(char: str) -> str:
-    if char == "\t":
-        return " " * _TAB
-    if char < " ":
-        return chr(0x2400 + ord(char))
-    return char if char.isprintable() else "\ufffd"
-
-
 def columns(text: str) -> int:
     """How many columns of a terminal ``text`` takes, as ``visible`` shows it."""
     if text.isascii():
-        return len(text) + (_TAB - 1) * text.count("\t")
+        return len(text) + (len(TAB) - 1) * text.count("\t")
     return sum(map(_columns, visible(text)))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report import applicability_of
-from ctxlint.report.frame import Frame, visible
+from ctxlint.report.frame import Frame
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
+from ctxlint.report.visible import visible
 from ctxlint.result import locate
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.report.concise import one_line
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
 from ctxlint.result import locate
@@ -29,6 +28,6 @@ def render(report: Report) -> Iterator[str]:
             mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
             colon = style.paint(":", "36")
             where = f"{line:>{line_width}}".replace(":", colon) + f"{colon}{column:<{column_width}}"
-            yield f"  {where} {style.code(diagnostic.code)} {mark}{one_line(diagnostic.message)}\n"
+            yield f"  {where} {style.code(diagnostic.code)} {mark}{diagnostic.message}\n"
         yield "\n"
     yield from summary(report)

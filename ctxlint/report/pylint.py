@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.report.concise import one_line
 from ctxlint.report.paths import relative
 from ctxlint.report.places import message_with_cell, span_in_file
 
@@ -18,4 +17,4 @@ def render(report: Report) -> Iterator[str]:
     """The lines."""
     for result, each in report.findings:
         line = span_in_file(each, result.source).start.line
-        yield f"{relative(each.path)}:{line}: [{each.code}] {one_line(message_with_cell(each, result.source))}\n"
+        yield f"{relative(each.path)}:{line}: [{each.code}] {message_with_cell(each, result.source)}\n"

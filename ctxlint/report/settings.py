@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.report.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -15,8 +17,8 @@ def describe(path: str, settings: Settings) -> Iterator[str]:
     from ctxlint.options import OPTIONS
     from ctxlint.rules import all_rules
 
-    yield f"Resolved settings for: {path}\n"
-    yield f"Configuration file: {settings.config_file or 'none'}\n\n"
+    yield f"Resolved settings for: {visible(path)}\n"
+    yield f"Configuration file: {visible(settings.config_file or 'none')}\n\n"
     shown = {option.key: getattr(settings, option.field) for option in OPTIONS if hasattr(settings, option.field)}
     shown["target-torch"] = str(settings.torch)
     shown["exclude"] = settings.exclude_globs
@@ -26,7 +28,7 @@ def describe(path: str, settings: Settings) -> Iterator[str]:
     for key in ("select", "extend-select", "ignore"):
         del shown[key]
     for key, value in shown.items():
-        yield f"{key} = {_toml(value)}\n"
+        yield visible(f"{key} = {_toml(value)}") + "\n"
     yield "\nRules that are on:\n"
     for rule in all_rules():
         if settings.is_selected(rule.code, rule.name, default=rule.default):

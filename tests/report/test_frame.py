@@ -6,9 +6,10 @@ import pytest
 
 from ctxlint.files.source import Position, Source, Span
 from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.report.frame import Frame, columns, visible
+from ctxlint.report.frame import Frame, columns
 from ctxlint.report.full import fix_diff
 from ctxlint.report.style import Style
+from ctxlint.report.visible import visible
 
 PLAIN = Style(on=False)
 

@@ -1,0 +1,100 @@
+"""Text of a checkout as terminals, logs and systems of CI may be given it.
+
+Whatever has no picture of its own could move the cursor, hide or reorder text, or begin a line; and a line can be a
+command to GitHub Actions (``::name``, ``##[name]``) or to Azure Pipelines (``##vso[name]``). A stand-in takes its
+place. JSON and XML escape it, and mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.report import Report
+
+TAB = " " * 4
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_COMMAND = re.compile(r"#(?=#(?:vso)?\[)")
+_COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
+
+
+def visible(text: str) -> str:
+    """``text`` on one line: tabs as spaces, a stand-in for whatever is not printable or begins a command."""
+    if not text.isprintable():
+        text = "".join(map(_visible, text))
+    if "::" in text:
+        text = _COMMAND_AT_START.sub("\\1\u2236", text)
+    return _COMMAND.sub("\u266f", text) if "##" in text else text
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return TAB
+    if char < " ":
+        return chr(0x2400 + ord(char))
+    if char == "\x7f":
+        return "\u2421"
+    return char if char.isprintable() else "\ufffd"
+
+
+def is_active(text: str) -> bool:
+    """Whether ``text``, a line without its end, could do more than be read."""
+    return visible(text) != text.replace("\t", TAB)
+
+
+def is_command(text: str) -> bool:
+    """Whether ``text``, a line of a list for programs, is more than one, or commands a terminal or a system of CI."""
+    return any(found.search(text) for found in (_CONTROL, _COMMAND, _COMMAND_AT_START))
+
+
+def visible_report(report: Report) -> Report:
+    """``report`` with nothing but visible names and messages, each of which is one line."""
+    return report._replace(
+        results=tuple(
+            result._replace(path=visible(result.path), diagnostics=tuple(map(_diagnostic, result.diagnostics)))
+            for result in report.results
+        )
+    )
+
+
+def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:
+    fix = diagnostic.fix
+    return replace(
+        diagnostic,
+        path=visible(diagnostic.path),
+        message=one_line(diagnostic.message),
+        related=tuple(replace(each, message=one_line(each.message)) for each in diagnostic.related),
+        fix=None if fix is None else replace(fix, message=one_line(fix.message)),
+    )
+
+
+def one_line(message: str) -> str:
+    """A message without line breaks, as ``visible`` shows it."""
+    return visible(" ".join(message.splitlines()))
+
+
+def in_json(text: str) -> str:
+    """A JSON text with escapes in the place of what is not visible; it means the same."""
+    return _escaped(text, lambda char: "".join(f"\\u{unit:04x}" for unit in _units(char)))
+
+
+def in_xml(text: str) -> str:
+    """An XML text with references in the place of what is not visible; it means the same."""
+    return _escaped(text, lambda char: f"&#{ord(char)};")
+
+
+def _escaped(text: str, escape: Callable[[str], str]) -> str:
+    if not text.replace("\n", "").isprintable():
+        text = "".join(char if char.isprintable() or char == "\n" else escape(char) for char in text)
+    return _COMMAND.sub(lambda found: escape(found[0]), text) if "##" in text else text
+
+
+def _units(char: str) -> tuple[int, ...]:
+    """The code units of UTF-16."""
+    data = char.encode("utf-16-be", "surrogatepass")
+    return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
