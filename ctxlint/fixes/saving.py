@@ -11,10 +11,11 @@ import libcst as cst
 from ctxlint.fixes.appending import append_argument
 from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.context_uses import ContextUses, context_uses
-from ctxlint.fixes.edit import Edit
+from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.fixes.method_code import MethodCode, code_of_method
 from ctxlint.fixes.unpacking import read_from_saved
 from ctxlint.model.events import ContextCall, ContextLent, Mutation
+from ctxlint.model.kept_uses import uses_of_kept
 from ctxlint.model.repeats import names_in
 from ctxlint.model.stashes import Held
 from ctxlint.model.values import Tri, is_tensor, usual_storage
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from ctxlint.fixes.edit import Fix
     from ctxlint.model.events import ContextWrite, Event
     from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.kept_uses import KeptUses
     from ctxlint.model.method import Method
     from ctxlint.model.stashes import Stash
 
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     """Give the tensor to the one ``save_for_backward``, or to a new one, and unpack it in backward."""
-    if stash.contained or stash.held is Held.OUTPUT_VIEW:
+    if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_asked:
         return None
     keeping = _keeping(fn, stash.write)
     if keeping is None or keeping.mutated_after():
@@ -42,7 +44,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     if reading is None:
         return None
     joins = _joins(keeping, saving, reading)
-    return keeping.writer.fix("Give it to `save_for_backward`", [*saving, *reading], joins=joins)
+    return keeping.writer.fix(
+        "Give it to `save_for_backward`", [*saving, *reading], _applicability(stash.uses), joins=joins
+    )
 
 
 def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
@@ -75,8 +79,15 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
     if reading is None:
         return None
     return keeping.writer.fix(
-        "Drop the attribute and read the saved tensor", [keeping.writer.without(keeping.statement), *edits, *reading]
+        "Drop the attribute and read the saved tensor",
+        [keeping.writer.without(keeping.statement), *edits, *reading],
+        _applicability(uses_of_kept(fn, write.attribute)),
     )
+
+
+def _applicability(uses: KeptUses) -> Applicability:
+    """Unsafe where backward hands the tensor on: what is unpacked under saved-tensor hooks is another object."""
+    return Applicability.UNSAFE if uses.as_object else Applicability.SAFE
 
 
 # ---------------------------------------------------------------------------------------------------------------------

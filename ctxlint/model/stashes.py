@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +13,7 @@ import libcst as cst
 from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
+from ctxlint.model.kept_uses import KeptUses, uses_of_kept
 from ctxlint.model.outputs import differentiable_outputs
 from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import (
@@ -60,10 +62,16 @@ class Stash:
     ``contained`` tells that a list or the like holds it. ``names`` are the inputs that are kept, where they are inputs.
     """
 
+    fn: FunctionClass
     write: ContextWrite
     held: Held
     contained: bool
     names: tuple[str, ...] = ()
+
+    @cached_property
+    def uses(self) -> KeptUses:
+        """What backward does with the tensor."""
+        return uses_of_kept(self.fn, self.write.attribute, contained=self.contained)
 
 
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
@@ -104,7 +112,7 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     held = min((each[0] for each in found), key=order.index)
     alike = [each for each in found if each[0] is held]
     names = dict.fromkeys(name for _held, _contained, name in alike if name is not None)
-    return Stash(write, held, alike[0][1], tuple(names))
+    return Stash(fn, write, held, alike[0][1], tuple(names))
 
 
 def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:

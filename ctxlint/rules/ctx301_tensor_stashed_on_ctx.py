@@ -9,6 +9,7 @@ from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, Stash, freed_by_hand, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of
+from ctxlint.rules.stash_wording import asked_of, remedy
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -70,8 +71,14 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             return grad_output * y
     ```
 
+    An input of which `backward` wants no values but only the shape, say, or nothing at all, gives no wrong gradients; but
+    the whole tensor stays alive for it. To save it would make an error of an in-place change that is legal as it is: keep
+    the shape instead.
+
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Safe, and offered only
+    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
+    the tensor to a call that may keep or compare this very object: under saved-tensor hooks, what is unpacked is another
+    one, and a gradient that is hung on it is lost. No fix where backward reads no values. Else safe, and offered only
     where the attribute and the save are written once, on every path through forward, and backward takes all saved
     tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
     changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
@@ -104,21 +111,24 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
 
 def _message(stash: Stash, freed: bool) -> str:
-    attribute = f"`ctx.{stash.write.attribute}`"
-    if stash.held is Held.INPUT:
-        plural = len(stash.names) > 1
+    attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 else "it"
+    if stash.held is Held.OUTPUT_VIEW:
         return (
-            f"{attribute} keeps {'the inputs' if plural else 'the input'} {quoted(stash.names)}; in-place changes silently "
-            f"give wrong gradients, and saved-tensor hooks do not see {'them' if plural else 'it'}. Use "
-            f"`save_for_backward`."
+            f"{attribute} keeps a view of an output; output and graph keep each other alive for ever. Give the output to "
+            f"`save_for_backward`, and take the view in `backward`."
         )
-    if stash.held is Held.OUTPUT:
-        return (
-            f"{attribute} keeps an output; output and graph keep each other alive until "
-            f"{'backward or ' if freed else ''}the garbage collector runs. "
-            f"Use `save_for_backward`."
-        )
-    return (
-        f"{attribute} keeps a view of an output; output and graph keep each other alive for ever. Give the output to "
-        f"`save_for_backward`, and take the view in `backward`."
+    what = (
+        "an output"
+        if stash.held is Held.OUTPUT
+        else f"the {'inputs' if them == 'them' else 'input'} {quoted(stash.names)}"
     )
+    if stash.held is Held.OUTPUT:
+        end = "backward or the garbage collector runs" if freed else "the garbage collector runs"
+        effect = f"output and graph keep each other alive until {end}"
+    elif stash.uses.only_asked:
+        effect = f"{'their' if them == 'them' else 'its'} memory stays alive as long as the graph"
+    elif stash.uses.reads_values:
+        effect = f"in-place changes silently give wrong gradients, and saved-tensor hooks do not see {them}"
+    else:
+        effect = f"in-place changes go unnoticed, and saved-tensor hooks do not see {them}"
+    return f"{attribute} keeps {what}{asked_of(stash)}; {effect}. {remedy(stash)}"

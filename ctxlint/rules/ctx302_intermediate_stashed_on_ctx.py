@@ -9,6 +9,7 @@ from ctxlint.model.functions import FunctionClass
 from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of
+from ctxlint.rules.stash_wording import asked_of, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Safe, and offered only
+    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
+    the tensor to a call that may keep or compare this very object; no fix where it reads no values. Else safe, and offered only
     where the attribute and the save are written once, on every path through forward, and backward takes all saved
     tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
     changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
@@ -98,8 +100,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
-                f"`ctx.{attribute}` keeps a tensor that `forward` computed; it stays alive as long as the graph, and "
-                f"saved-tensor hooks do not see it. Use `save_for_backward`.",
+                f"`ctx.{attribute}` keeps a tensor that `forward` computed{asked_of(stash)}; it stays alive as long as the "
+                f"graph, and saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 reads_of(fn, attribute),
             )

@@ -61,7 +61,8 @@ class SavedAndStashed(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: backward reads what it unpacks, and the attribute goes. Offered only where both are written once, on every path
+    Safe: backward reads what it unpacks, and the attribute goes. Unsafe where backward hands the tensor to a call that may
+    keep or compare this very object. Offered only where both are written once, on every path
     through forward, and backward takes all saved tensors by one unpacking before it reads the attribute.
 
     ## Known limits

@@ -1,0 +1,273 @@
+"""What backward does with a tensor that forward keeps in an attribute of ctx: whether it reads its values at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model import tables
+from ctxlint.model.code import dotted
+from ctxlint.model.events import ContextLent, ContextRead, Escape, GenericCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.method import Method
+
+
+@dataclass
+class KeptUses:
+    """What the readers do with a kept tensor.
+
+    ``reads_values`` is certain. ``handed_on`` says that it, or a view of it, goes where it cannot be followed, and
+    ``as_object`` that this very object does: to a call that may keep it or compare it, say. ``asked`` is what else is
+    wanted of it: ``shape``, ``dtype`` and the like.
+    """
+
+    reads_values: bool = False
+    handed_on: bool = False
+    as_object: bool = False
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether its values are certainly never read."""
+        return not self.reads_values and not self.handed_on
+
+
+def uses_of_kept(fn: FunctionClass, attribute: str, *, contained: bool = False) -> KeptUses:
+    """What the methods that read ctx do with ``ctx.attribute``, or with the items of it that are ``contained``."""
+    uses = KeptUses()
+    for method in fn.reading_methods:
+        nodes = method.context_attributes.get(attribute, [])
+        hidden = (each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes)
+        if any(hidden) or method.facts.of(Escape) or method.facts.of(ContextLent) or not method.facts.complete:
+            uses.handed_on = uses.as_object = True
+        _Uses(method, uses).visit_all(nodes, contained)
+    return uses
+
+
+_WORDS = str.split
+
+_ASKED = {
+    **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
+    **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
+    **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
+    **dict.fromkeys(tables.TORCH_LIKE, ("shape", "dtype", "device")),
+    **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
+    **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
+    **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},
+}
+"""What of a tensor is asked by an attribute, a method, or a function or method that is given it."""
+
+_ASKING = frozenset(_ASKED) - tables.CONVERSIONS - tables.VIEW_METHODS - tables.USUAL_VIEW_METHODS - tables.TORCH_LIKE
+"""What asks of the tensor that it is taken from."""
+
+_ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | tables.TORCH_LIKE
+"""What asks of the tensor that it is given."""
+
+_BUILTINS = {"len": ("shape",), "isinstance": (), "type": (), "callable": ()}
+_VIEWS = tables.VIEW_METHODS | tables.USUAL_VIEW_METHODS | tables.CONVERSIONS | tables.FLOAT_CONVERSIONS
+_OF_TENSORS = (
+    tables.TENSOR_METHODS
+    | tables.INTEGRAL_CONVERSIONS
+    | tables.TUPLE_METHODS
+    | tables.PAIR_METHODS
+    | tables.PAIR_ALONG_DIMENSION
+    | tables.INPLACE_METHODS
+    | frozenset(_WORDS("item tolist numpy equal allclose data_ptr"))
+)
+_READING_ARGUMENT = _OF_TENSORS - frozenset(["add"])
+"""Methods by the names of which nothing but a tensor or an array takes an argument."""
+_KEEPING = frozenset(["torch.autograd.backward", "torch.utils.checkpoint.checkpoint"])
+
+
+class _Uses:
+    """Walks from a kept tensor to what is done with it, through the names that it is bound to."""
+
+    def __init__(self, method: Method, uses: KeptUses) -> None:
+        self.method = method
+        self.uses = uses
+        self.callees = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
+        self.names: set[str] = set()
+        self.same = True
+        """Whether what is followed is the kept object itself, as a view of it is not."""
+
+    def hand_on(self) -> None:
+        self.uses.handed_on = True
+        self.uses.as_object = self.uses.as_object or self.same
+
+    def visit_all(self, nodes: Iterable[cst.CSTNode], contained: bool) -> None:
+        for node in nodes:
+            if self.is_in_nested_function(node):
+                self.hand_on()
+            self.visit(node, contained)
+
+    def is_in_nested_function(self, node: cst.CSTNode) -> bool:
+        """Whether code of a later time uses it: what is saved may be gone by then."""
+        while node in self.method.parents:
+            node = self.method.parents[node]
+            if node is self.method.node:
+                return False
+            if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+                return True
+        return False
+
+    def visit(self, node: cst.CSTNode, contained: bool) -> None:
+        """One place where the tensor stands, or the container that holds it."""
+        parent = self.method.parents[node]
+        if isinstance(parent, cst.Attribute):
+            self.attribute(parent, contained)
+        elif isinstance(parent, cst.Arg):
+            self.argument(parent, contained)
+        elif isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
+            self.bound(node, parent, contained)
+        elif isinstance(parent, cst.Subscript) and parent.value is node and contained:
+            self.visit(parent, contained=False)
+        elif isinstance(parent, cst.Comparison):
+            self.compared(parent)
+        elif isinstance(parent, (cst.Element, cst.StarredElement)):
+            self.element(parent, contained)
+        elif isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node and contained:
+            self.aliases(parent.target, contained=False)
+        elif isinstance(parent, cst.IfExp) and parent.test is not node:
+            self.visit(parent, contained)
+        elif isinstance(parent, _READING) and not contained:
+            self.uses.reads_values = True
+        elif not isinstance(parent, (cst.Expr, cst.AssignTarget, cst.Del, *_CONDITIONS)):
+            self.hand_on()
+
+    def attribute(self, parent: cst.Attribute, contained: bool) -> None:
+        """``x.name``, called or not."""
+        name, around = parent.attr.value, self.method.parents[parent]
+        called = isinstance(around, cst.Call) and around.func is parent
+        if contained:
+            self.hand_on()
+        elif name in _ASKING:
+            self.uses.asked.update(_ASKED[name])
+        elif name in (_VIEWS if called else tables.VIEW_ATTRIBUTES):
+            before, self.same = self.same, self.same and name not in _NEW_OBJECTS
+            self.visit(around if called else parent, contained=False)
+            self.same = before
+        elif called and name in _OF_TENSORS:
+            self.uses.reads_values = True
+        elif not (called and name in tables.TORCH_LIKE):
+            self.hand_on()
+
+    def argument(self, parent: cst.Arg, contained: bool) -> None:
+        """``f(x)``."""
+        call = self.method.parents[parent]
+        if not isinstance(call, cst.Call):
+            self.hand_on()
+            return
+        callee, written = self.callees.get(id(call)), dotted(call.func)
+        called = f".{call.func.attr.value}" if isinstance(call.func, cst.Attribute) else written or ""
+        name = called.rpartition(".")[2]
+        of_torch = callee is not None and callee.startswith(tables.TORCH_NAMESPACES)
+        if written in _BUILTINS and callee is None:
+            self.uses.asked.update(_BUILTINS[written])
+        elif name in _ASKING_OF_ARGUMENT and (of_torch or callee is None):
+            self.uses.asked.update(_ASKED[name])
+        elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
+            self.uses.reads_values = True
+        else:
+            self.hand_on()
+
+    def bound(self, node: cst.CSTNode, parent: cst.Assign | cst.AnnAssign | cst.NamedExpr, contained: bool) -> None:
+        """``y = x``."""
+        targets = [each.target for each in parent.targets] if isinstance(parent, cst.Assign) else [parent.target]
+        if any(target is node for target in targets):
+            return
+        for target in targets:
+            if isinstance(target, (cst.Tuple, cst.List)):
+                if not contained:
+                    self.uses.reads_values = True
+                for element in target.elements:
+                    self.aliases(element.value, contained=False)
+            else:
+                self.aliases(target, contained)
+        if isinstance(parent, cst.NamedExpr):
+            self.visit(parent, contained)
+
+    def aliases(self, target: cst.CSTNode, contained: bool) -> None:
+        """What is done with a name that it is bound to; anything else keeps it."""
+        if not isinstance(target, cst.Name):
+            self.hand_on()
+        elif target.value not in self.names:
+            self.names.add(target.value)
+            nodes = self.method.body_nodes
+            self.visit_all([each for each in nodes if self.reads(each, target.value)], contained)
+
+    def reads(self, node: cst.CSTNode, name: str) -> bool:
+        if type(node) is not cst.Name or node.value != name:
+            return False
+        parent = self.method.parents[node]
+        if isinstance(parent, (cst.AssignTarget, cst.Del, cst.Param, cst.NameItem)):
+            return False
+        if isinstance(parent, (cst.Attribute, cst.Arg)):
+            return getattr(parent, "attr", getattr(parent, "keyword", None)) is not node
+        return not (isinstance(parent, cst.Element) and self.is_target(parent))
+
+    def is_target(self, element: cst.CSTNode) -> bool:
+        display = self.method.parents[element]
+        around = self.method.parents[display]
+        return isinstance(around, (cst.AssignTarget, cst.Del)) or (
+            isinstance(around, (cst.For, cst.CompFor)) and around.target is display
+        )
+
+    def compared(self, parent: cst.Comparison) -> None:
+        for each in parent.comparisons:
+            if isinstance(each.operator, (cst.Is, cst.IsNot)):
+                if not (isinstance(each.comparator, cst.Name) and each.comparator.value == "None"):
+                    self.hand_on()
+            elif isinstance(each.operator, (cst.In, cst.NotIn)):
+                self.hand_on()
+            else:
+                self.uses.reads_values = True
+
+    def element(self, parent: cst.Element | cst.StarredElement, contained: bool) -> None:
+        """An element of a tuple or list: it goes where that goes."""
+        display = self.method.parents[parent]
+        around = self.method.parents[display]
+        if isinstance(around, cst.Return):
+            self.uses.reads_values = True
+        elif isinstance(around, cst.Arg):
+            self.argument(around, contained)
+        elif isinstance(around, cst.Assign) and isinstance(display, (cst.Tuple, cst.List)):
+            at = next(at for at, each in enumerate(display.elements) if each is parent)
+            for target in around.targets:
+                elements = target.target.elements if isinstance(target.target, (cst.Tuple, cst.List)) else ()
+                if _one_for_one(elements, display.elements):
+                    self.aliases(elements[at].value, contained)
+                else:
+                    self.hand_on()
+        else:
+            self.hand_on()
+
+
+def _one_for_one(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
+    return len(targets) == len(values) and not any(isinstance(each, cst.StarredElement) for each in (*targets, *values))
+
+
+_NEW_OBJECTS = tables.VIEW_METHODS | tables.VIEW_ATTRIBUTES
+_READING = (
+    cst.BinaryOperation,
+    cst.UnaryOperation,
+    cst.AugAssign,
+    cst.Return,
+    cst.Subscript,
+    cst.Index,
+    cst.Slice,
+    cst.If,
+    cst.While,
+    cst.IfExp,
+    cst.Assert,
+    cst.BooleanOperation,
+    cst.FormattedStringExpression,
+)
+"""What a tensor stands in where its values are read."""
+_CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
+"""Where a container that holds the tensor is only asked whether it holds anything."""

@@ -1,0 +1,35 @@
+"""What CTX301 and CTX302 say of a kept tensor by what backward does with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.rules.wording import quoted
+
+if TYPE_CHECKING:
+    from ctxlint.model.stashes import Stash
+
+
+def asked_of(stash: Stash) -> str:
+    """How the fact goes on where backward does not read the tensor's values: ``, of which backward wants `shape```."""
+    if not stash.uses.only_asked:
+        return ""
+    method = f"`{stash.fn.backward.name}`" if stash.fn.backward is not None else "backward"
+    if not stash.uses.asked:
+        return f", which {method} does not use"
+    return f", of which {method} reads only {quoted(sorted(stash.uses.asked, key=_in_order))}"
+
+
+def _in_order(asked: str) -> tuple[int, str]:
+    """The usual ones first, as one writes them: ``torch.zeros(shape, dtype=dtype, device=device)``."""
+    usual = ("shape", "dtype", "device")
+    return (usual.index(asked) if asked in usual else len(usual)), asked
+
+
+def remedy(stash: Stash) -> str:
+    """What to write instead."""
+    if not stash.uses.only_asked:
+        return "Use `save_for_backward`."
+    if not stash.uses.asked:
+        return "Drop it."
+    return f"Keep {'that' if len(stash.uses.asked) == 1 else 'those'} instead."
