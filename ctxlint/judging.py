@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
-    from ctxlint.model.functions import SourceFile
+    from ctxlint.model.functions import FunctionClass, SourceFile
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.suppression.noqa import Suppression
 
@@ -112,7 +112,7 @@ def _judge(
                 with effort.on(getattr(subject, "qualname", None)):
                     if not rule.about_backward or not subject.backward_never_runs:
                         doubted = isinstance(subject, FunctionClass) and subject.known_in_part
-                        findings = rule.check(subject, settings)
+                        findings = (_with_helpers(subject, each) for each in rule.check(subject, settings))
                         found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
             except TooComplex:
                 found.extend(_given_up(subject, source, settings))
@@ -138,6 +138,15 @@ def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnos
         start = subject.start(subject.node.name)
         span, name = Span(start, start), subject.name
     return (Diagnostic(source.path, span, Rule.code, Rule.name, too_complex(name), Severity.WARNING),)
+
+
+def _with_helpers(subject: Any, finding: Finding) -> Finding:
+    """The finding, with the helpers that it rests on, where there are any."""
+    if not finding.rests_on:
+        return finding
+    from ctxlint.rules.through_helpers import with_helpers
+
+    return with_helpers(subject, finding)
 
 
 @lru_cache(maxsize=8)

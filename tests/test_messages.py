@@ -140,6 +140,20 @@ def test_a_message_keeps_to_our_words(findings: dict[str, list[Diagnostic]], cod
         assert not re.search(r"\b(?:None|True|False)\b|\w_\w|\bctx\.\w", text), f"code without backticks in {message}"
 
 
+NAMES_OF_THE_MODEL = re.compile(r"\blocal:|\bbuiltins\.|<locals>|\w@\d|\bTri\.|\b(?:Fresh|Opaque|Parameter)\(")
+"""How the model tells apart what has the same name, and what its values look like."""
+
+
+def test_names_of_the_model_reach_nobody(findings: dict[str, list[Diagnostic]]) -> None:
+    """Messages, notes and titles of fixes call everything by the names that the user gave it."""
+    every = [each for found in findings.values() for each in found]
+    assert len(every) > 1_000
+    for each in every:
+        texts = [each.message, *(note.message for note in each.related), each.fix.message if each.fix else ""]
+        for text in texts:
+            assert not NAMES_OF_THE_MODEL.search(text), text
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_a_fix_says_what_it_does(findings: dict[str, list[Diagnostic]], code: str) -> None:
     """Its title is an imperative without a full stop."""

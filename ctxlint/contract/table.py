@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ctxlint.model.functions import Evidence, FunctionClass, Input, SourceFile
     from ctxlint.model.method import Method
 
+_SECOND_OF_A_NAME = re.compile(r"@\d+")
+"""How the model tells apart two classes of one name, by their lines."""
+
 
 def contracts_of(file: SourceFile) -> tuple[Contract, ...]:
     """The contract of every Function of a file, in source order."""
@@ -31,7 +35,7 @@ def contract_of(fn: FunctionClass) -> Contract:
     returns = return_rows(fn)
     return Contract(
         name=fn.name,
-        qualname=fn.qualname,
+        qualname=_SECOND_OF_A_NAME.sub("", fn.qualname),
         style=fn.style.value,
         place=place_in(fn.source, fn.slice.span(fn.node.name)),
         body=fn.slice.span(fn.node),

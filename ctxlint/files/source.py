@@ -124,8 +124,8 @@ class Source:
             return ""
         return self.lines(number, number).rstrip("\r\n")
 
-    def span_of(self, node: ast.expr) -> Span:
-        """Where an expression of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes."""
+    def span_of(self, node: ast.expr | ast.stmt) -> Span:
+        """Where a node of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes."""
         end_line = node.end_lineno or node.lineno
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(

@@ -35,6 +35,7 @@ from ctxlint.model.project import MAX_ANCESTORS, Definition
 from ctxlint.model.returns import joined, returned_by
 from ctxlint.model.scopes import LOCAL, Scope, resolve
 from ctxlint.model.setup_uses import evidence_in_setup
+from ctxlint.model.shifted import is_shifted
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.uses import Uses
 from ctxlint.model.values import (
@@ -304,6 +305,9 @@ class Builder:
         set_up: tuple[list[Evidence], ...] = ()
         if setup is not None and forward.variadic is None:
             set_up = evidence_in_setup(setup, len(params), lambda node: _canonical(node, scope))
+
+        if forward.variadic is None:
+            gradients = tuple(each for each in gradients if not is_shifted(each, len(params)))
 
         def described(wanted: int) -> tuple[Input, ...]:
             return tuple(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator as operators
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.events import Asks, FlagsTested, Guard, Question
+from ctxlint.model.sequences import integer
 from ctxlint.model.state import Recorder
 from ctxlint.model.type_tests import is_instance, only_instances
 from ctxlint.model.values import (
@@ -26,6 +29,9 @@ from ctxlint.model.values import (
     is_none,
     without,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Conditions(Recorder):
@@ -123,11 +129,24 @@ class Conditions(Recorder):
             if negated is None or not isinstance(value, _PLAINLY_NONE_OR_NOT):
                 return None
             return (is_none(value) is Tri.YES) is not negated
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            part = test.comparisons[0]
+            return _compared(self.number(test.left), part.operator, self.number(part.comparator))
         asked = self.type_test(test)
         if asked is not None:
             answer = is_instance(self.peek(asked[0]), asked[1])
             return None if answer is Tri.UNKNOWN else answer is Tri.YES
         return False if self.canonical(test) == "typing.TYPE_CHECKING" else None
+
+    def number(self, node: cst.BaseExpression) -> int | None:
+        """The whole number that a literal, a local name, or the length of what a local name holds certainly is."""
+        if isinstance(node, cst.Call) and len(node.args) == 1 and self.canonical(node.func) == "builtins.len":
+            held = node.args[0].value
+            value = self.peek(held) if isinstance(held, cst.Name) and self.is_local(held) else UNKNOWN
+            return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
+        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and self.is_local(node)):
+            return integer(self.peek(node))
+        return None
 
     def type_test(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
         """What ``isinstance(x, C)`` asks about, and the dotted names of the classes; None for any other test."""
@@ -201,6 +220,22 @@ _SIMPLE = frozenset({cst.Name, cst.Integer, cst.SimpleString})
 
 _PLAINLY_NONE_OR_NOT = (Constant, Fresh, SomeTensor, Sequence, Mapping, Context)
 """Values of which it is plain whether they are None. A gradient is not among them: it may not have come."""
+
+
+def _compared(left: int | None, operator: cst.BaseCompOp, right: int | None) -> bool | None:
+    """How a comparison of two numbers comes out; None where one of them is unknown."""
+    compare = _COMPARISONS.get(type(operator))
+    return None if compare is None or left is None or right is None else compare(left, right)
+
+
+_COMPARISONS: dict[type[cst.BaseCompOp], Callable[[int, int], bool]] = {
+    cst.Equal: operators.eq,
+    cst.NotEqual: operators.ne,
+    cst.LessThan: operators.lt,
+    cst.LessThanEqual: operators.le,
+    cst.GreaterThan: operators.gt,
+    cst.GreaterThanEqual: operators.ge,
+}
 
 
 def _tests_none(test: cst.Comparison) -> bool | None:

@@ -20,6 +20,7 @@ from ctxlint.model.functions import (
     Returned,
     Trust,
 )
+from ctxlint.model.scopes import LOCAL
 from ctxlint.model.values import Constant, Tri, is_none, is_tensor
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _short(annotation: str) -> str:
-    for prefix in ("builtins.", "typing.", "torch.nn.parameter.", "torch.nn.", "torch."):
+    for prefix in (LOCAL, "builtins.", "typing.", "torch.nn.parameter.", "torch.nn.", "torch."):
         annotation = annotation.replace(prefix, "")
     return annotation
 

@@ -28,6 +28,7 @@ from ctxlint.model.values import (
     Value,
     View,
     is_tensor,
+    same_object,
     storage,
 )
 
@@ -85,7 +86,10 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
         if isinstance(value, (Opaque, Item)) and is_tensor(value) is not Tri.YES and write.value_node is None:
             continue
         for save in fn.saves:
-            if any(argument.value == value for argument in save.arguments) and write.certainly_with(save):
+            kept_there = any(
+                not argument.starred and same_object(argument.value, value) is Tri.YES for argument in save.arguments
+            )
+            if kept_there and write.certainly_with(save):
                 yield write, save
                 break
 

@@ -43,11 +43,17 @@ def uses_of_kept(fn: FunctionClass, attribute: str, *, contained: bool = False) 
     uses = KeptUses()
     for method in fn.reading_methods:
         nodes = method.context_attributes.get(attribute, [])
-        hidden = (each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes)
-        if any(hidden) or method.facts.of(Escape) or method.facts.of(ContextLent) or not method.facts.complete:
+        hidden = (
+            each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes
+        )
+        if any(hidden) or not method.facts.complete or _gives_ctx_away(method):
             uses.handed_on = uses.as_object = True
         _Uses(method, uses).visit_all(nodes, contained)
     return uses
+
+
+def _gives_ctx_away(method: Method) -> bool:
+    return bool(method.facts.of(Escape)) or bool(method.facts.of(ContextLent))
 
 
 _WORDS = str.split

@@ -68,6 +68,11 @@ class Stash:
     contained: bool
     names: tuple[str, ...] = ()
 
+    @property
+    def rests_on(self) -> tuple[Value, ...]:
+        """The values that are kept."""
+        return (self.write.value,) if self.write.value is not None else ()
+
     @cached_property
     def uses(self) -> KeptUses:
         """What backward does with the tensor."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model import tables
+from ctxlint.model.scopes import LOCAL, dotted_name
+from ctxlint.model.shifted import is_shifted
 from ctxlint.model.values import Tri, Value, is_none
 
 if TYPE_CHECKING:
@@ -22,6 +25,21 @@ def is_tensor_container(annotation: str | None) -> bool:
     return head in tables.CONTAINER_ANNOTATIONS and any(each in tables.TENSOR_ANNOTATIONS for each in elements)
 
 
+def is_record(fn: FunctionClass, annotation: str | None) -> bool:
+    """Whether an annotation names a class of the file that holds fields: a NamedTuple, a dataclass."""
+    if fn.tree is None or annotation is None or not annotation.startswith(LOCAL):
+        return False
+    name = annotation[len(LOCAL) :]
+    classes = (node for node in fn.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return any(_declares_fields(node) for node in classes)
+
+
+def _declares_fields(node: ast.ClassDef) -> bool:
+    said = [*node.bases, *(each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)]
+    names = {(dotted_name(each) or "").rpartition(".")[2] for each in said}
+    return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
+
+
 def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
     """The inputs annotated as containers of tensors for which backward certainly returns something."""
     found: list[Input] = []
@@ -30,7 +48,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
             continue
         for returned in fn.gradients:
             slots = returned.slots
-            if not returned.known or each.index >= len(slots):
+            if not returned.known or each.index >= len(slots) or is_shifted(returned, len(fn.inputs)):
                 continue
             before = slots[: each.index + 1]
             value = slots[each.index].value

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Related
     from ctxlint.files.source import Span
     from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile  # noqa: F401  (named in the docstring)
+    from ctxlint.model.functions import (  # noqa: F401  (some are named in the docstring)
+        ApplyCall,
+        FunctionClass,
+        Returned,
+        SourceFile,
+    )
+    from ctxlint.model.values import Value
     from ctxlint.settings import Settings
 
 
@@ -42,12 +48,16 @@ class FixAvailability(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule says about one place. The pipeline adds path, code and name and makes it a Diagnostic."""
+    """What a rule says about one place. The pipeline adds path, code and name and makes it a Diagnostic.
+
+    ``rests_on`` are the values that it is about: where a helper returned them, the message names it, with a note there.
+    """
 
     span: Span
     message: str
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
+    rests_on: tuple[Value | Returned, ...] = ()
 
 
 Subject = TypeVar("Subject")

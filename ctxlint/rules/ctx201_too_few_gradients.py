@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
+from ctxlint.model.values import NONE
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
@@ -85,9 +86,11 @@ class TooFewGradients(Rule[FunctionClass]):
         for shortfall in shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)):
             if shortfall.placement is not None or fn.backward is None:
                 continue
-            expected, given = shortfall.expected, shortfall.returned.count or 0
+            expected, returned = shortfall.expected, shortfall.returned
+            given = "`None`" if returned.value == NONE else counted(returned.count or 0, "gradient")
             yield Finding(
-                place_of_gradients(fn, shortfall.returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {counted(given, 'gradient')} but "
-                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` where there is none.",
+                place_of_gradients(fn, returned),
+                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {wanted_inputs(fn, expected)}; torch raises "
+                f"RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` where there is none.",
+                rests_on=(returned,),
             )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.functions import FunctionClass, Style
 from ctxlint.model.placements import exact_calls
 from ctxlint.model.reachability import judged_gradients
+from ctxlint.model.tensor_containers import is_record, is_tensor_container
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import all_inputs, counted, place_of_gradients
@@ -88,13 +89,21 @@ class TooManyGradients(Rule[FunctionClass]):
             surplus = _surplus(fn, returned)
             if surplus is None:
                 continue
-            who = surplus
             given = f"{'' if returned.exact else 'at least '}{counted(returned.minimum, 'gradient')}"
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {who}; torch raises RuntimeError at "
-                f"backward, as the surplus is not `None`. Leave it out.",
+                f"`{fn.backward.name}` of `{fn.name}` returns {given} but {surplus}; torch raises RuntimeError at "
+                f"backward, as the surplus is not `None`. {_advice(fn)}",
+                rests_on=(returned,),
             )
+
+
+def _advice(fn: FunctionClass) -> str:
+    """What to write: where an input holds several tensors, the surplus gradients are for these."""
+    for each in fn.inputs:
+        if is_tensor_container(each.param.annotation) or is_record(fn, each.param.annotation):
+            return f"Pass the tensors of `{each.name}` as inputs of their own, since it counts as one."
+    return "Leave it out."
 
 
 def _surplus(fn: FunctionClass, returned: Returned) -> str | None:

@@ -102,6 +102,7 @@ class MissingNone(Rule[FunctionClass]):
                 place_of_gradients(fn, shortfall.returned),
                 message + _example(placement, _LONGEST_MESSAGE - len(message)),
                 fix=put_none_in(fn, shortfall, every),
+                rests_on=(shortfall.returned,),
             )
 
 

@@ -8,6 +8,7 @@ from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.placements import shortfalls
 from ctxlint.model.reachability import judged_gradients
+from ctxlint.model.shifted import is_shifted
 from ctxlint.model.tensor_containers import is_tensor_container
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -75,7 +76,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
 
     ## Known limits
     An input is no tensor when its annotation, its default, a use or a call in the run says so and nothing
-    speaks against it. The annotation `float` alone is not enough, since tensors are passed for it, nor is a number
+    speaks against it. Where there are more gradients than inputs, too-many-gradients (CTX202) speaks instead, as none of
+    them stands where it belongs. The annotation `float` alone is not enough, since tensors are passed for it, nor is a number
     as default; both together are. A container of tensors is tensor-list-input (CTX216).
 
     ## References
@@ -104,12 +106,13 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 f"{f'is no tensor ({reason})' if len(refused) == 1 else f'are no tensors (`{first.name}`: {reason})'}; "
                 f"torch raises RuntimeError at backward. Return `None` for {'it' if len(refused) == 1 else 'them'}.",
                 fix=write_none(fn, returned, tuple(each.index for each in refused)),
+                rests_on=(returned, *(returned.slots[each.index].value for each in refused)),
             )
 
 
 def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     """The inputs that get a gradient and certainly are no tensors."""
-    if not returned.known:
+    if not returned.known or (fn.variadic_inputs is None and is_shifted(returned, len(fn.inputs))):
         return []
     found: list[Input] = []
     for given, slot in zip(fn.inputs, returned.slots):

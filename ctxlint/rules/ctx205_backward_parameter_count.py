@@ -108,6 +108,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
             f"`{backward.name}` of `{fn.name}` takes {counted(takes, 'gradient')} but `forward` returns "
             f"{_number_of(outputs)}; torch raises TypeError at backward. Take one gradient for each output.",
             fix=_fix(fn, outputs),
+            rests_on=tuple(outputs),
         )
 
 

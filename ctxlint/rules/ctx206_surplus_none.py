@@ -88,4 +88,5 @@ class SurplusNone(Rule[FunctionClass]):
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(len(returned.slots), 'gradient')} but `forward` takes "
                     f"{all_inputs(fn)}; torch drops the surplus `None`. Leave it out.",
                     fix=drop_surplus(fn, returned, len(surplus)),
+                    rests_on=(returned,),
                 )

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from ctxlint.model.fall_through import lost_path
 from ctxlint.model.functions import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.wording import own_place
+from ctxlint.rules.wording import own_place, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.events import Guard
     from ctxlint.settings import Settings
 
 
@@ -87,7 +86,7 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
             return
         yield Finding(
             own_place(fn, fn.backward),
-            f"`{fn.backward.name}` of `{fn.name}` ends without `return`{_where(path)}; {_effect(fn)}",
+            f"`{fn.backward.name}` of `{fn.name}` ends without `return`{when(path)}; {_effect(fn)}",
         )
 
 
@@ -98,18 +97,3 @@ def _effect(fn: FunctionClass) -> str:
     if inputs == 1:
         return f"`{fn.inputs[0].name}` silently gets no gradient. Return a gradient, or write `return None`."
     return "torch raises RuntimeError at backward. Return one gradient for each input."
-
-
-def _where(path: tuple[Guard, ...]) -> str:
-    """When that happens, in words; nothing where it always does."""
-    if not path:
-        return ""
-    last = path[-1]
-    if last.test is None:
-        return " after an exception is caught" if last.arm == "except" else " on some path"
-    if "\n" in last.text or len(last.text) > _LONGEST_TEST:
-        return " on some path"
-    return f" when `{last.text}` is {'true' if last.holds else 'false'}"
-
-
-_LONGEST_TEST = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import ignored_gradients
+from ctxlint.model.outputs import ignored_gradients, output_values
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
@@ -86,4 +86,5 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.param.name}`, the gradient of output {each.index + 1}, "
                 f"a floating tensor; a loss on that output silently gives no gradient. Use it, or mark the output with "
                 f"`ctx.mark_non_differentiable`.",
+                rests_on=output_values(fn, each.index) or (),
             )

@@ -100,6 +100,7 @@ class GradientContainer(Rule[FunctionClass]):
                     place_of_gradients(fn, returned),
                     f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, refused)}",
                     fix=_fix(fn, returned) if refused.position is None else None,
+                    rests_on=(returned, refused.value),
                 )
 
 

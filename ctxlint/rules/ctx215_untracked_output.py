@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.edit import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.functions import FunctionClass
+from ctxlint.model.helpers import helpers_behind
 from ctxlint.model.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -69,7 +70,8 @@ class UntrackedOutput(Rule[FunctionClass]):
 
     ## Known limits
     Silent for containers of what is certainly no tensor, for a Function without `backward`, for an inner container
-    whose gradient `backward` never reads, and for results of calls.
+    whose gradient `backward` never reads, for results of calls that cannot be followed, and for those of a helper that
+    gives a list or something else by its arguments, unless these show which.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -88,13 +90,26 @@ class UntrackedOutput(Rule[FunctionClass]):
             what = _untracked(fn, returned)
             if what is None or returned.event.order in told:
                 continue
+            if _may_be_another(fn, returned):
+                continue
             told.add(returned.event.order)
             yield Finding(
                 fn.span(returned.node),
                 f"`forward` of `{fn.name}` returns {what}; torch does not look inside, and its tensors silently get no "
                 f"gradient. Return one flat tuple.",
                 fix=_fix(fn, returned),
+                rests_on=(returned, *(slot.value for slot in returned.slots if _is_container(slot.value))),
             )
+
+
+def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether a helper gave this container, and gives something else by what it is called with."""
+    hidden = [_hides_tensors(option) for option in returned.event.value.options()]
+    return not all(hidden) and bool(helpers_behind(fn, (returned.value,)))
+
+
+def _hides_tensors(value: Value) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
 
 
 def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
@@ -114,7 +129,7 @@ def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
 def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
     """The container that hides tensors from autograd, in words; None where there is none."""
     value = returned.value
-    if isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple"):
+    if _hides_tensors(value):
         return _name(value) if _may_hold_tensors(value) else None
     if not isinstance(value, Sequence):
         return None

@@ -94,6 +94,7 @@ class VmapReturn(Rule[FunctionClass]):
                     fn.span(returned.node),
                     f"`vmap` of `{fn.name}` does not return a tuple of 2; torch raises RuntimeError under `torch.vmap`. Return "
                     "`(output, out_dims)`.",
+                    rests_on=(returned.value,),
                 )
 
 

@@ -107,7 +107,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             if stash.held is not Held.COMPUTED:
                 related = reads_of(fn, stash.write.attribute)
                 freed = freed_by_hand(fn, stash.write.attribute)
-                yield Finding(fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related)
+                yield Finding(
+                    fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related, stash.rests_on
+                )
 
 
 def _message(stash: Stash, freed: bool) -> str:

@@ -104,4 +104,5 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 f"graph, and saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 reads_of(fn, attribute),
+                stash.rests_on,
             )

@@ -114,7 +114,10 @@ class SaveNonTensor(Rule[FunctionClass]):
                 )
                 place = argument.node if written else call.node
                 yield Finding(
-                    fn.span(place), _message(call.method, argument, kind), save_properly(fn, method, call, argument)
+                    fn.span(place),
+                    _message(call.method, argument, kind),
+                    save_properly(fn, method, call, argument),
+                    rests_on=(argument.value,),
                 )
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Related
+    from ctxlint.model.values import Value
     from ctxlint.settings import Settings
 
 
@@ -88,7 +89,16 @@ class SavedTensorMutated(Rule[FunctionClass]):
         for filled in (False, True):
             alike = [each for each in changes if each.filled is filled]
             for first in alike[:1]:
-                yield Finding(fn.span(first.mutation.node), _message(fn, first), related=_related(fn, alike[1:]))
+                yield Finding(
+                    fn.span(first.mutation.node),
+                    _message(fn, first),
+                    related=_related(fn, alike[1:]),
+                    rests_on=_written(first),
+                )
+
+
+def _written(change: ChangedInBackward) -> tuple[Value, ...]:
+    return (change.mutation.target,) if change.mutation.target is not None else ()
 
 
 def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Related, ...]:

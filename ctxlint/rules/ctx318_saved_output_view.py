@@ -84,4 +84,5 @@ class SavedOutputView(Rule[FunctionClass]):
                     fn.span(argument.node),
                     f"`{code_of(argument.node)}` is a view of an output; output and graph keep each other alive for ever when "
                     f"backward does not run. Save the output itself, and take the view in `backward`.",
+                    rests_on=(argument.value,),
                 )

@@ -103,6 +103,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
                     fn.span(mutation.node),
                     _message(fn, tensor, mutation, returned),
                     mark_dirty(fn, forward, mutation, tensor),
+                    rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
 
 

@@ -98,7 +98,10 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     continue
                 reported.add(gradient)
                 yield Finding(
-                    fn.span(mutation.node), _message(gradient, mutation), copy_gradient(fn, method, mutation, gradient)
+                    fn.span(mutation.node),
+                    _message(gradient, mutation),
+                    copy_gradient(fn, method, mutation, gradient),
+                    rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
 
 

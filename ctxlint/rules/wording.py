@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.files.source import Span
+    from ctxlint.model.events import Guard
     from ctxlint.model.functions import FunctionClass, Returned
     from ctxlint.model.method import Method
     from ctxlint.model.placements import Expectation
@@ -83,3 +84,18 @@ def own_place(fn: FunctionClass, method: Method | None) -> Span:
         if each is not None and not each.inherited:
             return fn.span(each.node.name)
     return fn.span(fn.node.name)
+
+
+def when(path: tuple[Guard, ...]) -> str:
+    """When a path is taken, in words; nothing where it always does."""
+    if not path:
+        return ""
+    last = path[-1]
+    if last.test is None:
+        return " after an exception is caught" if last.arm == "except" else " on some path"
+    if "\n" in last.text or len(last.text) > _LONGEST_TEST:
+        return " on some path"
+    return f" when `{last.text}` is {'true' if last.holds else 'false'}"
+
+
+_LONGEST_TEST = 40

@@ -15,6 +15,7 @@ from ctxlint.contract.text import render
 from ctxlint.report.style import Style
 from tests.fixture_reader import PROGRAMS, RULE_FIXTURES, fenced_blocks, read_marks
 from tests.model.understanding import read
+from tests.test_messages import NAMES_OF_THE_MODEL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,9 @@ def test_every_fixture_can_be_shown(path: Path) -> None:
         contracts = contracts_of(file)
         assert len(document(contracts)["functions"]) == len(file.functions)
         for contract in contracts:
-            assert contract.qualname in render(contract, 100, Style(on=False))
+            shown = render(contract, 100, Style(on=False))
+            assert contract.qualname in shown
+            assert not NAMES_OF_THE_MODEL.search(shown)
             for place in _places(contract):
                 if place.path == file.source.path:
                     assert hover(file, *place.span.start) is not None

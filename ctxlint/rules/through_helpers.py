@@ -1,0 +1,45 @@
+"""What a finding says where it rests on what a helper returns: the helper's name, and a note where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ctxlint.diagnostic import Related
+from ctxlint.model.helpers import Helper, helpers_behind
+from ctxlint.rules.wording import quoted, when
+
+if TYPE_CHECKING:
+    from ctxlint.model.functions import FunctionClass
+    from ctxlint.rules.base import Finding
+
+
+def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
+    """The finding, with the helpers that what it ``rests_on`` comes from."""
+    helpers = helpers_behind(fn, finding.rests_on)
+    if not helpers:
+        return finding
+    names = quoted(each.name for each in helpers)
+    if any(each.falls is not None for each in helpers):
+        clause = f", as {names} can end without `return`"
+    else:
+        clause = f", by what {names} {'returns' if len(helpers) == 1 else 'return'}"
+    if any(f"`{each.name}`" in finding.message for each in helpers):
+        clause = ""
+    fact, mark, rest = _parted(finding.message)
+    related = (*finding.related, *(note for each in helpers for note in _notes(each)))
+    return replace(finding, message=f"{fact}{clause}{mark}{rest}", related=related)
+
+
+def _parted(message: str) -> tuple[str, str, str]:
+    """The fact that a message begins with, and the rest of it."""
+    semicolon = message.partition("; ")
+    return semicolon if semicolon[1] else message.partition(". ")
+
+
+def _notes(helper: Helper) -> tuple[Related, ...]:
+    if helper.falls is not None:
+        return (Related(helper.name_span, f"`{helper.name}` ends without `return`{when(helper.falls)}"),)
+    if len(helper.returns) == 1:
+        return (Related(helper.returns[0], f"`{helper.name}` returns here"),)
+    return (Related(helper.name_span, f"`{helper.name}` is here"),)
