@@ -102,7 +102,7 @@ def _advice(fn: FunctionClass) -> str:
     """What to write: where an input holds several tensors, the surplus gradients are for these."""
     for each in fn.inputs:
         if is_tensor_container(each.param.annotation) or is_record(fn, each.param.annotation):
-            return f"Pass the tensors of `{each.name}` as inputs of their own, since it counts as one."
+            return f"Pass what `{each.name}` holds as inputs of their own."
     return "Leave it out."
 
 
