@@ -133,8 +133,8 @@ class _Uses:
             self.bound(node, parent, contained)
         elif isinstance(parent, cst.Subscript) and parent.value is node and contained:
             self.visit(parent, contained=False)
-        elif isinstance(parent, cst.Comparison):
-            self.compared(parent)
+        elif isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+            self.comparison(parent)
         elif isinstance(parent, (cst.Element, cst.StarredElement)):
             self.element(parent, contained)
         elif isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node and contained:
@@ -224,15 +224,23 @@ class _Uses:
             isinstance(around, (cst.For, cst.CompFor)) and around.target is display
         )
 
-    def compared(self, parent: cst.Comparison) -> None:
-        for each in parent.comparisons:
-            if isinstance(each.operator, (cst.Is, cst.IsNot)):
-                if not (isinstance(each.comparator, cst.Name) and each.comparator.value == "None"):
-                    self.hand_on()
-            elif isinstance(each.operator, (cst.In, cst.NotIn)):
+    def comparison(self, parent: cst.Comparison | cst.ComparisonTarget) -> None:
+        if isinstance(parent, cst.Comparison):
+            for each in parent.comparisons:
+                self.compared(each.operator, each.comparator)
+        else:
+            around = self.method.parents[parent]
+            self.compared(parent.operator, around.left if isinstance(around, cst.Comparison) else parent.comparator)
+
+    def compared(self, operator: cst.BaseCompOp, other: cst.BaseExpression) -> None:
+        """``x > other``: only ``is`` and ``in`` ask for the object and not for its values."""
+        if isinstance(operator, (cst.Is, cst.IsNot)):
+            if not (isinstance(other, cst.Name) and other.value == "None"):
                 self.hand_on()
-            else:
-                self.uses.reads_values = True
+        elif isinstance(operator, (cst.In, cst.NotIn)):
+            self.hand_on()
+        else:
+            self.uses.reads_values = True
 
     def element(self, parent: cst.Element | cst.StarredElement, contained: bool) -> None:
         """An element of a tuple or list: it goes where that goes."""

@@ -29,6 +29,8 @@ class Uses:
         """The tests for None, by name."""
         self.locals = frozenset(self.open)
         self.resolve = canonical
+        self.arrays: set[str] = set()
+        """The local names that hold arrays."""
 
     def walk(self, node: cst.CSTNode) -> None:
         """Visit a node and what is inside it, in the order of execution where that matters."""
@@ -76,6 +78,7 @@ class Uses:
         if isinstance(target, cst.Name):
             same = self.known(value)
             self.open.pop(target.value, None)
+            (self.arrays.add if value is not None and self.is_array(value) else self.arrays.discard)(target.value)
             if same is not None:
                 self.open[target.value] = same
         elif isinstance(target, (cst.Tuple, cst.List)):
@@ -155,9 +158,26 @@ class Uses:
     def operation(self, node: cst.BinaryOperation) -> None:
         """``x @ y``."""
         if isinstance(node.operator, cst.MatrixMultiply):
-            for side in (node.left, node.right):
-                self.add(side, True, Trust.STRONG, "it is an operand of `@`")
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if self.is_array(other):  # torch takes no array there
+                    self.add(side, False, Trust.STRONG, "it is an operand of `@` with an array")
+                else:
+                    self.add(side, True, Trust.STRONG, "it is an operand of `@`")
         self.inside(node)
+
+    def is_array(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is certainly an array of numpy, or of a library that works with these."""
+        if isinstance(node, cst.Name):
+            return node.value in self.arrays
+        if isinstance(node, (cst.Attribute, cst.Subscript)):
+            return self.is_array(node.value)
+        if isinstance(node, cst.BinaryOperation):
+            return self.is_array(node.left) or self.is_array(node.right)
+        if not isinstance(node, cst.Call):
+            return False
+        if isinstance(node.func, cst.Attribute) and (node.func.attr.value == "numpy" or self.is_array(node.func.value)):
+            return True
+        return (self.canonical(node.func) or "").startswith(("numpy.", "scipy.", "cupy."))
 
     def comparison(self, node: cst.Comparison) -> None:
         """``x == "mean"``, ``x in ("mean", "sum")``, ``x is None``."""

@@ -13,7 +13,7 @@ from ctxlint.model.tensor_containers import is_tensor_container
 from ctxlint.model.values import Tri, is_none
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
-from ctxlint.rules.wording import place_of_gradients, quoted
+from ctxlint.rules.wording import counted, place_of_gradients, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: it writes `None` in the place of the gradient, where that stands in the tuple by itself. If the input is a
-    tensor after all, its annotation is wrong and not the gradient.
+    tensor after all, its annotation is wrong and not the gradient. No fix where there are more gradients than inputs, as
+    it may be another input's.
 
     ## Known limits
     An input is no tensor when its annotation, its default, a use or a call in the run says so and nothing
@@ -100,12 +101,19 @@ class GradientForNonTensor(Rule[FunctionClass]):
             first = refused[0]
             reason = first.against_a_gradient[0].reason
             names = quoted(each.name for each in refused)
+            what = f"is no tensor ({reason})" if len(refused) == 1 else f"are no tensors (`{first.name}`: {reason})"
+            if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):
+                # What stands there may be meant for another input: an earlier one may hold several tensors.
+                surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
+                advice, fix = "Return one gradient for each input.", None
+            else:
+                surplus, advice = "", f"Return `None` for {'it' if len(refused) == 1 else 'them'}."
+                fix = write_none(fn, returned, tuple(each.index for each in refused))
             yield Finding(
                 place_of_gradients(fn, returned),
-                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}, which "
-                f"{f'is no tensor ({reason})' if len(refused) == 1 else f'are no tensors (`{first.name}`: {reason})'}; "
-                f"torch raises RuntimeError at backward. Return `None` for {'it' if len(refused) == 1 else 'them'}.",
-                fix=write_none(fn, returned, tuple(each.index for each in refused)),
+                f"`{fn.backward.name}` of `{fn.name}` returns a gradient for {names}{surplus}, which {what}; torch raises "
+                f"RuntimeError at backward. {advice}",
+                fix=fix,
                 rests_on=(returned, *(returned.slots[each.index].value for each in refused)),
             )
 

@@ -110,7 +110,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
         if not told_again(earlier, later):
             consequence = "torch silently forgets what that was given. Pass all tensors to one call."
         elif always_follows(method, later, earlier):
-            consequence = "that one was given nothing else, and has no effect. Drop it."
+            consequence = "that one was given nothing else, and has no effect. Drop that one."
         else:
             return
         yield Finding(

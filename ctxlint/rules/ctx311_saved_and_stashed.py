@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import drop_attribute
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import saved_and_stashed
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import at
+from ctxlint.rules.related import at, reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,10 +81,12 @@ class SavedAndStashed(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for write, save in saved_and_stashed(fn):
+            unread = not fn.escapes and not reads_of(fn, write.attribute)
+            advice = "Drop the attribute." if unread else "Drop the attribute and read `ctx.saved_tensors`."
             yield Finding(
                 fn.span(write.node),
                 f"`ctx.{write.attribute}` keeps a tensor that is saved as well; it stays alive as long as the graph, and saved-tensor "
-                f"hooks do not see it. Drop the attribute and read `ctx.saved_tensors`.",
+                f"hooks do not see it. {advice}",
                 drop_attribute(fn, write, save),
                 at(fn, [save.node], "saved here"),
             )

@@ -113,7 +113,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
             f"`{change.mutation.how}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose what is "
             f"written, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
         )
-    advice = "Leave it as it is" if change.left else "Work on a copy"
+    overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
+    advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     return (
         f"`{change.mutation.how}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place; the "
         f"caller's tensor silently has another value after backward. {advice}."

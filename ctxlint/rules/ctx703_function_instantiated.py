@@ -135,9 +135,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
 def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
     name = fn.name
     if call.how == "construct-apply":
-        return (
-            f"`{name}(...).apply` makes an instance for nothing; torch deprecates instances. Write `{name}.apply(...)`."
-        )
+        return f"An instance of `{name}` is made only for its `apply`; torch deprecates instances. Write `{name}.apply(...)`."
     if call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return None
