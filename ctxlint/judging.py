@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.files.source import Source
-    from ctxlint.model.functions import FunctionClass, SourceFile
+    from ctxlint.model.functions import SourceFile
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.suppression.noqa import Suppression
 
