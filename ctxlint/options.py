@@ -264,9 +264,11 @@ OPTIONS: tuple[Option, ...] = (
         'the project\'s own requirement on torch, else ">=2.4"',
         'target-torch = ">=2.1,<2.7"',
         "The versions of torch that the code has to run on; a bare `2.4` means `>=2.4`. What is true of any of them\n"
-        "is reported, and a fix is safe when it is right for all of them. The project's requirement is read from the\n"
-        "first of these that names versions: `dependencies`, `optional-dependencies` and `tool.poetry.dependencies`\n"
-        "of the nearest `pyproject.toml`, `install_requires` of the `setup.cfg` beside it, `requirements*.txt` there.\n"
+        "is reported, and a fix is safe when it is right for all of them. The project's requirement is what the\n"
+        "nearest `pyproject.toml`, `setup.cfg` and `setup.py` (parsed, never run) say is installed; where these name\n"
+        "no version, their extras; then the files that environments are made from: `requirements*.txt`,\n"
+        "`requirements/*.txt`, `constraints*.txt`, `environment*.yml` and `conda*.yml` beside them. Of several\n"
+        "versions any one counts, so the oldest decides.\n"
         "Without a lower bound, 2.4 is the oldest where that is possible.",
         _torch,
     ),

@@ -170,6 +170,55 @@ def test_setup_cfg_and_requirement_files() -> None:
     assert _required(setup__cfg="[options\ntorch", pyproject__toml="") == (">=2.2,<2.9", "==2.0.1", "==2.1.0")
 
 
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("pytorch=2.1", ("==2.1.*",)),
+        ("pytorch=2.1.0", ("==2.1.0",)),
+        ("pytorch=2.1.0=py3.9_cuda11.8_0", ("==2.1.0",)),
+        ("pytorch==2.1", ("==2.1",)),
+        ("pytorch 2.1.*", ("==2.1.*",)),
+        ("pytorch=2.1.*", ("==2.1.*",)),
+        ("pytorch >=2.1,<2.5", (">=2.1,<2.5",)),
+        ("pytorch>=2.1,<2.5=*cuda*", (">=2.1,<2.5",)),
+        ("pytorch=2.1|=2.3", ("==2.1.*", "==2.3.*")),
+        ("'pytorch::pytorch>=2.1'", (">=2.1",)),
+        ("conda-forge::pytorch-gpu>=2.1  # with CUDA", (">=2.1",)),
+        ("pytorch", ()),
+        ("pytorch-cuda=11.8", ()),
+        ("pytorch-lightning>=2", ()),
+        ("pip:\n    - torch==2.1.2\n    - torchvision==0.16", ("==2.1.2",)),
+    ],
+)
+def test_conda(item: str, expected: tuple[str, ...]) -> None:
+    text = f"name: x\nchannels:\n  - pytorch\ndependencies:\n  - python=3.10\n  - {item}\n"
+    assert _required(setup__py="", environment__yml=text) == expected
+
+
+def test_the_files_of_environments() -> None:
+    """Any of their versions counts, so the oldest does."""
+    Path(".git").mkdir()
+    Path("requirements").mkdir()
+    Path("requirements/test.txt").write_text("torch==2.5.1\n", encoding="utf-8")
+    files = {"conda_dev__yaml": "dependencies:\n- pytorch=2.2\n", "constraints_old__txt": "torch==2.0.1\n"}
+    assert _required(**files) == ("==2.2.*", "==2.0.1", "==2.5.1")
+    assert Configuration().settings_for_file("m.py").torch.fall_below(2, 1)
+
+
+def test_setup_py() -> None:
+    text = "from setuptools import setup\nraise SystemExit\nsetup(install_requires=['torch>=2.1,<2.3'])\n"
+    assert _required(setup__py=text, requirements__txt="torch==2.9\n") == (">=2.1,<2.3",)
+    forget_other_files()
+    extras = "from setuptools import setup\nsetup(extras_require={'a': ['torch>=2.2']})\n"
+    assert _required(setup__py=extras, setup__cfg="[options.extras_require]\nb =\n    torch>=2.3\n") == (
+        ">=2.3",
+        ">=2.2",
+    )
+    forget_other_files()
+    both = _required(setup__py=text, pyproject__toml="[project]\ndependencies = ['torch>=2.4']\n")
+    assert both == (">=2.4", ">=2.1,<2.3")
+
+
 def test_the_nearest_project_is_asked_and_no_other() -> None:
     for folder, text in {".": "torch>=2.1", "a/b": "torch>=2.5", "a/c": "numpy"}.items():
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -224,6 +273,35 @@ def test_the_files_of_each_project_are_judged_by_its_own_requirement() -> None:
         check=True,
     )
     assert said.stdout == ""
+
+
+_DEPRECATED = """
+import torch
+from torch.cuda.amp import custom_bwd, custom_fwd
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    @custom_fwd
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    @custom_bwd
+    def backward(ctx, grad_output):
+        return grad_output * 2
+"""
+
+
+def test_what_a_project_will_meet_later_is_reported_and_not_fixed() -> None:
+    """torch 2.1 has no ``torch.amp.custom_fwd``; a project that stays there by choice says so by ``target-torch``."""
+    Path("setup.py").write_text("setup(install_requires=['torch>=2.1,<2.3'])\n", encoding="utf-8")
+    Path("module.py").write_text(_DEPRECATED, encoding="utf-8")
+    found = lint_paths(["module.py"])
+    assert [(each.code, each.fix) for each in found] == [("CTX602", None)] * 2
+    assert "that and newer releases warn when `Double` is defined" in found[0].message
+    Path("ctxlint.toml").write_text("target-torch = '>=2.1,<2.3'\n", encoding="utf-8")
+    assert lint_paths(["module.py"]) == []
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["."]])

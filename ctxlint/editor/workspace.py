@@ -150,4 +150,4 @@ class Workspace:
 
 def matters(paths: Iterable[str]) -> bool:
     """Whether one of these files may be a configuration or a baseline, or say what the project requires."""
-    return any(path.endswith((".toml", ".json", "setup.cfg", ".txt")) for path in paths)
+    return any(path.endswith((".toml", ".json", "setup.cfg", "setup.py", ".txt", ".yml", ".yaml")) for path in paths)

@@ -77,10 +77,11 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     Safe where `target-torch` is 2.4 or newer, as it is by default: the old functions do nothing but call the new ones with
     `device_type="cuda"`. Unsafe where it goes below, since an older torch does not have the new ones. The import changes
     too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
-    No fix for an import under a condition, and for a name that the module itself gave to the function.
+    No fix where the project requires a torch before 2.4, for an import under a condition, and for a name that the module
+    itself gave to the function.
 
     ## Known limits
-    Silent where `target-torch` ends before 2.4, since nothing is deprecated there, and for a name that is bound
+    Silent where `target-torch` is set and ends before 2.4, since nothing is deprecated there, and for a name that is bound
     in one arm of an `if` or only in an `except` clause: that is how code supports both. A class in such a branch is
     left alone too, if the `if` asks for a version or an attribute. An import that no Function uses is not reported.
 
@@ -96,22 +97,24 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.is_alternative or fn.patched:
+        warned = settings.torch.reach(2, 4)
+        if fn.is_alternative or fn.patched or not (warned or settings.target_torch is None):
             return
+        everywhere = not settings.torch.fall_below(2, 4)
+        applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
+        missing = "" if everywhere else ", which older releases do not have"
+        warns = "torch warns" if warned else "that and newer releases warn"
         for method in fn.methods.values():
             if method.inherited:
                 continue
             for decorator in method.decorators:
-                if decorator.certain and decorator.name in _DEPRECATED and settings.torch.reach(2, 4):
-                    everywhere = not settings.torch.fall_below(2, 4)
-                    applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
-                    missing = "" if everywhere else ", which older releases do not have"
+                if decorator.certain and decorator.name in _DEPRECATED:
                     name = decorator.name.rpartition(".")[2]
                     yield Finding(
                         fn.span(decorator.node),
-                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; torch warns when `{fn.name}` is defined. "
+                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns} when `{fn.name}` is defined. "
                         f"Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
-                        fix=use_torch_amp(fn, method, decorator, applicability),
+                        fix=use_torch_amp(fn, method, decorator, applicability) if warned else None,
                     )
 
 
