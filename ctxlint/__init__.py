@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ctxlint.api import FixedSource, fix_source, lint_paths, lint_source
+    from ctxlint.configuration import ConfigurationError
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fixes.edit import Applicability, Edit, Fix
     from ctxlint.settings import Settings
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Applicability",
+    "ConfigurationError",
     "Diagnostic",
     "Edit",
     "Fix",
@@ -31,6 +33,7 @@ __all__ = [
 
 _HOMES = {
     "Applicability": "ctxlint.fixes.edit",
+    "ConfigurationError": "ctxlint.configuration",
     "Diagnostic": "ctxlint.diagnostic",
     "Edit": "ctxlint.fixes.edit",
     "Fix": "ctxlint.fixes.edit",

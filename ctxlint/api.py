@@ -2,6 +2,7 @@
 
 What comes back is made of plain frozen records that can be pickled, so that any engine can map these functions over
 many files. Nothing is raised for bad code: what ctxlint itself fails on comes back as a finding with the code CTX900.
+Settings that make no sense raise ``ConfigurationError``, whose message is that of the command line.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ctxlint.settings import Settings
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.result import FileResult
+    from ctxlint.settings import Settings
 
 _BOM = "\ufeff"
 
@@ -38,24 +38,28 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     characters, ends are exclusive. Where ``path`` ends in ``.ipynb``, ``text`` is the JSON of a notebook; ``cell`` is
     the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits.
     """
+    from ctxlint.given_settings import checked
     from ctxlint.one_file import lint_text
 
-    return list(_in_cells(lint_text(path, text, settings or Settings())))
+    return list(_in_cells(lint_text(path, text, checked(settings))))
 
 
 def lint_paths(
-    paths: Iterable[str | os.PathLike[str]], settings: Settings | None = None, *, jobs: int = 1
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], settings: Settings | None = None, *, jobs: int = 1
 ) -> list[Diagnostic]:
-    """The findings in all files under ``paths``, sorted by path and place.
+    """The findings in all files under ``paths``, or under one path, sorted by path and place.
 
     Without ``settings``, those of the nearest configuration file apply to each file. ``jobs`` is how many processes to
-    use at most, 0 for one per processor. A file that cannot be read is a finding. Raises
-    ``ctxlint.configuration.ConfigurationError`` for a configuration file that is wrong.
+    use at most, 0 for one per processor. A file that cannot be read is a finding. Raises ``ConfigurationError``
+    for a configuration file that is wrong.
     """
     from ctxlint import pipeline
     from ctxlint.configuration import Configuration
+    from ctxlint.given_settings import checked, checked_jobs
 
-    results = pipeline.lint_paths([os.fspath(path) for path in paths], Configuration(fixed=settings), jobs=jobs)
+    several = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    configuration = Configuration(fixed=None if settings is None else checked(settings))
+    results = pipeline.lint_paths(list(map(os.fsdecode, several)), configuration, jobs=checked_jobs(jobs))
     return sorted((each for result in results for each in _in_cells(result)), key=lambda each: each.sort_key)
 
 
@@ -68,9 +72,10 @@ def fix_source(
     unchanged, with a finding CTX900.
     """
     from ctxlint.fixes.apply import mend
+    from ctxlint.given_settings import checked
     from ctxlint.one_file import check_source, lint_text
 
-    asked = (settings or Settings())._replace(fix=True)
+    asked = checked(settings)._replace(fix=True)
     if unsafe_fixes:
         asked = asked._replace(unsafe_fixes=True)
     result = mend(lint_text(path, text, asked), asked, lambda source: check_source(source, asked))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ import ctxlint
 from ctxlint.configuration import Configuration
 from ctxlint.files.source import Position, Span
 from ctxlint.pipeline import lint_paths as results_for
+from ctxlint.settings import PerFileIgnore, Selection
 from ctxlint.worker_process import Died
 from ctxlint.workers import WORTH_SHARING, Workers
 from tests import stand_ins
@@ -51,6 +53,83 @@ def test_lint_source() -> None:
     assert ctxlint.lint_source(BROKEN, settings=ctxlint.Settings(ignore=("CTX101",))) == []
     assert ctxlint.lint_source("x = 1\n") == []
     assert ctxlint.lint_source("\ufeff" + BROKEN) == ctxlint.lint_source(BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"select": ("CTX777",)}, "select: unknown rule selector `CTX777`"),
+        ({"select": ("missing-staticmetod",)}, "select: .*; did you mean `missing-staticmethod`?"),
+        ({"extend_select": ("nope",)}, "extend_select: unknown rule selector `nope`"),
+        ({"ignore": ("nope",)}, "ignore: unknown rule selector `nope`"),
+        ({"ignore": "CTX2"}, "ignore: expected a list of strings, found a string"),
+        ({"ignore": [2]}, "ignore: expected a list of strings, found a list with a number in it"),
+        ({"fixable": ("nope",)}, "fixable: unknown rule selector `nope`"),
+        ({"unfixable": "CTX1"}, "unfixable: expected a list of strings, found a string"),
+        ({"extend_safe_fixes": {"nope": 1}}, "extend_safe_fixes: expected a list of strings, found a table"),
+        ({"target_torch": "foo"}, 'target_torch: expected a version such as "2.4"'),
+        ({"target_torch": 2.4}, "target_torch: expected a string, found a number"),
+        ({"extra_bases": ("Base",)}, "extra_bases: expected names such as"),
+        ({"extra_bases": "a.Base"}, "extra_bases: expected a list of strings, found a string"),
+        ({"exclude": "tests"}, "exclude: expected a list of strings, found a string"),
+        ({"respect_gitignore": "no"}, "respect_gitignore: expected true or false, found a string"),
+        ({"output_format": "xml"}, "output_format: unknown output format `xml`"),
+        ({"per_file_ignores": {"a/*": ["nope"]}}, "per_file_ignores: `a/\\*`: unknown rule selector `nope`"),
+        (
+            {"per_file_ignores": {"a/*": "CTX1"}},
+            "per_file_ignores: `a/\\*`: expected a list of strings, found a string",
+        ),
+        ({"per_file_ignores": [("a/*", ["CTX1"])]}, "per_file_ignores: expected a dict of globs"),
+        ({"command_line": Selection(select=("nope",))}, "select: unknown rule selector `nope`"),
+        ({"cache_dir": 3}, "cache_dir: expected a string, found a number"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
+    """They are refused in the words of the configuration file and the command line, whoever is given them."""
+    given = ctxlint.Settings(**settings)
+    for call in (ctxlint.lint_source, ctxlint.fix_source, ctxlint.lint_paths):
+        with pytest.raises(ctxlint.ConfigurationError, match=message):
+            call("double.py", settings=given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "codes"),
+    [
+        ({"select": ["CTX10"]}, ["CTX101"]),
+        ({"select": {"CTX10"}}, ["CTX101"]),
+        ({"select": ()}, []),
+        ({"ignore": ["CTX101"]}, []),
+        ({"ignore": ["CTX2"], "extra_bases": ["mylib.Base"], "exclude": ["third_party"]}, ["CTX101"]),
+        ({"command_line": Selection(ignore=["CTX101"])}, []),  # type: ignore[arg-type]
+        ({"per_file_ignores": {"*.py": ["CTX101"]}}, []),
+        ({"per_file_ignores": {"!*.py": ("CTX101",)}}, ["CTX101"]),
+        ({"per_file_ignores": [PerFileIgnore("*.py", ["CTX101"])]}, []),  # type: ignore[arg-type]
+        ({"root": Path("/tmp"), "cache_dir": Path("cache"), "baseline": None}, ["CTX101"]),
+    ],
+)
+def test_settings_of_any_collection(settings: dict[str, Any], codes: list[str]) -> None:
+    given = ctxlint.Settings(**settings)
+    assert [each.code for each in ctxlint.lint_source(BROKEN, "double.py", given)] == codes
+    Path("double.py").write_text(BROKEN, encoding="utf-8")
+    assert [each.code for each in ctxlint.lint_paths(["double.py"], given)] == codes
+    assert [each.code for each in ctxlint.fix_source(BROKEN, "double.py", given).diagnostics] == []
+
+
+def test_what_are_no_settings_and_no_jobs() -> None:
+    with pytest.raises(ctxlint.ConfigurationError, match=r"settings: expected ctxlint.Settings, found a table"):
+        ctxlint.lint_source(BROKEN, settings={"select": ["CTX1"]})  # type: ignore[arg-type]
+    for jobs in (-3, "2", 1.5, True):
+        with pytest.raises(ctxlint.ConfigurationError, match="jobs: expected a number from 1 on, or 0"):
+            ctxlint.lint_paths([], jobs=jobs)  # type: ignore[arg-type]
+
+
+def test_one_path() -> None:
+    Path("folder").mkdir()
+    Path("folder/a.py").write_text(BROKEN, encoding="utf-8")
+    assert [
+        [each.code for each in ctxlint.lint_paths(paths)]  # type: ignore[arg-type]
+        for paths in ("folder", Path("folder"), b"folder", (Path("folder"),), iter(["folder"]), {"folder"})
+    ] == [["CTX101"]] * 6
 
 
 def test_no_configuration_is_read_for_a_text() -> None:
