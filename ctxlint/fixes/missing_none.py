@@ -28,14 +28,14 @@ Additions = tuple[tuple[int, int], ...]
 
 
 def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Shortfall]) -> Fix | None:
-    """Put None where ``shortfall`` says; None where it is not certain where that is, or how to write it.
+    """Put None where ``shortfall`` says; None where it is not known where that is, or how to write it.
 
     ``every`` holds the shortfalls of the class: returns with several alternatives are mended for all of them or not
-    at all.
+    at all. Unsafe where it is only likely that just the last None are missing.
     """
     placement, method = shortfall.placement, fn.backward
     layout = layout_of(fn, method)
-    if placement is None or not placement.unique or method is None or layout is None:
+    if placement is None or not _is_known(placement) or method is None or layout is None:
         return None
     edits = _Mender(layout, fn, method, every).edits(shortfall)
     if not edits:
@@ -43,7 +43,14 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     returned = shortfall.returned
     edits += annotate_more(layout, method, len(returned.slots), additions(returned, placement))
     names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
-    return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE)
+    alternatives = [each.placement for each in every if each.returned.event is returned.event]
+    certain = all(each is None or each.unique for each in alternatives)
+    return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE if certain else Applicability.UNSAFE)
+
+
+def _is_known(placement: Placement | None) -> bool:
+    """Whether it is known well enough where the None belong."""
+    return placement is not None and (placement.unique or placement.likely)
 
 
 def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]) -> Fix | None:
@@ -329,7 +336,7 @@ class _Mender:
             if not is_tuple and is_none(other.value) is Tri.YES:
                 continue
             shortfall = explained.get(id(other))
-            if shortfall is None or shortfall.placement is None or not shortfall.placement.unique:
+            if shortfall is None or shortfall.placement is None or not _is_known(shortfall.placement):
                 return False
             if _edges(additions(other, shortfall.placement), len(other.slots)) != (front, behind):
                 return False

@@ -250,18 +250,22 @@ def _saving_edits(keeping: _Keeping) -> list[Edit] | None:
 
 
 def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
-    """``ctx.x = x``: the statement goes, or becomes the save."""
+    """``ctx.x = x``: the statement goes, or becomes the save, or keeps the value where the name gets another one."""
     writer, statement = keeping.writer, keeping.statement
     reads = keeping.reads_as(name)
-    if reads is None:
-        return None
-    if keeping.save is None:
+    if reads is not None and keeping.save is None:
         return [_instead_of_it(keeping, _call(keeping, name)), *reads]
     joined = _join_in_place(keeping, name, [name])
-    if joined is not None:
+    if reads is not None and joined is not None:
         return [writer.without(statement), *joined, *reads]
-    moved = _moved_call(keeping, name)
-    return None if moved is None else [_instead_of_it(keeping, moved), _without_save(keeping), *reads]
+    if _save_is_later(keeping):
+        kept = writer.fresh(f"saved_{name}")
+        reads, joined = keeping.reads_as(kept), _join_in_place(keeping, kept, [])
+        return (
+            None if reads is None or joined is None else [_instead_of_it(keeping, f"{kept} = {name}"), *joined, *reads]
+        )
+    moved = _moved_save(keeping, name)
+    return None if reads is None or moved is None else [_instead_of_it(keeping, moved[0]), moved[1], *reads]
 
 
 def _of_expression(keeping: _Keeping) -> list[Edit] | None:
@@ -278,8 +282,8 @@ def _of_expression(keeping: _Keeping) -> list[Edit] | None:
             if joined is not None:
                 return [keeping.writer.without(keeping.statement), *joined]
         if not _save_is_later(keeping):
-            moved = _moved_call(keeping, text)
-            return None if moved is None else [_instead_of_it(keeping, moved), _without_save(keeping)]
+            moved = _moved_save(keeping, text)
+            return None if moved is None else [_instead_of_it(keeping, moved[0]), moved[1]]
     attribute = keeping.write.attribute
     name = keeping.writer.fresh(attribute, f"saved_{attribute.lstrip('_')}")
     reads = keeping.reads_as(name)
@@ -309,8 +313,8 @@ def _save_after(keeping: _Keeping, name: str) -> list[Edit] | None:
         return [keeping.writer.after(keeping.statement, _call(keeping, name))]
     if _save_is_later(keeping):
         return _join_in_place(keeping, name, [name], after=True)
-    moved = _moved_call(keeping, name)
-    return None if moved is None else [keeping.writer.after(keeping.statement, moved), _without_save(keeping)]
+    moved = _moved_save(keeping, name)
+    return None if moved is None else [keeping.writer.after(keeping.statement, moved[0]), moved[1]]
 
 
 def _call(keeping: _Keeping, argument: str) -> str:
@@ -343,32 +347,32 @@ def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: boo
     return append_argument(layout, save.node, text)
 
 
-def _moved_call(keeping: _Keeping, text: str) -> str | None:
-    """The save with one more argument, as it may stand where the attribute is set now, further down."""
-    save, statement = keeping.save, keeping.save_statement
+def _moved_save(keeping: _Keeping, text: str) -> tuple[str, Edit] | None:
+    """The save with one more argument, as it may stand where the attribute is set now, further down.
+
+    And the edit that takes it away where it stands. An argument that is another value further down gets a variable.
+    """
+    save, statement, writer = keeping.save, keeping.save_statement, keeping.writer
     if save is None or statement is None or not isinstance(save.node, cst.Call) or _save_is_later(keeping):
         return None
-    layout = keeping.writer.layout
-    start, end = layout.start(statement), layout.end(statement)
-    if not all(_is_fixed(keeping, argument.value) for argument in save.node.args):
+    layout = writer.layout
+    start, end, below = layout.start(statement), layout.end(statement), layout.start(keeping.statement)
+    if layout.text.count("\n", start, end) and writer.block(statement) is not writer.block(keeping.statement):
         return None
-    if keeping.writer.rebound_between(names_in(save.node), start, layout.start(keeping.statement)):
-        return None
-    if layout.text.count("\n", start, end) and keeping.writer.block(statement) is not keeping.writer.block(
-        keeping.statement
-    ):
-        return None
-    edits = [
-        Edit(edit.start - start, edit.end - start, edit.content)
-        for edit in sorted(append_argument(layout, save.node, text))
-    ]
-    return apply_edits(layout.text[start:end], edits)
-
-
-def _without_save(keeping: _Keeping) -> Edit:
-    statement = keeping.save_statement
-    assert statement is not None
-    return keeping.writer.without(statement)
+    edits, bound = append_argument(layout, save.node, text), []
+    for argument in save.node.args:
+        if _is_fixed(keeping, argument.value) and not writer.rebound_between(names_in(argument.value), start, below):
+            continue
+        if not isinstance(argument.value, cst.Name) or argument.star:
+            return None
+        name = writer.fresh(f"saved_{argument.value.value}")
+        bound.append(f"{name} = {argument.value.value}")
+        edits.append(layout.replace(argument.value, name))
+    moved = [Edit(edit.start - start, edit.end - start, edit.content) for edit in sorted(edits)]
+    indentation = layout.indentation(start)
+    between = "; " if indentation is None else f"\n{indentation}"
+    taken = Edit(start, end, between.join(bound)) if bound else writer.without(statement)
+    return apply_edits(layout.text[start:end], moved), taken
 
 
 def _is_fixed(keeping: _Keeping, expression: cst.BaseExpression) -> bool:

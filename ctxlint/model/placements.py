@@ -6,8 +6,11 @@ it also says where the None belong.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import libcst as cst
 
 from ctxlint.model.functions import Style
 from ctxlint.model.reachability import judged_gradients
@@ -53,13 +56,15 @@ class Placement:
     ``slots`` are the gradients with the None put in, one entry for each input, None for what is put in. ``unique`` says
     that there is no other way to read the return: none that gives another tuple, and none by which the None that are
     written belong to these inputs and the gradient of a tensor is missing. ``certain`` says that the inputs are
-    certainly no tensors.
+    certainly no tensors. ``likely`` says that every gradient faces an input of its own as it is written, so that just
+    the last None are missing; or that the names of the gradients tell this way from all others.
     """
 
     missing: tuple[int, ...]
     slots: tuple[Slot | None, ...]
     unique: bool
     certain: bool
+    likely: bool = False
 
 
 def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Shortfall]:
@@ -128,13 +133,40 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
     ways = _ways(returned, expected, plain)
     if not ways:
         return None
+    likely = _likely_way(fn, wanted, ways, as_written=as_written)
+    way = likely or ways[0]
     slots: list[Slot | None] = [None] * expected
-    for (_at, slot), position in zip(wanted, ways[0]):
+    for (_at, slot), position in zip(wanted, way):
         slots[position] = slot
-    missing = _without_none(returned, expected, plain, ways[0])
+    missing = _without_none(returned, expected, plain, way)
     certain = all(fn.inputs[index].is_tensor is Tri.NO for index in missing)
     unique = len(ways) == 1 and not _may_be_another(returned, expected, plain, ways[0])
-    return Placement(missing, tuple(slots), unique, certain)
+    return Placement(missing, tuple(slots), unique, certain, likely is not None)
+
+
+def _likely_way(
+    fn: FunctionClass, gradients: list[tuple[int, Slot]], ways: list[tuple[int, ...]], *, as_written: bool
+) -> tuple[int, ...] | None:
+    """The way in which what is called the gradient of an input is that: as it is written, or the only such way."""
+    inputs = {each.name.lower().strip("_"): index for index, each in enumerate(fn.inputs)}
+    names = [_root_name(slot.node) or "" for _at, slot in gradients]
+    named = [inputs.get(_GRADIENT_OF.sub("", each.lower()).strip("_")) for each in names]
+    fitting = [way for way in ways if all(index in (None, at) for index, at in zip(named, way))]
+    written = tuple(at for at, _slot in gradients)
+    if as_written and written in fitting:
+        return written
+    return fitting[0] if len(fitting) == 1 else None
+
+
+_GRADIENT_OF = re.compile(r"^(?:grad_?(?:of_|wrt_)?|d_?)|_grad$|_?grad$")
+"""What the name of a gradient has about it, beside the name of the input."""
+
+
+def _root_name(node: cst.CSTNode | None) -> str | None:
+    """The variable that an expression begins with: ``dq`` in ``dq.to(q)[0]``."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None
 
 
 def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:

@@ -67,8 +67,10 @@ class MissingNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the code raises as it is. There is a fix where all ways to put `None` on the inputs that are no tensors give
-    the same tuple. It is written where the tuple is written: at the `return`, or in the variable that is returned.
+    Safe where all ways to put `None` on the inputs that are not tensors give the same tuple: the code raises as it is.
+    Unsafe where that is only likely: every gradient faces an input as it is written and the last `None` are missing, or
+    the names of the gradients tell which input each belongs to. `None` is put where the tuple is written: at the
+    `return`, or in the variable that is returned. A return annotation is kept true.
 
     ## Known limits
     An input counts as no tensor by its annotation, its default, its uses and the calls in the run; or when it

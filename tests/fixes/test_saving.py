@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ctxlint.settings import Selection, Settings
 from tests.fixes.mending import assert_mended, mended_by
+from tests.linting import mend
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n"
 
@@ -133,3 +135,43 @@ def test_a_comment_inside_what_goes_makes_the_fix_unsafe() -> None:
     )
     assert mended_by("CTX301", text) == text
     assert "ctx.save_for_backward(x, y)" in mended_by("CTX301", text, unsafe=True)
+
+
+_EARLY = """        ctx.x = x
+        x = x.contiguous()
+        ctx.e = (x * y).exp()
+        return x * y
+"""
+_EARLY_MENDED = """        saved_x = x
+        x = x.contiguous()
+        ctx.save_for_backward(saved_x, (x * y).exp())
+        return x * y
+"""
+_LATE = """        e = (x * y).exp()
+        ctx.e = e
+        e = e * 2
+        ctx.save_for_backward(x)
+        return e
+"""
+_LATE_MENDED = """        e = (x * y).exp()
+        saved_e = e
+        e = e * 2
+        ctx.save_for_backward(x, saved_e)
+        return e
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "unpacked", "after"),
+    [(_EARLY, "", _EARLY_MENDED), (_LATE, "        (x,) = ctx.saved_tensors\n", _LATE_MENDED)],
+)
+def test_an_input_and_an_intermediate_in_one_run(before: str, unpacked: str, after: str) -> None:
+    """One ``save_for_backward`` takes both, whatever their names mean further down."""
+    x, inputs = "x" if unpacked else "ctx.x", "x: torch.Tensor, y: torch.Tensor"
+    text = function(before, f"{unpacked}        return grad * {x} * ctx.e, grad * ctx.e\n", inputs)
+    settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
+    mended = mend(text, "example.py", settings, unsafe=True)
+    assert mended == function(
+        after, "        x, e = ctx.saved_tensors\n        return grad * x * e, grad * e\n", inputs
+    )
+    assert mend(mended, "example.py", settings, unsafe=True) == mended

@@ -160,3 +160,26 @@ def test_the_flag_of_one_input_does_not_excuse_the_gradient_of_another() -> None
     forward = "x: torch.Tensor, y: torch.Tensor:\n    return x + y"
     assert _lost("if ctx.needs_input_grad[0]:\n    return g, g * 2", forward) == ["not ctx.needs_input_grad[0]"]
     assert _lost("if ctx.needs_input_grad[0]:\n    return g, None", forward) is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "gradients", "filled"),
+    [
+        ("x, y, n: int", "g, None", "g.."),  # as it is written
+        ("x, y, n: int", "None, g", ".g."),
+        ("x, y, z, n: int", "dx, None, None", "g..."),
+        ("x, y, z, n: int", "None, dy, None", ".g.."),
+        ("n: int, x, m: int, y, k: int", "None, dx, None, dy", ".g.g."),
+        ("x, n: int, y, z, m: int", "dx, None, dz, None", "g..g."),  # as the names say
+        ("x, n: int, y, z, m: int", "dx.sum(), None, grad_z[0], None", "g..g."),
+        ("x, n: int, y, z, m: int", "x_grad, None, g_y, None", "g.g.."),
+        ("x, y, n: int", "None, dx", None),  # no way does
+    ],
+)
+def test_where_none_likely_belongs(parameters: str, gradients: str, filled: str | None) -> None:
+    names = {each.split(":")[0] for each in parameters.split(", ")} - {"n", "m", "k"}
+    used = " + ".join(sorted(names))
+    fn = function(f"{parameters}:\n    return {used}", f"g:\n    return {gradients}")
+    (shortfall,) = shortfalls(fn, defaults_are_bound=True)
+    placement = shortfall.placement
+    assert (_filled(placement) if placement is not None and placement.likely else None) == filled
