@@ -66,6 +66,8 @@ class SavedOutputView(Rule[FunctionClass]):
 
     ## Known limits
     `reshape` and `contiguous`, which may give a copy, are not reported; nor is a detached view, which holds nothing.
+    Silent for outputs that never have a `grad_fn`: integers, bools, those that are marked non-differentiable, and those of
+    unknown type whose gradient `backward` does not read.
 
     ## References
     - [pytorch#94990](https://github.com/pytorch/pytorch/issues/94990): memory leak with a saved view of an output
