@@ -65,5 +65,8 @@ def _caches(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _shown(path: str) -> str:
-    relative = os.path.relpath(path)
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
     return path if relative.startswith("..") else relative

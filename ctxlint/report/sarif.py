@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -149,10 +150,11 @@ def _region(start: Position, end: Position) -> dict[str, Any]:
 
 def _artifact(path: str) -> dict[str, str]:
     shown = relative(path)
-    uri = quote(shown.encode("utf-8", "surrogateescape"))
-    if shown.startswith("/"):
-        return {"uri": f"file://{uri}"}
-    return {"uri": uri, "uriBaseId": _ROOT}
+    name = shown.encode("utf-8", "surrogateescape")
+    if os.path.isabs(shown):  # on Windows, it starts with a drive
+        root = "" if shown.startswith("/") else "/"
+        return {"uri": f"file://{root}{quote(name, safe='/:')}"}
+    return {"uri": quote(name), "uriBaseId": _ROOT}
 
 
 def _pascal(name: str) -> str:

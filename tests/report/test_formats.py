@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import ntpath
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,10 +16,15 @@ from ctxlint import __version__
 from ctxlint.files.source import Source
 from ctxlint.one_file import check_source
 from ctxlint.report import Report, render
+from ctxlint.report.sarif import _described
 from ctxlint.result import FileResult, io_error
+from ctxlint.rules import all_rules
 from ctxlint.settings import FORMATS, Settings
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
+
+if TYPE_CHECKING:
+    from ctxlint.rules.base import Rule
 
 
 @pytest.fixture(autouse=True)
@@ -200,3 +206,28 @@ def test_files_outside_the_current_folder_are_named_in_full() -> None:
     outside = str(Path("..", "a.py"))
     uri = json.loads(_render("sarif", _result(outside, "plain = 1\n")))["runs"][0]["results"][0]["locations"][0]
     assert uri["physicalLocation"]["artifactLocation"] == {"uri": f"file://{Path(outside).resolve().as_posix()}"}
+
+
+def test_sarif_names_files_on_another_drive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Windows has them: no relative path leads there, and the absolute one starts with a letter."""
+    result = _result(r"D:\checkout\a b.py", "plain = 1\n")
+
+    def no_relative_path(*_: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr(os.path, "relpath", no_relative_path)
+    monkeypatch.setattr(os.path, "isabs", ntpath.isabs)
+    monkeypatch.setattr(os, "sep", ntpath.sep)
+    [run] = json.loads(_render("sarif", result))["runs"]
+    [location] = run["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"] == {"uri": "file:///D:/checkout/a%20b.py"}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_sarif_describes_a_rule(rule: Rule[Any]) -> None:
+    described = _described(rule)
+    short, full = described["shortDescription"]["text"], described["fullDescription"]["text"]
+    assert re.fullmatch(r"Reports .+\.", short)
+    assert full
+    assert "\n" not in full.replace("\n\n", "")
+    assert described["help"]["markdown"].startswith(f"# {rule.name} ({rule.code})\n")
