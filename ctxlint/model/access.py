@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import (
     ClassAttribute,
@@ -55,6 +54,7 @@ from ctxlint.model.values import (
     tensor_when_used,
     without,
 )
+from ctxlint.torch_api import autograd, operations
 
 SAVED_NAMES = ("saved_tensors", "saved_variables", "saved_for_forward")
 
@@ -145,9 +145,9 @@ class Access(NestedScopes):
         if isinstance(base, SavedTensors):
             self.saved_tuple_used(node, node.value, f"`.{name}`")
             return Opaque(node)
-        if name in tables.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
-            return Scalar(tables.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
-        if name in tables.VIEW_ATTRIBUTES and tensor_when_used(base):
+        if name in operations.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
+            return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
+        if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):
             return View(base, node)
         if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
             return base.slots[name == "indices"].value  # of a sort and its like; a plain tuple has no such attribute
@@ -161,7 +161,7 @@ class Access(NestedScopes):
         if name == "needs_input_grad":
             self.record(NeedsInputGradRead, node, whole=True)
             return NeedsInputGrad()
-        if name == "__dict__" or (name in tables.CONTEXT_METHODS and not called):
+        if name == "__dict__" or (name in autograd.CONTEXT_METHODS and not called):
             self.record(Escape, node, how="stored")
             return Opaque(node)
         own = name in self.state.attributes

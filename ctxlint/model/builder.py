@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import TooComplex
-from ctxlint.model import tables
 from ctxlint.model.binding import bound_parameters
 from ctxlint.model.code import dotted
 from ctxlint.model.context_parameter import lacks_context
@@ -48,6 +47,7 @@ from ctxlint.model.values import (
     Value,
     constant,
 )
+from ctxlint.torch_api import decorators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -156,7 +156,7 @@ class Builder:
                 if isinstance(base, str)
             ),
             class_decorators=names,
-            class_decorators_known=all(name in tables.CLASS_DECORATORS for name in names),
+            class_decorators_known=all(name in decorators.CLASS_DECORATORS for name in names),
             overrides_apply="apply" in methods or "apply" in class_attributes,
             patched=self.is_patched(record, map(find, ancestry), class_attributes),
             has_subclass=record.qualname in self.subclassed,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import PROTOCOL, ApplyCall, ArgumentKind
 from ctxlint.model.scopes import Scope, bindings, dotted_name, mentions, resolutions
-from ctxlint.model.tables import GRADIENTS_OFF, OPERATOR_KERNELS, TORCH_SINGLE
+from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS
+from ctxlint.torch_api.operations import TORCH_SINGLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

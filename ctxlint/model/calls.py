@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.events import ContextCall, ContextLent, Escape, GenericCall
 from ctxlint.model.scopes import LOCAL
 from ctxlint.model.sequences import (
@@ -46,6 +45,7 @@ from ctxlint.model.values import (
     kind_of,
     tensor_when_used,
 )
+from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ class Calls(TensorCalls):
 
     def context_method(self, node: cst.Call, name: str) -> Value:
         """``ctx.name(...)``."""
-        if name in tables.CONTEXT_METHODS:
+        if name in autograd.CONTEXT_METHODS:
             arguments = self.arguments(node, name)
             self.record(
                 ContextCall,
@@ -230,9 +230,9 @@ class Calls(TensorCalls):
     def function(self, node: cst.Call, callee: str | None) -> Value:
         """A call of anything but a method of a value."""
         builtin = callee[len("builtins.") :] if callee is not None and callee.startswith("builtins.") else None
-        keeps = builtin in tables.CONTEXT_SAFE_BUILTINS or builtin in ("setattr", "delattr", "vars")
+        keeps = builtin in python.CONTEXT_SAFE_BUILTINS or builtin in ("setattr", "delattr", "vars")
         arguments = self.arguments(node, callee, keeps_context=keeps)
-        if builtin is None and (callee is None or not callee.startswith(tables.TORCH_NAMESPACES)):
+        if builtin is None and (callee is None or not callee.startswith(operations.TORCH_NAMESPACES)):
             self.lend(arguments)
         if callee is None:
             return Opaque(node)
@@ -262,7 +262,7 @@ class Calls(TensorCalls):
 
     def builtin(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         first = arguments.value(0)
-        if name in tables.UNFATHOMABLE_BUILTINS:
+        if name in python.UNFATHOMABLE_BUILTINS:
             self.complete = False
         if name in ("tuple", "list"):
             if first is None:
@@ -273,8 +273,8 @@ class Calls(TensorCalls):
             return Mapping((*arguments.keywords.values(), *more), node)
         if name in _MAKERS:
             return unknown_many(_MAKERS[name], node)
-        if name in tables.BUILTIN_SCALARS:
-            return Scalar(tables.BUILTIN_SCALARS[name], node)
+        if name in python.BUILTIN_SCALARS:
+            return Scalar(python.BUILTIN_SCALARS[name], node)
         if name in ("abs", "pow", "round") and first is not None and tensor_when_used(first):
             return Fresh(node, kind_of(first))
         return Opaque(node)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import children, dotted
 from ctxlint.model.local_names import borrowed_names, times_bound
 from ctxlint.model.scopes import resolve
 from ctxlint.model.signatures import used_as_context
+from ctxlint.torch_api import annotations, operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ctxlint.model.scopes import Scope
 
 _RECEIVERS = ("self", "cls")
-_CALLED_ON_TENSORS = tables.TENSOR_ONLY_METHODS | tables.TENSOR_METHODS | tables.VIEW_METHODS | {"size", "contiguous"}
+_CALLED_ON_TENSORS = (
+    operations.TENSOR_ONLY_METHODS | operations.TENSOR_METHODS | operations.VIEW_METHODS | {"size", "contiguous"}
+)
 
 
 def lacks_context(method: Method, scope: Scope) -> bool:
@@ -36,7 +38,7 @@ def lacks_context(method: Method, scope: Scope) -> bool:
     body = method.node.body
     if used_as_context(body, ctx.name):
         return False
-    if ctx.annotation in tables.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
+    if ctx.annotation in annotations.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
         return True
     bound = times_bound(body)
     if ctx.name in bound:
@@ -95,7 +97,7 @@ def _parts_of_call(node: cst.Call, scope: Scope) -> list[cst.CSTNode | None]:
     path = dotted(func)
     callee = resolve(path, scope) if path is not None else None
     space, _, function = (callee or "").rpartition(".")
-    if f"{space}." in tables.TORCH_NAMESPACES and function in tables.TORCH_SINGLE:
+    if f"{space}." in operations.TORCH_NAMESPACES and function in operations.TORCH_SINGLE:
         return [argument.value for argument in node.args]
     return []
 

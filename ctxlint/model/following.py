@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
-from ctxlint.model import tables
 from ctxlint.model.access import SAVED_NAMES
 from ctxlint.model.functions import Binding, Param, ParameterKind
 from ctxlint.model.interpreter import interpret
@@ -15,6 +14,7 @@ from ctxlint.model.returns import joined
 from ctxlint.model.scopes import Scope
 from ctxlint.model.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +112,7 @@ def _attribute_of(node: ast.AST, name: str) -> ast.Attribute | None:
     return node if found and isinstance(node, ast.Attribute) else None
 
 
-_NOT_JUST_READ = frozenset([*SAVED_NAMES, *tables.CONTEXT_METHODS, "__dict__"])
+_NOT_JUST_READ = frozenset([*SAVED_NAMES, *autograd.CONTEXT_METHODS, "__dict__"])
 
 
 def _as_told(event: Return) -> Return:

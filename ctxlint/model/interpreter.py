@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import (
     ContextWrite,
@@ -35,6 +34,7 @@ from ctxlint.model.values import (
     Tri,
     Value,
 )
+from ctxlint.torch_api import python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,7 +135,7 @@ class Interpreter(Loops):
         result = self.evaluate(value)
         if not isinstance(value, cst.Call):
             return
-        if result is NEVER or self.canonical(value.func) in tables.NEVER_RETURNING:
+        if result is NEVER or self.canonical(value.func) in python.NEVER_RETURNING:
             self.state.live = False
         elif _sounds_final(value.func):
             self.state.doubt(Guard(id(node), "returns"))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextLent, ContextRead, Escape, GenericCall
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,28 +62,34 @@ _ASKED = {
     **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
     **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
     **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
-    **dict.fromkeys(tables.TORCH_LIKE, ("shape", "dtype", "device")),
+    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "device")),
     **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
     **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
     **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},
 }
 """What of a tensor is asked by an attribute, a method, or a function or method that is given it."""
 
-_ASKING = frozenset(_ASKED) - tables.CONVERSIONS - tables.VIEW_METHODS - tables.USUAL_VIEW_METHODS - tables.TORCH_LIKE
+_ASKING = (
+    frozenset(_ASKED)
+    - operations.CONVERSIONS
+    - operations.VIEW_METHODS
+    - operations.USUAL_VIEW_METHODS
+    - operations.TORCH_LIKE
+)
 """What asks of the tensor that it is taken from."""
 
-_ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | tables.TORCH_LIKE
+_ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
 """What asks of the tensor that it is given."""
 
 _BUILTINS = {"len": ("shape",), "isinstance": (), "type": (), "callable": ()}
-_VIEWS = tables.VIEW_METHODS | tables.USUAL_VIEW_METHODS | tables.CONVERSIONS | tables.FLOAT_CONVERSIONS
+_VIEWS = operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS | operations.CONVERSIONS | operations.FLOAT_CONVERSIONS
 _OF_TENSORS = (
-    tables.TENSOR_METHODS
-    | tables.INTEGRAL_CONVERSIONS
-    | tables.TUPLE_METHODS
-    | tables.PAIR_METHODS
-    | tables.PAIR_ALONG_DIMENSION
-    | tables.INPLACE_METHODS
+    operations.TENSOR_METHODS
+    | operations.INTEGRAL_CONVERSIONS
+    | operations.TUPLE_METHODS
+    | operations.PAIR_METHODS
+    | operations.PAIR_ALONG_DIMENSION
+    | operations.INPLACE_METHODS
     | frozenset(_WORDS("item tolist numpy equal allclose data_ptr"))
 )
 _READING_ARGUMENT = _OF_TENSORS - frozenset(["add"])
@@ -154,13 +160,13 @@ class _Uses:
             self.hand_on()
         elif name in _ASKING:
             self.uses.asked.update(_ASKED[name])
-        elif name in (_VIEWS if called else tables.VIEW_ATTRIBUTES):
+        elif name in (_VIEWS if called else operations.VIEW_ATTRIBUTES):
             before, self.same = self.same, self.same and name not in _NEW_OBJECTS
             self.visit(around if called else parent, contained=False)
             self.same = before
         elif called and name in _OF_TENSORS:
             self.uses.reads_values = True
-        elif not (called and name in tables.TORCH_LIKE):
+        elif not (called and name in operations.TORCH_LIKE):
             self.hand_on()
 
     def argument(self, parent: cst.Arg, contained: bool) -> None:
@@ -172,7 +178,7 @@ class _Uses:
         callee, written = self.callees.get(id(call)), dotted(call.func)
         called = f".{call.func.attr.value}" if isinstance(call.func, cst.Attribute) else written or ""
         name = called.rpartition(".")[2]
-        of_torch = callee is not None and callee.startswith(tables.TORCH_NAMESPACES)
+        of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
         if written in _BUILTINS and callee is None:
             self.uses.asked.update(_BUILTINS[written])
         elif name in _ASKING_OF_ARGUMENT and (of_torch or callee is None):
@@ -266,7 +272,7 @@ def _one_for_one(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseEl
     return len(targets) == len(values) and not any(isinstance(each, cst.StarredElement) for each in (*targets, *values))
 
 
-_NEW_OBJECTS = tables.VIEW_METHODS | tables.VIEW_ATTRIBUTES
+_NEW_OBJECTS = operations.VIEW_METHODS | operations.VIEW_ATTRIBUTES
 _READING = (
     cst.BinaryOperation,
     cst.UnaryOperation,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.events import Escape, Question
 from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import Item, Parameter, Tri, Variadic, View, leaves, same_object, usual_storage
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,10 +50,7 @@ def _through_data(value: Value | None) -> bool:
 
 def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
-    return mutation.how in _COLLECTIVES and isinstance(mutation.target_node, cst.Call)
-
-
-_COLLECTIVES = frozenset(name.rpartition(".")[2] for name in tables.IN_PLACE_COLLECTIVES)
+    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(mutation.target_node, cst.Call)
 
 
 def without_gradient(mutation: Mutation) -> bool:

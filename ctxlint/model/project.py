@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from ctxlint.effort import spend
 from ctxlint.files.modules import Place, locate
 from ctxlint.model.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
-from ctxlint.model.tables import HARMLESS_BASES, TORCH_FUNCTION_BASES
 from ctxlint.model.unit import Unit, read_unit
+from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Iterable, Mapping

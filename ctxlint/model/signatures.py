@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.files.nesting import too_deep
-from ctxlint.model import tables
 from ctxlint.model.code import children, code_of, dotted
 from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.scopes import dotted_name, resolve, resolve_certainly
 from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.wrapping import Wrapping
+from ctxlint.torch_api import autograd, decorators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,17 +64,17 @@ def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | N
 
 
 def _keeps_signature(name: str, meant: Meaning) -> Tri:
-    if name in tables.SIGNATURE_KEEPING_DECORATORS or _AUTOCAST_PAIR.search(name):
+    if name in decorators.SIGNATURE_KEEPING_DECORATORS or _AUTOCAST_PAIR.search(name):
         return Tri.YES
     if name in ("staticmethod", "classmethod"):
         return Tri.YES
     if isinstance(meant, Wrapping):
         return Tri.YES if meant.passes_arguments_on else Tri.UNKNOWN
-    return Tri.YES if meant in tables.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
+    return Tri.YES if meant in decorators.SIGNATURE_KEEPING_DECORATORS else Tri.UNKNOWN
 
 
 def _takes_descriptors(meant: Meaning) -> bool:
-    return meant.takes_descriptors if isinstance(meant, Wrapping) else meant in tables.DESCRIPTOR_KEEPING_DECORATORS
+    return meant.takes_descriptors if isinstance(meant, Wrapping) else meant in decorators.DESCRIPTOR_KEEPING_DECORATORS
 
 
 def binding_of(decorators: tuple[Decorator, ...]) -> Binding:
@@ -194,7 +194,7 @@ def _is_mistaken_context(node: cst.FunctionDef, param: Param) -> bool:
 def used_as_context(node: cst.CSTNode, name: str) -> bool:
     """Whether something is done with ``name`` that only a ctx allows."""
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
-        return node.attr.value in tables.CONTEXT_ONLY
+        return node.attr.value in autograd.CONTEXT_ONLY
     return any(used_as_context(child, name) for child in children(node))
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import dotted
 from ctxlint.model.events import ContextRead, ContextWrite, Mutation
 from ctxlint.model.kept_uses import KeptUses, uses_of_kept
@@ -33,6 +32,7 @@ from ctxlint.model.values import (
     same_object,
     usual_storage,
 )
+from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
     read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
-    exempt = _written_by_backward(fn) | tables.FUNCTION_CTX_ATTRIBUTES
+    exempt = _written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in fn.context_writes:
         name = write.attribute
         if name not in read or name in exempt or write.value is None:
@@ -230,17 +230,17 @@ def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
 
 
 OF_A_TENSOR = (
-    tables.TENSOR_METHODS
-    | tables.VIEW_METHODS
-    | tables.USUAL_VIEW_METHODS
-    | tables.CONVERSIONS
-    | tables.FLOAT_CONVERSIONS
-    | tables.INTEGRAL_CONVERSIONS
-    | tables.TUPLE_METHODS
-    | tables.VIEW_ATTRIBUTES
-    | tables.INPLACE_METHODS
-    | frozenset(tables.SCALAR_ATTRIBUTES)
-    | frozenset(tables.SCALAR_METHODS)
+    operations.TENSOR_METHODS
+    | operations.VIEW_METHODS
+    | operations.USUAL_VIEW_METHODS
+    | operations.CONVERSIONS
+    | operations.FLOAT_CONVERSIONS
+    | operations.INTEGRAL_CONVERSIONS
+    | operations.TUPLE_METHODS
+    | operations.VIEW_ATTRIBUTES
+    | operations.INPLACE_METHODS
+    | frozenset(operations.SCALAR_ATTRIBUTES)
+    | frozenset(operations.SCALAR_METHODS)
     | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
 )
 """The attributes and methods that every tensor has, so that one taken from ``saved_tensors`` has them as well."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from ctxlint.model import tables
 from ctxlint.model.scopes import LOCAL, dotted_name
 from ctxlint.model.shifted import is_shifted
 from ctxlint.model.values import Tri, Value, is_none
+from ctxlint.torch_api import annotations
 
 if TYPE_CHECKING:
     from ctxlint.model.functions import FunctionClass, Input
@@ -22,7 +22,9 @@ def is_tensor_container(annotation: str | None) -> bool:
     if head == "typing.Optional":
         return is_tensor_container(inside)
     elements = [each.strip() for each in inside.split(",")]
-    return head in tables.CONTAINER_ANNOTATIONS and any(each in tables.TENSOR_ANNOTATIONS for each in elements)
+    return head in annotations.CONTAINER_ANNOTATIONS and any(
+        each in annotations.TENSOR_ANNOTATIONS for each in elements
+    )
 
 
 def is_record(fn: FunctionClass, annotation: str | None) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.events import Mutation
 from ctxlint.model.expressions import Expressions
 from ctxlint.model.sequences import integer
@@ -33,6 +32,7 @@ from ctxlint.model.values import (
     tensor_when_used,
     without,
 )
+from ctxlint.torch_api import autograd, operations, python
 
 
 class Arguments:
@@ -73,62 +73,62 @@ class TensorCalls(Expressions):
         self, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
     ) -> Value:
         """A method of what may be a tensor."""
-        if name in tables.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
+        if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
             self.saved_tuple_given(node, name, arguments.positional[:1])
-        if name in tables.INPLACE_METHODS:
+        if name in operations.INPLACE_METHODS:
             if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
                 self.mutated(node, func.value, receiver, name)
             return receiver
-        if name in tables.SELF_RETURNING_METHODS:
+        if name in operations.SELF_RETURNING_METHODS:
             return receiver
         if isinstance(receiver, (Constant, Scalar)):
             return self.scalar_method(node, receiver, name)
         scalar = _scalar_of(name, arguments)
         if scalar is not None:
             return Scalar(scalar, node)
-        shown = name in tables.TENSOR_ONLY_METHODS
+        shown = name in operations.TENSOR_ONLY_METHODS
         view = _view_of(receiver, name, node, arguments, shown)
         if view is not None:
             return view
         if not shown and not tensor_when_used(receiver):
-            return Single(node) if name in tables.TENSOR_METHODS else Opaque(node)
+            return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
         return self.tensor_result(node, name, receiver, arguments)
 
     def tensor_result(self, node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
         """What a method of a tensor gives that is no view of it."""
-        if name in tables.INTEGRAL_CONVERSIONS:
+        if name in operations.INTEGRAL_CONVERSIONS:
             return Fresh(node, Kind.INTEGRAL)
-        if name in tables.FLOAT_CONVERSIONS:
+        if name in operations.FLOAT_CONVERSIONS:
             return Fresh(node, Kind.FLOAT)
         if _gives_pair(name, arguments.positional, arguments):
             return _pair(node, receiver)
-        if name in tables.TUPLE_METHODS:
+        if name in operations.TUPLE_METHODS:
             return TensorTuple(node)
         if name in ("max", "min") and not arguments.positional and not arguments.keywords:
             return Fresh(node, kind_of(receiver))
         if name == "nonzero" and "as_tuple" in arguments.keywords:
             return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
-        return self.fresh(node, name, receiver, arguments) if name in tables.TENSOR_METHODS else Opaque(node)
+        return self.fresh(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
 
     def scalar_method(self, node: cst.Call, receiver: Value, name: str) -> Value:
         """A method of a number or a string."""
         if isinstance(receiver, Constant) and receiver.value is None:
             return Opaque(node)
-        return Scalar("str", node) if name in tables.STRING_METHODS else Opaque(node)
+        return Scalar("str", node) if name in python.STRING_METHODS else Opaque(node)
 
     def fresh(self, node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
         """A new tensor, with what can be told about its elements."""
         if "dtype" in arguments.keywords:
             return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
-        if name in tables.INTEGRAL_METHODS or _whole_numbers(name, arguments):
+        if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
             return Fresh(node, Kind.INTEGRAL)
-        if name in tables.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
+        if name in operations.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
             return Fresh(node, Kind.FLOAT)
-        if name in ("rand", "randn") or (name in tables.FLOAT_BY_DEFAULT and not arguments.open_ended):
+        if name in ("rand", "randn") or (name in operations.FLOAT_BY_DEFAULT and not arguments.open_ended):
             return Fresh(node, Kind.FLOAT)
         kind = kind_of(source) if source is not None else Kind.UNKNOWN
         # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
-        kept = name in tables.KIND_KEEPING and not arguments.open_ended
+        kept = name in operations.KIND_KEEPING and not arguments.open_ended
         return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
 
     def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
@@ -152,21 +152,22 @@ class TensorCalls(Expressions):
                 self.saved_tuple_used(node, slot.node, f"given to `{name}`")
 
     def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
-        if callee in tables.TORCH_SCALARS:
-            return Scalar(tables.TORCH_SCALARS[callee], node)
+        if callee in operations.TORCH_SCALARS:
+            return Scalar(operations.TORCH_SCALARS[callee], node)
         if callee.startswith("math."):
             return Scalar("number", node)
         if callee == "torch.autograd.grad":
             return TensorTuple(node)
-        if callee in tables.IN_PLACE_COLLECTIVES:
-            target = arguments.value(0, "tensor")
+        if callee in operations.WRITING_FUNCTIONS:
+            parameter = operations.WRITING_FUNCTIONS[callee]
+            target = arguments.value(0, parameter)
             if target is not None:
-                written = arguments.node(0) or arguments.keywords["tensor"].node
+                written = arguments.node(0) or arguments.keywords[parameter].node
                 self.mutated(node, written, target, callee.rpartition(".")[2])
-            return Opaque(node)
+            return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
         if callee in ("torch.Tensor", "torch.nn.Parameter"):
             return Fresh(node, Kind.FLOAT)
-        if callee in tables.VARIABLE and arguments.positional and not arguments.positional[0].starred:
+        if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
             return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
         space, _, name = callee.rpartition(".")
         if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
@@ -175,30 +176,30 @@ class TensorCalls(Expressions):
                 return Fresh(node, kind)
         if callee.endswith(".get_rng_state"):
             return Fresh(node, Kind.INTEGRAL)
-        if f"{space}." not in tables.TORCH_NAMESPACES:
+        if f"{space}." not in operations.TORCH_NAMESPACES:
             return Opaque(node)
         return self.tensor_function(node, name, arguments)
 
     def tensor_function(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
         first = arguments.value(0, "input")
-        if name in tables.TENSOR_METHODS and name != "where":
-            self.saved_tuple_given(node, name, arguments.positional[: 2 if name in tables.TWO_OPERANDS else 1])
+        if name in operations.TENSOR_METHODS and name != "where":
+            self.saved_tuple_given(node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
         out = arguments.keywords.get("out")
         if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
             given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
             self.mutated(node, out.node, given, "out=")
             return given if given == out.value else join(given, Fresh(node))
         inplace = arguments.keywords.get("inplace")
-        if name in tables.INPLACE_FUNCTIONS or arguments.says("inplace"):
+        if name in operations.INPLACE_FUNCTIONS or arguments.says("inplace"):
             if first is not None:
                 self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
             return first if first is not None else Opaque(node)
         if inplace is not None and inplace.value != Constant(False, "bool"):
             return Opaque(node)  # inplace=flag: the input itself or a new tensor
-        if first is not None and name in tables.TORCH_VIEWS:
+        if first is not None and name in operations.TORCH_VIEWS:
             return View(first, node)
-        if first is not None and name in tables.TORCH_USUAL_VIEWS:
+        if first is not None and name in operations.TORCH_USUAL_VIEWS:
             return View(first, node, Alias.USUALLY)
         several = _gives_several(name, arguments)
         if several is not Tri.NO:
@@ -207,7 +208,7 @@ class TensorCalls(Expressions):
             return _pair(node, first)
         if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
             return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
-        if name in tables.TORCH_SINGLE:
+        if name in operations.TORCH_SINGLE:
             return self.fresh(node, name, _float_among(arguments) or first, arguments)
         return Opaque(node)
 
@@ -218,22 +219,22 @@ def _scalar_of(name: str, arguments: Arguments) -> str | None:
         return "int" if arguments.positional or arguments.keywords else "shape"
     if name == "type" and not arguments.positional and not arguments.keywords:
         return "str"
-    return tables.SCALAR_METHODS.get(name)
+    return operations.SCALAR_METHODS.get(name)
 
 
 def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, shown: bool) -> View | None:
     """The view that a method gives; None for one that gives none."""
-    if name in tables.VIEW_METHODS:
+    if name in operations.VIEW_METHODS:
         first = arguments.value(0, "dtype")
         retyped = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
         kind = (_kind_of_dtype(first) if first is not None else Kind.UNKNOWN) if name == "view" and retyped else None
         return View(receiver, node, Alias.ALWAYS, shown, kind)
-    if name in tables.USUAL_VIEW_METHODS:
+    if name in operations.USUAL_VIEW_METHODS:
         return View(receiver, node, Alias.USUALLY, shown)
-    if name in tables.FLOAT_CONVERSIONS:
+    if name in operations.FLOAT_CONVERSIONS:
         converts = kind_of(receiver) is Kind.INTEGRAL
         return None if converts else View(receiver, node, Alias.POSSIBLY, shown, Kind.FLOAT)
-    if name in tables.CONVERSIONS:
+    if name in operations.CONVERSIONS:
         kind = None if name in ("cuda", "cpu", "conj") else _converted(arguments)
         return View(receiver, node, Alias.POSSIBLY, shown, kind)
     return None
@@ -260,7 +261,7 @@ def _kind_of_dtype(dtype: Value) -> Kind:
 
 def _gives_several(name: str, arguments: Arguments) -> Tri:
     """Whether a function of torch gives a tuple of tensors here."""
-    if name in tables.TUPLE_METHODS or name == "broadcast_tensors":
+    if name in operations.TUPLE_METHODS or name == "broadcast_tensors":
         return Tri.YES
     starred = any(slot.starred for slot in arguments.positional) or arguments.open_ended
     if name == "nonzero" and ("as_tuple" in arguments.keywords or starred):
@@ -275,10 +276,10 @@ def _gives_several(name: str, arguments: Arguments) -> Tri:
 
 def _gives_pair(name: str, options: tuple[Slot, ...], arguments: Arguments) -> bool:
     """Whether a function of one tensor, called with these further arguments, gives values and their indices."""
-    if name in tables.PAIR_METHODS:
+    if name in operations.PAIR_METHODS:
         return True
     along = "dim" in arguments.keywords or (bool(options) and integer(options[0].value) is not None)
-    return name in tables.PAIR_ALONG_DIMENSION and along
+    return name in operations.PAIR_ALONG_DIMENSION and along
 
 
 def _pair(node: cst.Call, source: Value) -> Sequence:
@@ -314,7 +315,7 @@ def _whole_numbers(name: str, arguments: Arguments) -> bool:
     parts = [slot.value for slot in given[0].slots]
     if name == "tensor":
         return all(is_whole_number(part) for part in parts)
-    return name in tables.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
+    return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
 
 
 def _root_name(node: cst.BaseExpression | None) -> str | None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import children, dotted
 from ctxlint.model.functions import Evidence, Trust
 from ctxlint.model.local_names import captured_by, target_names
+from ctxlint.torch_api import annotations, operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -149,9 +149,9 @@ class Uses:
     def attribute(self, node: cst.Attribute) -> None:
         """``x.is_cuda``."""
         name = node.attr.value
-        if name in tables.TENSOR_ONLY_ATTRIBUTES:
+        if name in operations.TENSOR_ONLY_ATTRIBUTES:
             self.add(node.value, True, Trust.STRONG, f"`.{name}` is read of it")
-        elif name in tables.TENSOR_LIKE_NAMES:
+        elif name in operations.TENSOR_LIKE_NAMES:
             self.add(node.value, True, Trust.HINT, f"`.{name}` is read of it")
         self.inside(node)
 
@@ -228,7 +228,7 @@ class Uses:
             self.walk(test)
             return
         subject, classes = asked
-        if all(name in tables.TENSOR_ANNOTATIONS for name in classes):
+        if all(name in annotations.TENSOR_ANNOTATIONS for name in classes):
             self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
         elif all(name in _PLAIN_CLASSES for name in classes):
             self.add(subject, False, Trust.STRONG, "it is asserted to be something else")
@@ -264,7 +264,7 @@ class Uses:
     def method(self, node: cst.Call, func: cst.Attribute) -> None:
         """``x.contiguous()``, ``y.unsqueeze(x)``, ``ctx.save_for_backward(x)``."""
         name = func.attr.value
-        if name in tables.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
+        if name in operations.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
             self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called on it")
         for argument in node.args:
             if name in _CONTEXT_METHODS_OF_TENSORS:
@@ -281,11 +281,11 @@ class Uses:
                 self.add(argument, False, Trust.STRONG, "it is given to `range`")
         elif callee in _TYPE_TESTS and plain:
             asked = self.type_asked(node)
-            if asked is None or not tables.DISTRIBUTED_TENSORS.issuperset(asked[1]):
+            if asked is None or not annotations.DISTRIBUTED_TENSORS.issuperset(asked[1]):
                 self.undecided(plain[0], "its type is tested")
         elif callee.startswith("numpy.") and plain:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU
-        elif f"{space}." in tables.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
+        elif f"{space}." in operations.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
             self.add(node.args[0].value, True, Trust.STRONG, f"it is given to `{name}`")
         elif space == "torch" and name in _SIZES_FIRST:
             for argument in plain:
@@ -311,7 +311,7 @@ _PLAIN_CLASSES = frozenset(
     f"builtins.{name}" for name in ("int", "float", "bool", "str", "list", "tuple", "dict", "set")
 )
 
-_TENSOR_FIRST = (tables.TENSOR_METHODS | {"empty_like", "rand_like", "randn_like", "full_like", "relu"}) - {
+_TENSOR_FIRST = (operations.TENSOR_METHODS | {"empty_like", "rand_like", "randn_like", "full_like", "relu"}) - {
     "where",
     "pow",
     "add",

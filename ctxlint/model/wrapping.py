@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model import tables
 from ctxlint.model.code import children, dotted
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _works_on_ctx(node: cst.CSTNode) -> bool:
         return True
     if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
         name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
-        if name == "setattr" or name in tables.CONTEXT_METHODS:
+        if name == "setattr" or name in autograd.CONTEXT_METHODS:
             return True
     return any(_works_on_ctx(child) for child in children(node))
 

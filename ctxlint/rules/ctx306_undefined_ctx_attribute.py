@@ -5,7 +5,6 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ctxlint.model import tables
 from ctxlint.model.functions import (
     ContextCall,
     ContextRead,
@@ -16,6 +15,7 @@ from ctxlint.model.functions import (
 )
 from ctxlint.model.reachability import methods_that_run
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     name = read.attribute
     if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
         return False
-    if name in fn.stored_attributes or name in tables.FUNCTION_CTX_ATTRIBUTES:
+    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES:
         return False
     return not (name.startswith("__") and name.endswith("__"))
 
@@ -163,4 +163,4 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     return f"Write `{ctx}.{name} = {value}` in `{where}`."
 
 
-_NAMES = tables.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}
+_NAMES = autograd.CONTEXT_METHODS | {"saved_tensors", "needs_input_grad"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
-from ctxlint.model import tables
 from ctxlint.model.functions import FunctionClass, Mutation
 from ctxlint.model.mutations import input_written, marked_dirty, on_a_temporary, returns_memory_of, without_gradient
 from ctxlint.model.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
 
 def _may_get_gradient(given: Input, mutation: Mutation) -> bool:
     """Whether an input is certainly a tensor and nothing says that it has no gradient."""
-    in_place = mutation.how in tables.INPLACE_METHODS or mutation.how in ("out=", "all_reduce")
+    in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in ("out=", "all_reduce")
     return given.gradient is not Tri.NO and (given.is_tensor is Tri.YES or in_place)
 
 

@@ -15,8 +15,8 @@ from ctxlint.fixes.legacy_names import (
 )
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import ContextCall, FunctionClass, GenericCall
-from ctxlint.model.tables import VARIABLE
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.torch_api.autograd import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.keyword_arguments import pass_by_position
-from ctxlint.model import tables
 from ctxlint.model.functions import ParameterKind, SourceFile, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
+from ctxlint.torch_api import decorators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,8 +112,8 @@ def _is_wrapped(forward: Method) -> bool:
 
 
 _WRAPPING = (
-    tables.SIGNATURE_KEEPING_DECORATORS
-    - tables.DESCRIPTOR_KEEPING_DECORATORS
+    decorators.SIGNATURE_KEEPING_DECORATORS
+    - decorators.DESCRIPTOR_KEEPING_DECORATORS
     - {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph"}
 )
 

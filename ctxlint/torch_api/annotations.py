@@ -1,0 +1,58 @@
+"""Types that tell whether a parameter is a tensor."""
+
+from __future__ import annotations
+
+_OLD_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+
+DISTRIBUTED_TENSORS = frozenset(
+    f"torch.distributed.{module}.DTensor" for module in ("tensor", "_tensor", "tensor._api", "_tensor.api")
+)
+"""A subclass of Tensor: what is none is as a rule a plain tensor."""
+
+TENSOR_ANNOTATIONS = DISTRIBUTED_TENSORS | frozenset(
+    {
+        "torch.Tensor",
+        "torch.nn.Parameter",
+        "torch.nn.parameter.Parameter",
+        "torch.autograd.Variable",
+        *(f"torch.{device}{kind}Tensor" for device in ("", "cuda.") for kind in _OLD_TENSOR_TYPES),
+    }
+)
+
+NON_TENSOR_ANNOTATIONS = frozenset(
+    {
+        "builtins.int",
+        "builtins.bool",
+        "builtins.str",
+        "builtins.bytes",
+        "torch.dtype",
+        "torch.device",
+        "torch.Size",
+        "torch.Generator",
+        "torch.nn.Module",
+        "torch.distributed.ProcessGroup",
+        "torch.distributed.group",
+        "torch.cuda.Stream",
+        "typing.Callable",
+        "collections.abc.Callable",
+    }
+)
+
+CONTAINER_ANNOTATIONS = frozenset(
+    {
+        "typing.List",
+        "typing.Tuple",
+        "typing.Dict",
+        "typing.Sequence",
+        "typing.Iterable",
+        "typing.Mapping",
+        "typing.Set",
+        "builtins.list",
+        "builtins.tuple",
+        "builtins.dict",
+        "builtins.set",
+        "collections.abc.Sequence",
+        "collections.abc.Iterable",
+        "collections.abc.Mapping",
+    }
+)

@@ -1,0 +1,110 @@
+"""The classes and names of ``torch.autograd``, and what a ctx has.
+
+Source: torch 2.13, ``torch/autograd/function.py``.
+"""
+
+from __future__ import annotations
+
+TORCH_FUNCTION_BASES = frozenset(
+    {
+        "torch.autograd.Function",
+        "torch.autograd.function.Function",
+        "torch.autograd.function.InplaceFunction",
+        "torch.autograd.function._SingleLevelFunction",
+        "torch.autograd.function.NestedIOFunction",
+    }
+)
+
+HARMLESS_BASES = frozenset(
+    {
+        "builtins.object",
+        "typing.Generic",
+        "typing.Protocol",
+        "typing_extensions.Generic",
+        "typing_extensions.Protocol",
+        "abc.ABC",
+    }
+)
+
+CONTEXT_METHODS = frozenset(
+    {
+        "save_for_backward",
+        "save_for_forward",
+        "mark_dirty",
+        "mark_non_differentiable",
+        "mark_shared_storage",
+        "set_materialize_grads",
+    }
+)
+
+CONTEXT_ONLY = CONTEXT_METHODS | {"needs_input_grad", "saved_tensors", "saved_variables", "saved_for_forward"}
+"""What only a ctx has: by it a parameter is known for one."""
+
+CONTEXT_NAMES = frozenset(
+    {
+        "needs_input_grad",
+        "saved_tensors",
+        "saved_variables",
+        "saved_for_forward",
+        "materialize_grads",
+        "_materialize_non_diff_grads",
+        "dirty_tensors",
+        "to_save",
+        "non_differentiable",
+        "next_functions",
+        "metadata",
+        "name",
+        "requires_grad",
+        "register_hook",
+        "register_prehook",
+        "_register_hook_dict",
+        "_sequence_nr",
+        "_set_sequence_nr",
+        "_raw_saved_tensors",
+        "_input_metadata",
+        "_is_pure_view",
+        "maybe_clear_saved_tensors",
+        "_get_compiled_autograd_symints",
+        "_is_compiled_autograd_tracing",
+        "_autograd_function_id",
+        "_get_compiled_autograd_symint",
+        "_compiled_autograd_key",
+        "_compiled_autograd_backward_state",
+        "_forward_cls",
+        "apply",
+        "apply_boxed",
+        "apply_jvp",
+        "_register_hook",
+        "_get_user_fn",
+        "generate_vmap_rule",
+        "boxed_grads_call",
+        "_fwd_used_autocast",
+        "_dtype",
+    }
+)
+"""What a ctx has without anybody setting it (``_dtype`` and ``_fwd_used_autocast`` come from ``custom_fwd``)."""
+
+FUNCTION_CTX_ATTRIBUTES = CONTEXT_NAMES | CONTEXT_METHODS
+
+GRADIENTS_OFF = frozenset(
+    {
+        "torch.no_grad",
+        "torch.autograd.no_grad",
+        "torch.inference_mode",
+        "torch.autograd.inference_mode",
+        "torch.autograd.grad_mode.no_grad",
+        "torch.autograd.grad_mode.inference_mode",
+        "torch.library.custom_op",
+        "torch.library.triton_op",
+        "torch.library.impl",
+        "torch.library.register_kernel",
+        "torch.library.register_fake",
+    }
+)
+"""What makes autograd record nothing, as a ``with`` item or as a decorator."""
+
+OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap", "impl"})
+"""Decorators that an operator object gives: ``@op.register_kernel("cuda")``."""
+
+VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
+"""What once made a tensor differentiable, and gives an alias of it now."""

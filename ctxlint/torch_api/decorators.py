@@ -1,0 +1,76 @@
+"""Decorators of torch and the standard library, by what they do to the function or class that they decorate."""
+
+from __future__ import annotations
+
+SIGNATURE_KEEPING_DECORATORS = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "torch.autograd.function.once_differentiable",
+        "torch.autograd.once_differentiable",
+        "torch.amp.custom_fwd",
+        "torch.amp.custom_bwd",
+        "torch.cuda.amp.custom_fwd",
+        "torch.cuda.amp.custom_bwd",
+        "torch.amp.autocast_mode.custom_fwd",
+        "torch.amp.autocast_mode.custom_bwd",
+        "torch.cuda.amp.autocast_mode.custom_fwd",
+        "torch.cuda.amp.autocast_mode.custom_bwd",
+        "torch.no_grad",
+        "torch.enable_grad",
+        "torch.inference_mode",
+        "torch.set_grad_enabled",
+        "torch.autograd.no_grad",
+        "torch.cuda.amp.autocast",
+        "torch.amp.autocast",
+        "torch.autocast",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.compiler.disable",
+        "torch.compiler.allow_in_graph",
+        "torch._dynamo.disable",
+        "torch._dynamo.allow_in_graph",
+        "torch._disable_dynamo",
+        "torch.compile",
+        "torch.profiler.record_function",
+        "torch.autograd.profiler.record_function",
+        "abc.abstractmethod",
+        "typing.override",
+        "typing.no_type_check",
+        "typing_extensions.override",
+        "typing_extensions.deprecated",
+        "warnings.deprecated",
+        "functools.lru_cache",
+        "functools.cache",
+    }
+)
+
+DESCRIPTOR_KEEPING_DECORATORS = frozenset(
+    {
+        "builtins.staticmethod",
+        "builtins.classmethod",
+        "typing.final",
+        "typing.override",
+        "typing.no_type_check",
+        "typing_extensions.final",
+        "typing_extensions.override",
+        "torch.jit.ignore",
+        "torch.jit.unused",
+        "torch.jit.export",
+    }
+)
+"""Decorators that mark what they are put on and give it back, a staticmethod object too."""
+
+CLASS_DECORATORS = frozenset(
+    {
+        "torch._dynamo.allow_in_graph",
+        "torch.compiler.allow_in_graph",
+        "torch._dynamo.disable",
+        "torch.compiler.disable",
+        "typing.final",
+        "typing_extensions.final",
+        "typing_extensions.deprecated",
+        "warnings.deprecated",
+    }
+)
+"""Class decorators that leave the calling convention alone."""

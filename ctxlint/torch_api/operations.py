@@ -1,0 +1,340 @@
+"""One row for each function and method of torch: what it writes, what its result shares memory with, what it gives.
+
+The rows of ``schemas`` are generated; those here are for what has no operator schema. The sets below are derived from
+both, and are what the model asks. CONTRIBUTING tells how to teach ctxlint an operation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.torch_api.schemas import ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ROWS_BY_HAND = """\
+# Methods that torch writes in Python or C++ without a schema
+apply_ M self - tensor -
+map_ M self - tensor -
+map2_ M self - tensor -
+rename_ M self - tensor -
+share_memory_ M self - tensor -
+type_as M - self tensor -
+type M - self varies -
+xpu M - self tensor same
+npu M - self tensor same
+cuda M - self tensor same
+cpu M - self tensor same
+to M - self tensor -
+float M - self tensor floating
+double M - self tensor floating
+half M - self tensor floating
+bfloat16 M - self tensor floating
+long M - self tensor integral
+int M - self tensor integral
+short M - self tensor integral
+byte M - self tensor integral
+bool M - self tensor integral
+char M - self tensor integral
+# Views whose samples are complex or that are not tried out
+detach MT - self* tensor same
+view_as_complex MT - self* tensor floating
+view_as_real MT - self* tensor floating
+imag MT - self* tensor floating
+unfold M - self* tensor same
+# conj and its kin give back a real tensor itself
+conj MT - self tensor same
+resolve_conj MT - self tensor same
+resolve_neg MT - self tensor same
+"""
+
+
+class Operation(NamedTuple):
+    """What one name of torch does, wherever it is found.
+
+    ``where`` has a letter for each namespace (``schemas`` has the list). ``writes`` are the parameters that every
+    overload writes, whatever is asked of it. ``aliases`` is the parameter that the result shares memory with, followed
+    by ``*`` where it always does, ``~`` where it does unless memory is laid out unusually, by nothing where it may.
+    ``result`` is ``tensor``, ``tensors``, a number of tensors, ``int``, ``bool``, ``number`` …; ``dtype`` is
+    ``floating`` (``float-only``: integers are refused), ``integral``, ``same`` as the one operand, or ``promoted``.
+    """
+
+    name: str
+    where: str
+    writes: tuple[str, ...]
+    aliases: str
+    result: str
+    dtype: str
+
+
+def _read(rows: str) -> dict[str, Operation]:
+    found = {}
+    for line in rows.splitlines():
+        if not line.startswith("#"):
+            name, where, writes, aliases, result, dtype = line.split(" ")
+            written = () if writes == "-" else tuple(writes.split(","))
+            found[name] = Operation(name, where, written, aliases.strip("-"), result, dtype)
+    return found
+
+
+OPERATIONS = {**_read(ROWS), **_read(_ROWS_BY_HAND)}
+"""All operations, by name; those of ``torch.linalg`` and other submodules with its name before theirs."""
+
+
+def _methods(holds: Callable[[Operation], bool]) -> frozenset[str]:
+    """The methods of Tensor of which something holds."""
+    return frozenset(name for name, each in OPERATIONS.items() if "M" in each.where and holds(each))
+
+
+def _functions(holds: Callable[[Operation], bool]) -> frozenset[str]:
+    """The functions of torch, torch.nn.functional, torch.linalg and torch.special of which something holds."""
+    return frozenset(
+        name.rpartition(".")[2] for name, each in OPERATIONS.items() if set(each.where) & set("TFLSX") and holds(each)
+    )
+
+
+def _gives_one(each: Operation) -> bool:
+    """Whether it gives one new tensor."""
+    return each.result == "tensor" and not each.writes and not each.aliases
+
+
+_words = str.split
+
+
+# What an operation writes
+
+SELF_RETURNING_METHODS = frozenset(
+    _words(
+        """
+        requires_grad_ detach_ share_memory_ retain_grad rename_ as_strided_ set_ squeeze_ swapaxes_ swapdims_ t_
+        transpose_ unsqueeze_
+        """
+    )
+)
+"""Tensor methods that give back the tensor itself, and change flags and shape only."""
+
+INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
+"""Tensor methods that write into their tensor."""
+
+INPLACE_FUNCTIONS = (_functions(lambda each: bool(each.writes)) | INPLACE_METHODS) - SELF_RETURNING_METHODS
+"""Functions of torch and torch.nn.functional that write into their first argument."""
+
+_COLLECTIVES_THAT_WRITE = {
+    "all_reduce": "tensor",
+    "broadcast": "tensor",
+    "reduce": "tensor",
+    "recv": "tensor",
+    "irecv": "tensor",
+    "scatter": "tensor",
+    "all_gather_into_tensor": "output_tensor",
+    "_all_gather_base": "output_tensor",
+    "all_to_all_single": "output",
+    "reduce_scatter": "output",
+    "reduce_scatter_tensor": "output",
+    "_reduce_scatter_base": "output",
+}
+"""Collectives of ``torch.distributed`` by the parameter that they write, their first. Of ``reduce``, ``broadcast`` and
+``scatter`` this holds on some rank: which ranks a process has is nothing that its code can rely on."""
+
+WRITING_FUNCTIONS = {
+    **{
+        f"{module}.{name}": parameter
+        for module in ("torch.distributed", "torch.distributed.distributed_c10d", "deepspeed.comm")
+        for name, parameter in _COLLECTIVES_THAT_WRITE.items()
+    },
+    **{f"torch.nn.{name}": each.writes[0] for name, each in OPERATIONS.items() if each.where == "I"},
+}
+"""Functions that certainly write into their first argument, by full name, with the name of that parameter."""
+
+IN_PLACE_COLLECTIVES = frozenset(_COLLECTIVES_THAT_WRITE)
+"""The last names of collectives that write into their first argument."""
+
+# What a result shares memory with
+
+VIEW_METHODS = _methods(lambda each: each.aliases.endswith("*") and each.result == "tensor")
+"""Tensor methods whose result certainly shares memory with their tensor."""
+
+USUAL_VIEW_METHODS = _methods(lambda each: each.aliases.endswith("~") and each.result == "tensor")
+"""Tensor methods whose result shares memory with their tensor unless that is laid out in an unusual way."""
+
+FLOAT_CONVERSIONS = frozenset(_words("float double half bfloat16"))
+"""Conversions whose result is floating."""
+
+INTEGRAL_CONVERSIONS = frozenset(_words("long int short byte bool char"))
+
+CONVERSIONS = frozenset(_words("to type type_as cuda cpu xpu npu conj resolve_conj resolve_neg"))
+"""Tensor methods that give back the tensor itself when there is nothing to convert."""
+
+TORCH_VIEWS = _functions(lambda each: each.aliases.endswith("*") and each.result == "tensor")
+TORCH_USUAL_VIEWS = _functions(lambda each: each.aliases.endswith("~") and each.result == "tensor")
+
+# How many results there are
+
+TUPLE_METHODS = _methods(lambda each: each.result == "tensors")
+"""Tensor methods that give a tuple of tensors, of a length that the call alone does not tell."""
+
+PAIR_METHODS = frozenset(
+    name for name, each in OPERATIONS.items() if each.result == "2" and each.dtype == "same" and "M" in each.where
+)
+"""Methods and functions that give values and their indices."""
+
+PAIR_ALONG_DIMENSION = frozenset(_words("max min median nanmedian"))
+"""Those that do so where a dimension is given."""
+
+TENSOR_METHODS = (
+    _methods(_gives_one) - frozenset(_words("index put fill resize resize_as hash_tensor int_repr"))
+) | frozenset(
+    _words(
+        """
+        bucketize celu coalesce cross_entropy elu gelu get_rng_state hardtanh leaky_relu new_tensor normalize one_hot
+        ones_like randint randperm rsub searchsorted selu silu softplus where zeros_like
+        """
+    )
+)
+"""Tensor methods that give exactly one new tensor; and functions that are looked up here as well."""
+
+TORCH_SINGLE = (
+    TENSOR_METHODS
+    | _functions(_gives_one)
+    | frozenset(
+        _words(
+            """
+            affine_grid arange as_tensor bartlett_window empty empty_strided eye fold from_numpy full grid_sample
+            hann_window interpolate logsigmoid ones rand randn softmin softsign tensor unfold zeros
+            """
+        )
+    )
+)
+"""Functions of torch, torch.nn.functional and torch.linalg that give exactly one tensor."""
+
+TWO_OPERANDS = frozenset(
+    _words("add sub subtract mul multiply div true_divide matmul mm bmm mv dot outer maximum minimum fmod remainder")
+)
+"""Methods and functions with two operands, neither of which can be a tuple."""
+
+JOINING = frozenset(_words("cat concat concatenate stack hstack vstack dstack column_stack row_stack"))
+"""Functions of torch that put tensors of a sequence together."""
+
+TORCH_LIKE = frozenset(_words("zeros_like ones_like empty_like full_like rand_like randn_like"))
+
+TORCH_NAMESPACES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.Tensor.")
+
+# Of which kind a result is
+
+FLOAT_METHODS = frozenset(
+    name.rpartition(".")[2]
+    for name, each in OPERATIONS.items()
+    if each.dtype in ("floating", "float-only") and _gives_one(each)
+) - frozenset(["to"]) | frozenset(
+    _words(
+        """
+        cross_entropy digamma div erf erfc erfinv exp2 expm1 log1p log_softmax logit logsumexp normalize silu sinc
+        softmax
+        """
+    )
+)
+"""Single-result methods and functions whose result is a floating tensor whatever goes in."""
+
+INTEGRAL_METHODS = frozenset(
+    name.rpartition(".")[2] for name, each in OPERATIONS.items() if each.dtype == "integral" and _gives_one(each)
+) | frozenset(_words("bincount get_rng_state randint randperm"))
+"""Single-result methods and functions whose result is an integer, bool or state tensor."""
+
+KIND_KEEPING = frozenset(
+    name.rpartition(".")[2] for name, each in OPERATIONS.items() if each.dtype == "same" and _gives_one(each)
+) | frozenset(
+    _words(
+        """
+        sum prod cumsum cumprod clone round masked_fill masked_select masked_scatter gather scatter scatter_add
+        scatter_reduce index_select index_add index_copy index_fill index_put take repeat_interleave new_zeros new_ones
+        new_empty new_full new_empty_strided zeros_like ones_like empty_like full_like randint_like to_sparse to_dense
+        coalesce pad diff unfold
+        """
+    )
+)
+"""Methods and functions that give whole numbers for a tensor of whole numbers, whatever else goes in."""
+
+FLOAT_BY_DEFAULT = frozenset(_words("zeros ones empty linspace"))
+"""Functions of torch that give floats unless they are told otherwise."""
+
+SCALAR_METHODS = {
+    **{name: OPERATIONS[name].result for name in _methods(lambda each: each.result in ("int", "bool", "number"))},
+    **dict.fromkeys(_words("data_ptr ndimension nelement"), "int"),
+    **dict.fromkeys(_words("is_shared startswith endswith"), "bool"),
+    "bit_length": "number",
+    **dict.fromkeys(_words("lower upper strip"), "str"),
+    "numpy": "array",
+}
+"""Methods whose result is certainly a plain number, flag or string, by the sort of it."""
+
+SCALAR_ATTRIBUTES = {
+    "shape": "shape",
+    "dtype": "object",
+    "device": "object",
+    "layout": "object",
+    "ndim": "int",
+    "is_cuda": "bool",
+    "is_sparse": "bool",
+    "is_leaf": "bool",
+    "is_quantized": "bool",
+    "requires_grad": "bool",
+    "itemsize": "int",
+    "nbytes": "int",
+    "__name__": "str",
+    "__class__": "object",
+}
+"""Attributes of a tensor that are certainly no tensor."""
+
+VIEW_ATTRIBUTES = frozenset(_words("data T mT H mH real imag"))
+"""Attributes that are a tensor over the same memory."""
+
+TORCH_SCALARS = {
+    "torch.is_grad_enabled": "bool",
+    "torch.is_inference_mode_enabled": "bool",
+    "torch.is_tensor": "bool",
+    "torch.is_autocast_enabled": "bool",
+    "torch.is_autocast_cache_enabled": "bool",
+    "torch.get_autocast_gpu_dtype": "object",
+    "torch.get_autocast_dtype": "object",
+    "torch.get_default_dtype": "object",
+    "torch.device": "object",
+    "torch.Size": "shape",
+    "torch.finfo": "object",
+    "torch.iinfo": "object",
+    "torch.numel": "int",
+    "torch.cuda.is_available": "bool",
+    "torch.cuda.current_device": "int",
+    "torch.distributed.get_rank": "int",
+    "torch.distributed.get_world_size": "int",
+    "torch.distributed.is_initialized": "bool",
+    "torch.distributed.is_available": "bool",
+    "torch.jit.is_scripting": "bool",
+    "torch.compiler.is_compiling": "bool",
+}
+
+# What shows that something is a tensor
+
+TENSOR_ONLY_METHODS = frozenset(
+    _words(
+        """
+        data_ptr is_contiguous contiguous new_zeros new_ones new_empty new_full new_tensor view_as reshape_as unsqueeze
+        permute masked_fill masked_select index_select gather expand_as expand type_as numel element_size detach
+        requires_grad_ mm bmm addmm matmul softmax log_softmax sigmoid tanh exp clamp narrow unbind chunk
+        """
+    )
+) | (INPLACE_METHODS - frozenset(["apply_", "map_", "resize_"]))
+"""Methods by whose call a name is shown to be a tensor. Numpy's and process groups' own names are left out."""
+
+TENSOR_ONLY_ATTRIBUTES = frozenset(_words("is_cuda requires_grad is_leaf is_sparse"))
+
+TENSOR_LIKE_NAMES = (
+    TENSOR_METHODS
+    | VIEW_METHODS
+    | USUAL_VIEW_METHODS
+    | CONVERSIONS
+    | INTEGRAL_CONVERSIONS
+    | TUPLE_METHODS
+    | frozenset(_words("shape dtype device ndim T mT data grad dim item tolist numpy size stride"))
+) - frozenset(_words("type all any index_put"))
+"""Methods and attributes that speak for a tensor, or an array; other objects have some of them too."""

@@ -1,0 +1,28 @@
+"""What the model knows of Python's own functions and string methods."""
+
+from __future__ import annotations
+
+BUILTIN_SCALARS = {
+    **dict.fromkeys(str.split("int len round hash id ord"), "int"),
+    **dict.fromkeys(str.split("bool isinstance issubclass hasattr callable any all"), "bool"),
+    "float": "float",
+    "complex": "number",
+    "str": "str",
+    "repr": "str",
+    "format": "str",
+    "type": "object",
+    "slice": "object",
+    "range": "range",
+}
+
+CONTEXT_SAFE_BUILTINS = frozenset(
+    str.split("isinstance hasattr getattr id type print repr str callable issubclass hash bool")
+)
+"""Builtins that keep no hold of a ctx that they are given and set nothing on it."""
+
+UNFATHOMABLE_BUILTINS = frozenset(str.split("exec eval locals globals"))
+"""Builtins that read or bind names that are not written in the code."""
+
+NEVER_RETURNING = frozenset({"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit"})
+
+STRING_METHODS = frozenset(str.split("format join lower upper strip replace"))

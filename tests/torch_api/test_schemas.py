@@ -1,0 +1,44 @@
+"""What is known of torch, held against the torch that is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+from ctxlint.torch_api import operations
+from ctxlint.torch_api.schemas import ROWS
+
+
+def test_generated_rows_are_those_of_this_torch() -> None:
+    """In a process of its own: torch's own test helpers change warnings, seeds and threads."""
+    code = "from tests.torch_api.generate import table; import sys; sys.stdout.write(table())"
+    made = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert ROWS in made.stdout, "python -m tests.torch_api.generate"
+
+
+def test_every_in_place_method_of_a_tensor_is_known() -> None:
+    known = operations.INPLACE_METHODS | operations.SELF_RETURNING_METHODS
+    in_place = {name for name in dir(torch.Tensor) if name.endswith("_") and not name.startswith("_")}
+    assert in_place <= known
+
+
+def test_every_function_of_init_writes_its_tensor() -> None:
+    names = {name for name in dir(torch.nn.init) if name.endswith("_") and not name.startswith("_")}
+    assert {f"torch.nn.init.{name}" for name in names} <= operations.WRITING_FUNCTIONS.keys()
+
+
+def test_rows_by_hand_are_about_names_that_torch_has() -> None:
+    places = {"M": torch.Tensor, "T": torch}
+    elsewhere = {"npu", "rename_"}  # a plug-in brings it; only on named tensors
+    for name, each in operations._read(operations._ROWS_BY_HAND).items():
+        if name not in elsewhere:
+            assert all(hasattr(places[letter], name) for letter in each.where), name
