@@ -39,9 +39,9 @@ bool M - self tensor integral
 char M - self tensor integral
 # Views whose samples are complex or that are not tried out
 detach MT - self* tensor same
-view_as_complex MT - self* tensor floating
-view_as_real MT - self* tensor floating
-imag MT - self* tensor floating
+view_as_complex T - self* tensor floating
+view_as_real T - self* tensor floating
+imag T - self* tensor floating
 unfold M - self* tensor same
 # conj and its kin give back a real tensor itself
 conj MT - self tensor same
