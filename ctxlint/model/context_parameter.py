@@ -10,7 +10,7 @@ from ctxlint.model.code import children, dotted
 from ctxlint.model.local_names import borrowed_names, times_bound
 from ctxlint.model.scopes import resolve
 from ctxlint.model.signatures import used_as_context
-from ctxlint.torch_api import annotations, operations
+from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def lacks_context(method: Method, scope: Scope) -> bool:
     body = method.node.body
     if used_as_context(body, ctx.name):
         return False
-    if ctx.annotation in annotations.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
+    if ctx.annotation in types.TENSOR_ANNOTATIONS or uses_unbound_context(method.node, scope):
         return True
     bound = times_bound(body)
     if ctx.name in bound:

@@ -21,7 +21,7 @@ from ctxlint.model.functions import (
 )
 from ctxlint.model.scopes import LOCAL
 from ctxlint.model.values import Constant, Tri, is_none, is_tensor
-from ctxlint.torch_api import annotations
+from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -166,19 +166,19 @@ def _from_annotation(annotation: str, param: Param) -> Evidence | None:
     if tensor is None or any(each is not tensor for each, _ in judged):
         return None
     trust = min((trust for _, trust in judged), key=lambda each: each.value)
-    container = all(each.partition("[")[0] in annotations.CONTAINER_ANNOTATIONS for each in kinds)
+    container = all(each.partition("[")[0] in types.CONTAINER_ANNOTATIONS for each in kinds)
     reason = f"it is annotated `{_short(annotation)}`" + (", a container" if container else "")
     return Evidence(tensor, trust, reason, param.node)
 
 
 def _judge(annotation: str) -> tuple[bool | None, Trust]:
     head = annotation.partition("[")[0]
-    if annotation in annotations.TENSOR_ANNOTATIONS:
+    if annotation in types.TENSOR_ANNOTATIONS:
         return True, Trust.STRONG
     if annotation == "builtins.float":  # authors write it for tensors of one element, too
         return False, Trust.FAIR
-    plain = annotation in annotations.NON_TENSOR_ANNOTATIONS or head in annotations.NON_TENSOR_ANNOTATIONS
-    return (False, Trust.STRONG) if plain or head in annotations.CONTAINER_ANNOTATIONS else (None, Trust.HINT)
+    plain = annotation in types.NON_TENSOR_ANNOTATIONS or head in types.NON_TENSOR_ANNOTATIONS
+    return (False, Trust.STRONG) if plain or head in types.CONTAINER_ANNOTATIONS else (None, Trust.HINT)
 
 
 def _alternatives(annotation: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.scopes import LOCAL, dotted_name
 from ctxlint.model.shifted import is_shifted
 from ctxlint.model.values import Tri, Value, is_none
-from ctxlint.torch_api import annotations
+from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from ctxlint.model.functions import FunctionClass, Input
@@ -22,9 +22,7 @@ def is_tensor_container(annotation: str | None) -> bool:
     if head == "typing.Optional":
         return is_tensor_container(inside)
     elements = [each.strip() for each in inside.split(",")]
-    return head in annotations.CONTAINER_ANNOTATIONS and any(
-        each in annotations.TENSOR_ANNOTATIONS for each in elements
-    )
+    return head in types.CONTAINER_ANNOTATIONS and any(each in types.TENSOR_ANNOTATIONS for each in elements)
 
 
 def is_record(fn: FunctionClass, annotation: str | None) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.code import children, dotted
 from ctxlint.model.functions import Evidence, Trust
 from ctxlint.model.local_names import captured_by, target_names
-from ctxlint.torch_api import annotations, operations
+from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -228,7 +228,7 @@ class Uses:
             self.walk(test)
             return
         subject, classes = asked
-        if all(name in annotations.TENSOR_ANNOTATIONS for name in classes):
+        if all(name in types.TENSOR_ANNOTATIONS for name in classes):
             self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
         elif all(name in _PLAIN_CLASSES for name in classes):
             self.add(subject, False, Trust.STRONG, "it is asserted to be something else")
@@ -281,7 +281,7 @@ class Uses:
                 self.add(argument, False, Trust.STRONG, "it is given to `range`")
         elif callee in _TYPE_TESTS and plain:
             asked = self.type_asked(node)
-            if asked is None or not annotations.DISTRIBUTED_TENSORS.issuperset(asked[1]):
+            if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
                 self.undecided(plain[0], "its type is tested")
         elif callee.startswith("numpy.") and plain:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU

@@ -84,8 +84,8 @@ def rows() -> list[Row]:
                 )
     for name in dir(torch.nn.init):  # written in Python: all of them fill the tensor that they are given
         if name.endswith("_") and not name.startswith("_"):
-            first = next(iter(inspect.signature(getattr(torch.nn.init, name)).parameters))
-            found["init." + name]["I"] = Row("init." + name, "I", first, "-", "tensor", "-")
+            written = next(iter(inspect.signature(getattr(torch.nn.init, name)).parameters))
+            found["init." + name]["I"] = Row("init." + name, "I", written, "-", "tensor", "-")
     merged = []
     for letters in found.values():
         first = next(iter(letters.values()))
@@ -245,7 +245,7 @@ def _column_major(value: Any) -> Any:
 
 
 def _same_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    return bool(one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr())
 
 
 def _kind_of(tensor: torch.Tensor) -> str:
