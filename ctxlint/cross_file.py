@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxlint.configuration import ConfigurationError
+from ctxlint.files.find import path_of
 from ctxlint.files.modules import root_of
 from ctxlint.files.scan import Mentions
 from ctxlint.model.callers import NOTHING, KnownNames, OutsideFacts, Target
@@ -57,7 +58,7 @@ def lint_together(
     """
     run = _Run(candidates, others, mentioning, admit, lint, index)
     try:
-        run.do(candidates)
+        run.do([*candidates, *run.led()])
         run.spread_names()
         run.spread_facts()
     except KeyboardInterrupt:  # what is known so far; but no fix is applied that another file may speak against
@@ -97,14 +98,26 @@ class _Run:
         self.lint = lint
         self.index = index
         self.reported = {os.path.abspath(each.path) for each in candidates}
-        self.reported.update(os.path.join(found.folder, os.path.basename(found.path)) for found, _settings in others)
+        self.reported.update(path_of(found) for found, _settings in others)
         self.candidates: dict[str, Candidate] = {}
         self.linted: dict[str, FileResult] = {}
         self.others = others
         self.asked: dict[str, Settings] = {}
+        self.leads: dict[str, set[str]] = defaultdict(set)
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
+
+    def led(self) -> Iterator[Candidate]:
+        """The other files that are reported on and may call Functions of those that are not."""
+        for path in self.reported:
+            self.leads[root_of(os.path.dirname(path))] |= self.index.leads(path)
+        for found, settings in self.others:
+            names = self.index.leads(path_of(found))
+            candidate = self.admit(found, settings) if names else None
+            if candidate is not None:
+                self.asked[candidate.path] = settings
+                yield _asking(candidate, KnownNames(tuple(sorted(names))))
 
     def do(self, todo: Sequence[Candidate]) -> None:
         """Lint files, or lint them again."""
@@ -153,7 +166,7 @@ class _Run:
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
             projects[root_of(os.path.dirname(facts.path))].append(facts)
-        return {root: _names_in(members) for root, members in projects.items()}
+        return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
 
     def told(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
         """The files that call something by a name that is worth following, and were not told so."""
@@ -278,8 +291,8 @@ def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
     )
 
 
-def _names_in(members: Sequence[FileFacts]) -> _Names:
-    """What the files of one project call its Functions, whatever they import them as."""
+def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
+    """What the files of one project call its Functions, whatever they import them as; ``leads`` are worth following."""
     own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
     targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
     names = {_last(target.qualname) for target in targets}
@@ -302,7 +315,7 @@ def _names_in(members: Sequence[FileFacts]) -> _Names:
             by_module[_module_name(alias.path)].add(alias.name)
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
     modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
-    return _Names(KnownNames(tuple(sorted(names)), tuple(agreed)), modules)
+    return _Names(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
 
 
 def _asking(candidate: Candidate, known: KnownNames) -> Candidate:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from ctxlint.cache.run import Cache
 from ctxlint.files.decode import Unreadable
-from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded
+from ctxlint.files.find import Found, Missing, Skipped, find_files, is_excluded, path_of
 from ctxlint.one_file import lint_file, unreadable
+from ctxlint.project_index import ProjectIndex
 from ctxlint.result import Candidate, FileResult, without_needless_text
 from ctxlint.stages import stage, stage_of_each
 from ctxlint.workers import Workers
@@ -85,14 +86,14 @@ def _lint_paths(
             continue
         candidates.append(candidate)
         begin(candidates)
-    if not candidates:
+    index = ProjectIndex(paths, configuration)
+    if not candidates and not any(index.leads(path_of(found)) for found, _settings in others):
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
         return
     from ctxlint.cross_file import lint_together
-    from ctxlint.project_index import ProjectIndex
 
     admit, mentioning = partial(_admit, configuration), partial(_mentioning, cache)
-    yield from lint_together(candidates, others, mentioning, admit, lint, ProjectIndex(paths, configuration))
+    yield from lint_together(candidates, others, mentioning, admit, lint, index)
 
 
 @stage("scan")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.configuration import ConfigurationError
 from ctxlint.files.find import Found, find_below
+from ctxlint.files.leads import Leads
 from ctxlint.files.modules import project_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,15 @@ class ProjectIndex:
         self._folders = tuple(os.path.join(os.path.realpath(path), "") for path in paths if os.path.isdir(path))
         self._configuration = configuration
         self._known: dict[str, Rest] = {}
+        self._leads = Leads()
+
+    def leads(self, path: str, data: bytes | None = None) -> frozenset[str]:
+        """The names by which a file with this absolute path, and this content, may call what is in the rest."""
+        return frozenset() if self._covers(project_of(os.path.dirname(path))[0]) else self._leads.names(path, data)
+
+    def _covers(self, root: str) -> bool:
+        """Whether the run walks through all of a project."""
+        return os.path.join(os.path.realpath(root), "").startswith(self._folders)
 
     def rest(self, folder: str) -> Rest:
         """The rest of the project that a folder belongs to."""
@@ -50,7 +60,7 @@ class ProjectIndex:
         return self._known[root]
 
     def _rest(self, root: str, deep: bool) -> Rest:
-        if os.path.join(os.path.realpath(root), "").startswith(self._folders):
+        if self._covers(root):
             return Rest((), True)
         try:
             settings = self._configuration.settings_for(root)

@@ -63,6 +63,11 @@ class Found(NamedTuple):
     entry: os.DirEntry[str] | None = None
 
 
+def path_of(found: Found) -> str:
+    """The absolute path of a file that was found."""
+    return os.path.join(found.folder, os.path.basename(found.path))
+
+
 class Skipped(NamedTuple):
     """Something that is left out, and why. ``lost`` says that nobody asked for that."""
 

@@ -1,0 +1,174 @@
+"""Names by which a file may call Functions of other files, as far as bytes show it: nothing but imports is parsed.
+
+A run over a whole project knows the names of all its Functions. Where one file is linted, its imports are followed
+instead, through the files that only hand a name on, to a class or an alias of ``apply``. Too many names do no harm: the
+model decides what they mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property, lru_cache
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from ctxlint.files.decode import Unreadable, read_bytes
+from ctxlint.files.imports import imports_in
+from ctxlint.files.modules import locate
+from ctxlint.files.scan import holds_candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_FILES = 512
+"""The content of so many files is kept, to be searched again for another name."""
+
+_ENDINGS = (".apply", ".forward", ".backward")
+
+
+class Leads:
+    """Follows imports. Each name of a module is followed once."""
+
+    def __init__(self) -> None:
+        """Nothing is read before something is asked for."""
+        self._files: dict[str, _File] = {}
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def names(self, path: str, data: bytes | None = None) -> frozenset[str]:
+        """The last parts of the names that a file uses and that may mean Functions of other files.
+
+        ``data`` is its content, where that is not what is on disk.
+        """
+        file = self._read(path) if data is None else _File(data)
+        found = set()
+        for target, bound in file.imports:
+            if bound == "*" or locate(path, target) is not None:
+                found.update(name.rpartition(".")[2] for name in _uses(target, bound, file) if self._leads(path, name))
+        return frozenset(found)
+
+    def _read(self, path: str) -> _File:
+        if path not in self._files:
+            while len(self._files) >= _MOST_FILES:
+                self._files.pop(next(iter(self._files)))
+            try:
+                self._files[path] = _File(read_bytes(path))
+            except Unreadable:
+                self._files[path] = _File(b"")
+        return self._files[path]
+
+    def _leads(self, importer: str, name: str) -> bool:
+        """Whether a name, as it is imported in a file, may mean a Function of the project, or its ``apply``."""
+        place = locate(importer, name)
+        return place is not None and bool(place.rest) and self._may_be(place.path, place.rest)
+
+    def _may_be(self, path: str, rest: str) -> bool:
+        key = (path, rest)
+        if key not in self._known:
+            self._known[key] = False  # for those that import each other
+            self._known[key] = self._looks_so(path, rest)
+        return self._known[key]
+
+    def _looks_so(self, path: str, rest: str) -> bool:
+        file = self._read(path)
+        head, _, tail = rest.partition(".")
+        places = list(file.places(head))
+        if places and file.is_candidate:
+            return True
+        if file.has_apply and any(_GIVEN.match(file.data, end) for _start, end in places):
+            return True
+        bases = (_BASES.match(file.data, end) for start, end in places if file.data[start - 6 : start] == b"class ")
+        words = (_NAME.findall(found[1]) for found in bases if found is not None)
+        if any(self._is_from(path, base.decode(), file) for found in words for base in found):
+            return True
+        ends = f".{tail}" if tail else ""
+        return any(self._leads(path, target + ends) for target in file.bound_to(head)) or any(
+            self._leads(path, target[:-1] + rest) for target in file.bound_to("*")
+        )
+
+    def _is_from(self, path: str, base: str, file: _File) -> bool:
+        """Whether a class with this base may descend from a Function of another file."""
+        head, dot, rest = base.partition(".")
+        found = file.bound_to(head)
+        return any(self._leads(path, target + dot + rest) for target in found) if found else self._may_be(path, head)
+
+
+class _File:
+    """The content of a file, and what it imports: dotted names, each with the name it is bound to; a star ends both."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def imports(self) -> tuple[tuple[str, str], ...]:
+        return tuple(pair for statement in imports_in(self.data) for pair in _read_statement(statement))
+
+    @cached_property
+    def is_candidate(self) -> bool:
+        return holds_candidate(self.data)
+
+    @cached_property
+    def has_apply(self) -> bool:
+        return b".apply" in self.data
+
+    def bound_to(self, name: str) -> list[str]:
+        return [target for target, bound in self.imports if bound == name]
+
+    def places(self, name: str) -> Iterator[tuple[int, int]]:
+        """Where a name stands as a word."""
+        word, data = name.encode("utf-8", "surrogatepass"), self.data
+        at = data.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if not (_WORD.match(data, at - 1) if at else None) and not _WORD.match(data, end):
+                yield at, end
+            at = data.find(word, end)
+
+
+_WORD = re.compile(rb"[\w\x80-\xff]")
+_NAME = re.compile(rb"[A-Za-z_][\w.]*")
+_ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
+_CALLED_OR_ASKED = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
+_GIVEN = re.compile(rb"[^=\n(]*=")
+_BASES = re.compile(rb"\s*\(([^()]*)")
+
+
+def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
+    """What is used of what an import binds: the name itself, and the attributes that are read of it."""
+    if bound == "*":
+        words = {each.decode() for each in _CALLED_OR_ASKED.findall(file.data)}
+        yield from (target[:-1] + word for word in sorted(words))
+        return
+    chains = {_ATTRIBUTES.match(file.data, end)[0] for _start, end in file.places(bound)}  # type: ignore[index]
+    for chain in sorted(chains):
+        name = target + re.sub(r"\s", "", chain.decode())
+        for ending in _ENDINGS:
+            name = name.removesuffix(ending)
+        yield name
+
+
+@lru_cache(maxsize=16384)
+def _read_statement(statement: bytes) -> tuple[tuple[str, str], ...]:
+    text = dedent(statement.decode("utf-8", "replace"))
+    _, colon, rest = text.partition(":")
+    for each in (text, rest.strip()) if colon else (text,):
+        try:
+            nodes = ast.parse(each).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return tuple(pair for node in nodes for pair in _pairs(node))
+    return ()
+
+
+def _pairs(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname is not None:
+                yield alias.name, alias.asname
+            else:
+                head = alias.name.partition(".")[0]
+                yield head, head
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            yield (f"{module}.{alias.name}" if node.module else module + alias.name), alias.asname or alias.name
