@@ -40,8 +40,10 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     """
     from ctxlint.given_settings import checked
     from ctxlint.one_file import lint_text
+    from ctxlint.surroundings import surroundings_of
 
-    return list(_in_cells(lint_text(path, text, checked(settings))))
+    asked = checked(settings)
+    return list(_in_cells(lint_text(path, text, asked, surroundings_of(path, asked))))
 
 
 def lint_paths(
@@ -74,11 +76,13 @@ def fix_source(
     from ctxlint.fixes.apply import mend
     from ctxlint.given_settings import checked
     from ctxlint.one_file import check_source, lint_text
+    from ctxlint.surroundings import surroundings_of
 
     asked = checked(settings)._replace(fix=True)
     if unsafe_fixes:
         asked = asked._replace(unsafe_fixes=True)
-    result = mend(lint_text(path, text, asked), asked, lambda source: check_source(source, asked))
+    first = lint_text(path, text, asked, surroundings_of(path, asked._replace(fix=False)))
+    result = mend(first, asked, lambda source: check_source(source, asked, first.outside))
     mended = text if result.source is None else _BOM * result.source.bom + result.source.written
     return FixedSource(mended, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})
 

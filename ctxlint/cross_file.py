@@ -67,6 +67,21 @@ def lint_together(
     yield from run.results()
 
 
+def outside_facts(
+    own: Candidate, leads: Iterable[str], mentioning: Mentioning, admit: Admit, lint: Lint, index: ProjectIndex
+) -> OutsideFacts:
+    """What the project says about the Functions that one file defines or calls; ``lint`` gives facts alone.
+
+    ``leads`` are the names by which it may call Functions of other files.
+    """
+    run = _Run([own], (), mentioning, admit, lint, index)
+    run.leads[root_of(os.path.dirname(os.path.abspath(own.path)))].update(leads)
+    run.do([own])
+    run.spread_names()
+    told = run.candidates[own.path].outside or NOTHING
+    return replace(run.outside().get(own.path, NOTHING), names=told.names, aliases=told.aliases)
+
+
 @dataclass(frozen=True)
 class _Names:
     """What one project calls its Functions and their ``apply``, and which modules have which of these names."""

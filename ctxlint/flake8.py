@@ -82,9 +82,11 @@ class Plugin:
         from ctxlint.files.source import Source
         from ctxlint.one_file import lint_source
         from ctxlint.result import describe, internal_error
+        from ctxlint.surroundings import surroundings_of
 
         try:
-            return lint_source(Source(self._filename, self._text), self.settings)
+            around = surroundings_of(self._filename, self.settings)
+            return lint_source(Source(self._filename, self._text), self.settings, around)
         except Exception as error:  # noqa: BLE001
             return [internal_error(self._filename, describe("The plugin", error))]
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ctxlint.model.callers import KnownNames, OutsideFacts
     from ctxlint.model.functions import SourceFile
     from ctxlint.model.project import Project
+    from ctxlint.model.reader import Ask, Reading
     from ctxlint.settings import Settings
+    from ctxlint.surroundings import Surroundings
 
 Read = TypeVar("Read")
 
@@ -55,39 +57,43 @@ def lint_file(
     return result._replace(read=read, alone=result.alone._replace(read=read) if result.alone is not None else None)
 
 
-def lint_bytes(path: str, data: bytes, settings: Settings) -> FileResult:
-    """The result for a file with this content."""
-    return _lint(path, data, lambda: decode(path, data), settings)
+def lint_bytes(path: str, data: bytes, settings: Settings, around: Surroundings | None = None) -> FileResult:
+    """The result for a file with this content, knowing what the project ``around`` it says."""
+    return _lint(path, data, lambda: decode(path, data), settings, around)
 
 
-def lint_text(path: str, text: str, settings: Settings) -> FileResult:
-    """The result for a file with this text; that of a notebook is its JSON."""
-    return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings)
+def lint_text(path: str, text: str, settings: Settings, around: Surroundings | None = None) -> FileResult:
+    """The result for a file with this text; that of a notebook is its JSON. ``around`` as for ``lint_bytes``."""
+    return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings, around)
 
 
-def _lint(path: str, data: bytes, read: Callable[[], Source], settings: Settings) -> FileResult:
-    if not holds_candidate(data):
+def _lint(
+    path: str, data: bytes, read: Callable[[], Source], settings: Settings, around: Surroundings | None
+) -> FileResult:
+    leads = around.leads(path, data) if around is not None else frozenset[str]()
+    candidate = holds_candidate(data)
+    if not candidate and not leads:
         return FileResult(path, settings=settings)
+    ask = around.asking(settings, leads) if around is not None else None
     try:
-        return check_source(read(), settings)
+        return check_source(read(), settings, ask=ask, concerned=candidate)
     except Undecodable as error:
         return unreadable(path, str(error), settings)
     except NotPython as error:
         return FileResult(path, skipped=str(error), settings=settings)
 
 
-def lint_source(source: Source, settings: Settings) -> list[Diagnostic]:
-    """The findings in one file that is already in memory, sorted; none where nothing in it could be a Function."""
-    if not holds_candidate(source.text.encode("utf-8", "surrogatepass")):
-        return []
-    return list(check_source(source, settings).diagnostics)
+def lint_source(source: Source, settings: Settings, around: Surroundings | None = None) -> list[Diagnostic]:
+    """The findings in one file that is already in memory, sorted. ``around`` as for ``lint_bytes``."""
+    data = source.text.encode("utf-8", "surrogatepass")
+    return list(_lint(source.path, data, lambda: source, settings, around).diagnostics)
 
 
-def understand_source(source: Source, settings: Settings) -> SourceFile:
+def understand_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile:
     """The model of one file. Raises RecursionError for code that is nested too deeply."""
     from ctxlint.model.reader import understand
 
-    return understand(source, _project(settings.extra_bases))
+    return understand(source, _project(settings.extra_bases), ask)
 
 
 def check_source(
@@ -98,16 +104,21 @@ def check_source(
     alone: Alone | None = None,
     *,
     facts_only: bool = False,
+    ask: Ask | None = None,
+    concerned: bool = True,
 ) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
 
     ``outside`` is what other files say about this one; see ``ctxlint.cross_file``. With ``known`` it is judged only if
     it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again
     that is known by that, and that ``outside`` says nothing about. With ``facts_only`` nothing is judged.
+
+    ``ask`` finds out what is said outside; a file that is not ``concerned`` is judged only if it has to do with
+    Functions.
     """
     from dataclasses import replace
 
-    from ctxlint.model.reader import read, read_facts, read_if_concerned
+    from ctxlint.model.reader import read, read_asking, read_facts, read_if_concerned
 
     if reports_unused(settings):
         alone = None  # findings of rules that are off matter, too
@@ -115,7 +126,10 @@ def check_source(
     trace = project.start_trace()
     if alone is not None and alone.consulted is not None:
         trace.take(alone.consulted)
-    if known is None:
+    work: Callable[[], Reading]
+    if ask is not None:
+        work = partial(read_asking, source, project, ask, concerned=concerned)
+    elif known is None:
         work = partial(read, source, project, outside, alone.functions if alone is not None else None)
     else:
         work = partial(read_facts if facts_only else read_if_concerned, source, project, known)
@@ -138,9 +152,9 @@ def check_source(
     return result._replace(outside=reading.outside, facts=facts, consulted=consulted, alone=by_itself)
 
 
-def read_source(source: Source, settings: Settings) -> SourceFile | FileResult:
+def read_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile | FileResult:
     """As ``understand_source``; where that fails, what is to be said about it."""
-    return _guarded(source, settings, lambda: understand_source(source, settings))
+    return _guarded(source, settings, lambda: understand_source(source, settings, ask))
 
 
 def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
@@ -170,8 +184,10 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
 
 def forget_other_files() -> None:
     """Read other files anew from now on: for whoever stays around while they change."""
+    from ctxlint.surroundings import forget_surroundings
     from ctxlint.torch_requirement import torch_requirement
 
+    forget_surroundings()
     _project.cache_clear()
     _LOADED.clear()
     torch_requirement.cache_clear()

@@ -80,7 +80,7 @@ def _lint_paths(
         if not holds:
             others.append((found, settings))
             continue
-        candidate = _admit(configuration, found, settings)
+        candidate = admit(configuration, found, settings)
         if candidate is None:
             yield FileResult(found.path, skipped="excluded", settings=settings)
             continue
@@ -92,8 +92,8 @@ def _lint_paths(
         return
     from ctxlint.cross_file import lint_together
 
-    admit, mentioning = partial(_admit, configuration), partial(_mentioning, cache)
-    yield from lint_together(candidates, others, mentioning, admit, lint, index)
+    ask = (partial(mentioning, cache), partial(admit, configuration))
+    yield from lint_together(candidates, others, *ask, lint, index)
 
 
 @stage("scan")
@@ -102,9 +102,10 @@ def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
 
 
 @stage("scan")
-def _mentioning(
+def mentioning(
     cache: Cache, others: Iterable[tuple[Found, Settings]], mentions: Mentions
 ) -> list[tuple[Found, Settings]]:
+    """Those files that mention what is looked for."""
     return list(cache.mentioning(others, mentions))
 
 
@@ -158,7 +159,7 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             yield found, settings
 
 
-def _admit(configuration: Configuration, found: Found, settings: Settings) -> Candidate | None:
+def admit(configuration: Configuration, found: Found, settings: Settings) -> Candidate | None:
     """A file that is to be linted, with the settings that apply to it, unless these exclude it."""
     if _left_out_by_nearer(found, configuration, settings):
         return None

@@ -32,9 +32,10 @@ class Cache:
     It says what the run would find out itself. Whoever mends files goes without.
     """
 
-    def __init__(self, *, used: bool) -> None:
-        """Nothing is read before something is asked for."""
+    def __init__(self, *, used: bool, tables: Tables | None = None) -> None:
+        """Nothing is read before something is asked for. ``tables`` are those to use instead of the ones on disk."""
         self.used = used
+        self._given = tables
         self._open: dict[tuple[str, str, bytes], Tables] = {}
         self._imports = Imports()
         self._digests: dict[str, bytes | None] = {}
@@ -49,6 +50,8 @@ class Cache:
             tables.store.write()
 
     def _tables(self, settings: Settings) -> Tables | None:
+        if self._given is not None:
+            return self._given
         if settings is not self._settings:  # files of one folder, or of thousands, have the same
             self._settings = settings
             self._its_tables = self._tables_for(settings) if self._is_for(settings) else None
@@ -60,9 +63,10 @@ class Cache:
     def _tables_for(self, settings: Settings) -> Tables | None:
         place = _place(settings)
         if place is not None and place not in self._open:
+            from ctxlint.cache.store import Store
             from ctxlint.cache.tables import Tables
 
-            self._open[place] = Tables(*place)
+            self._open[place] = Tables(Store(*place))
         return self._open[place] if place is not None else None
 
     # What bytes say

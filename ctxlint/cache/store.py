@@ -72,6 +72,10 @@ class Table(Generic[Record]):
             self.put(name, found, stamp)
         return found
 
+    def forget_now(self) -> None:
+        """Ask for stamps again."""
+        self._now = {}
+
     def put(self, name: str, record: Record, stamp: tuple[int, ...] = ()) -> None:
         """Remember a record."""
         self._now[name] = record
@@ -128,6 +132,19 @@ class Store:
     def _head(self) -> bytes:
         """What the file begins with: whose it is, for which project, and what made it."""
         return _HEAD + json.dumps(os.path.realpath(self._root)).encode() + b"\n" + identity().encode() + b"\n"
+
+
+class MemoryStore(Store):
+    """A cache that is not kept on disk: for a process that stays around, such as the language server."""
+
+    def __init__(self) -> None:
+        """Nothing is there."""
+        self._today = int(time.time() // 86_400)
+        self._loaded = {}
+        self._tables = {}
+
+    def write(self) -> None:
+        """Nothing is written."""
 
 
 def root_in(path: str) -> str | None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.cache.records import Refused, dump, load, reader
 from ctxlint.cache.stamp import digest
-from ctxlint.cache.store import Store
 from ctxlint.result import FileResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.cache.stamp import Stamp
+    from ctxlint.cache.store import Store
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.model.callers import FileFacts, OutsideFacts
 
@@ -75,11 +75,11 @@ class Verdict(NamedTuple):
 
 
 class Tables:
-    """The tables of one project, which lies at ``root``."""
+    """The tables of one project."""
 
-    def __init__(self, folder: str, root: str, key: bytes) -> None:
-        """Read what is there."""
-        self.store = Store(folder, root, key)
+    def __init__(self, store: Store) -> None:
+        """What is there is in ``store``."""
+        self.store = store
         self.seen = self.store.table("seen", Seen)
         self._answers = self.store.table("answers", Answers)
         self._found = self.store.table("found", Verdicts)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ctxlint.result import FileResult
     from ctxlint.settings import Settings
     from ctxlint.suppression.baseline import Baseline
+    from ctxlint.surroundings import Surroundings
 
 __all__ = ["parser", "run"]
 
@@ -68,7 +69,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
         settings = configuration.settings_for(".")
     known = baseline.load(options, settings)
     if reads_stdin(options):
-        results = [_lint_stdin(options, settings, known)]
+        results = [_lint_stdin(options, settings, configuration, known)]
     else:
         results = _lint_files(options, configuration, known)
     if options.write_baseline is not None:
@@ -181,7 +182,9 @@ def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> File
     return result
 
 
-def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) -> FileResult:
+def _lint_stdin(
+    options: Namespace, settings: Settings, configuration: Configuration, known: Baseline | None
+) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
     from ctxlint.files.decode import encode
     from ctxlint.one_file import lint_bytes
@@ -193,7 +196,7 @@ def _lint_stdin(options: Namespace, settings: Settings, known: Baseline | None) 
     if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
         result = FileResult(path, skipped="excluded")
     else:
-        result = mended(lint_bytes(path, data, settings), known)
+        result = mended(lint_bytes(path, data, settings, _around(options, configuration)), known)
     if _prints_code(options, settings):
         if result.before is not None and result.source is not None:
             data = encode(result.source, result.source.written)
@@ -210,6 +213,16 @@ def _read_stdin() -> bytes:
     if len(data) > MOST_BYTES:
         raise ConfigurationError(f"{STDIN} (standard input): {too_large()}")
     return data
+
+
+def _around(options: Namespace, configuration: Configuration) -> Surroundings | None:
+    """The project that standard input is said to be a file of; None where its name says nothing."""
+    from ctxlint.surroundings import Surroundings
+
+    name = options.stdin_filename
+    if name is None or not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+        return None
+    return Surroundings(configuration, on_disk=not options.no_cache)
 
 
 def _prints_code(options: Namespace, settings: Settings) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ctxlint.files.modules import forget
 from ctxlint.files.scan import holds_candidate
 from ctxlint.files.slices import ParsedStatements
 from ctxlint.files.source import Position, Source, Span
@@ -15,10 +17,12 @@ from ctxlint.model.pieces import Lines, statements
 from ctxlint.one_file import read_source
 from ctxlint.pipeline import is_left_out
 from ctxlint.result import FileResult
+from ctxlint.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.configuration import Configuration
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.editor.documents import Opened
     from ctxlint.editor.workspace import Workspace
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from ctxlint.settings import Settings
 
 _FILES_KEPT = 4
+_PROJECTS_KEPT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Checker:
         self._whole: dict[str, FileResult] = {}
         self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
         self._serial = 0
+        self._surroundings: OrderedDict[Configuration, Surroundings] = OrderedDict()
+        self._stale = False
 
     def check(self, document: Opened) -> Checked:
         """Check one version of a document."""
@@ -87,15 +94,39 @@ class Checker:
         return self._read(source, settings)[0]
 
     def _read(self, source: Source, settings: Settings) -> tuple[FileResult, SourceFile | None]:
-        if not holds_candidate(source.text.encode("utf-8", "surrogatepass")) or is_left_out(source.path, settings):
+        data = source.text.encode("utf-8", "surrogatepass")
+        around = self._around(source.path)
+        leads = around.leads(source.path, data) if around is not None else frozenset[str]()
+        if not (leads or holds_candidate(data)) or is_left_out(source.path, settings):
             return FileResult(source.path, source, settings=settings), None
+        ask = around.asking(settings, leads) if around is not None else None
         with self._parsed.in_use(), self._pieces.in_use():
-            file = read_source(source, settings)
+            file = read_source(source, settings, ask)
             if isinstance(file, FileResult):
                 return file, None
             result = check_file(file, settings)
         baseline = self.workspace.baseline_for(settings)
         return (result if baseline is None else baseline.leave_out(result)), file
+
+    def _around(self, path: str) -> Surroundings | None:
+        """The project that a file belongs to; None for a text that is no file yet."""
+        if not (os.path.isabs(path) and os.path.isdir(os.path.dirname(path))):
+            return None
+        configuration = self.workspace.configuration_for(path)
+        if self._stale:
+            self._stale = False
+            forget()
+            for around in self._surroundings.values():
+                around.refresh()
+        if configuration not in self._surroundings:
+            while len(self._surroundings) >= _PROJECTS_KEPT:
+                self._surroundings.popitem(last=False)
+            self._surroundings[configuration] = Surroundings(configuration)
+        return self._surroundings[configuration]
+
+    def refresh(self) -> None:
+        """Other files may have changed: the next check looks which of them did."""
+        self._stale = True
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

@@ -124,6 +124,7 @@ class Session(LanguageServer):
         from ctxlint.one_file import forget_other_files
 
         forget_other_files()  # at once: the worker would do it after the checks that are asked for below
+        self.checker.refresh()
         self._generation += 1
         for react in self.on_refresh:
             react()

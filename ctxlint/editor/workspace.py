@@ -116,14 +116,19 @@ class Workspace:
             self._settings[place] = known
         return known
 
+    def configuration_for(self, path: str) -> Configuration:
+        """The configuration of the open folder that a file is in."""
+        folder = self.folder_of(path)
+        if folder not in self._configurations:
+            client = self.client_settings_for(path)
+            file = client.file and os.path.join(folder, os.path.expanduser(client.file))
+            self._configurations[folder] = Configuration(file=file)
+        return self._configurations[folder]
+
     def _read(self, place: str) -> Settings:
         folder = self.folder_of(place)
         client = self.client_settings_for(place)
-        configuration = self._configurations.get(folder)
-        if configuration is None:
-            file = client.file and os.path.join(folder, os.path.expanduser(client.file))
-            configuration = self._configurations[folder] = Configuration(file=file)
-        settings = configuration.settings_for_file(os.path.join(place, ""))
+        settings = self.configuration_for(place).settings_for_file(os.path.join(place, ""))
         if settings.config_file is None:
             settings = settings._replace(root=folder)
         for key, value in client.table:

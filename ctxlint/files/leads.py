@@ -41,7 +41,7 @@ class Leads:
         ``data`` is its content, where that is not what is on disk.
         """
         file = self._read(path) if data is None else _File(data)
-        found = set()
+        found: set[str] = set()
         for target, bound in file.imports:
             if bound == "*" or locate(path, target) is not None:
                 found.update(name.rpartition(".")[2] for name in _uses(target, bound, file) if self._leads(path, name))

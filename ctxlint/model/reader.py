@@ -19,7 +19,7 @@ from ctxlint.model.project import Definition, Project
 from ctxlint.stages import stage
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from ctxlint.files.source import Source
     from ctxlint.model.callers import FileFacts, KnownNames
@@ -27,20 +27,24 @@ if TYPE_CHECKING:
     from ctxlint.model.index import ClassRecord
     from ctxlint.model.unit import Unit
 
+    Ask = Callable[["Reader"], OutsideFacts]
+    """Finds out what other files say about the one that is being read."""
 
-def understand(source: Source, project: Project | None = None) -> SourceFile:
+
+def understand(source: Source, project: Project | None = None, ask: Ask | None = None) -> SourceFile:
     """Read ``source`` and say everything that its Functions and the calls on them tell.
 
-    ``project`` reads the other files that names lead to; without one they are unknown. Statements that cannot be parsed
-    become ``SourceFile.broken``; nothing is raised for bad code.
+    ``project`` reads the other files that names lead to; without one they are unknown. ``ask`` finds out what other
+    files say. Statements that cannot be parsed become ``SourceFile.broken``; nothing is raised for bad code.
     """
-    return _read_alone(source, project if project is not None else Project())
+    return _understood(source, project if project is not None else Project(), ask)
 
 
 @stage("understand")
-def _read_alone(source: Source, project: Project) -> SourceFile:
-    reader = _Reader(source, project)
-    return reader.file(NOTHING, reader.functions, reader.calls(NOTHING).calls)
+def _understood(source: Source, project: Project, ask: Ask | None) -> SourceFile:
+    reader = Reader(source, project)
+    outside = ask(reader) if ask is not None else NOTHING
+    return reader.file(outside, reader.functions, reader.calls(outside).calls)
 
 
 class Reading(NamedTuple):
@@ -64,7 +68,7 @@ def read(
 
     ``functions`` are those that it is known to have by itself; then only what others say something about is read.
     """
-    reader = _Reader(source, project)
+    reader = Reader(source, project)
     return reader.read(outside) if outside is None or functions is None else reader.read_again(outside, functions)
 
 
@@ -74,7 +78,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
 
     Where it neither defines nor calls any, ``ast`` alone has to say so.
     """
-    reader = _Reader(source, project)
+    reader = Reader(source, project)
     told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
     outside = told if told != NOTHING else None
     facts = reader.facts(told, ())
@@ -84,9 +88,21 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
 
 
 @stage("understand")
+def read_asking(source: Source, project: Project, ask: Ask, *, concerned: bool) -> Reading:
+    """Read a file, finding out meanwhile what others say; one that is not ``concerned`` only if it proves to be."""
+    reader = Reader(source, project)
+    outside = ask(reader)
+    told = outside if outside != NOTHING else None
+    facts = reader.facts(outside, ())
+    if not (concerned or reader.functions or facts.calls):
+        return Reading(None, facts, told)
+    return reader.read(told)
+
+
+@stage("understand")
 def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
     """What a file says about the Functions of others; of its own, those count that descend from such."""
-    reader = _Reader(source, project)
+    reader = Reader(source, project)
     told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
     heirs = [name for name in reader.functions if any(each.unit is not reader.unit for each in reader.above(name))]
     facts = reader.facts(told, [Own(name, 0, (), (), waits=False) for name in heirs])
@@ -109,7 +125,7 @@ class _Calls(NamedTuple):
         return frozenset(calls | by_hand | (self.patched ^ later.patched) | (self.applied ^ later.applied))
 
 
-class _Reader:
+class Reader:
     """Reads one file: by itself, and with what others say of it."""
 
     def __init__(self, source: Source, project: Project) -> None:
@@ -135,6 +151,12 @@ class _Reader:
         file = self.file(outside, self.functions & again, calls)
         latest = {each.qualname: each for each in (*functions, *map(own, file.functions))}
         return Reading(file, self.facts(outside, latest.values()), outside, again)
+
+    def all_facts(self, outside: OutsideFacts | None) -> FileFacts:
+        """What the file says, where all that others say about its Functions is wanted."""
+        functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
+        facts = self.facts(NOTHING if outside is None else outside, functions)
+        return replace(facts, at_stake=tuple(sorted(facts.all_keys)))
 
     def file(self, outside: OutsideFacts, functions: frozenset[str], calls: Iterable[ApplyCall]) -> SourceFile:
         """Some Functions of the file and some calls in it, knowing what others say."""
