@@ -38,6 +38,7 @@ class Cache:
         self._given = tables
         self._open: dict[tuple[str, str, bytes], Tables] = {}
         self._imports = Imports()
+        self._asked = 0
         self._digests: dict[str, bytes | None] = {}
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
@@ -90,6 +91,8 @@ class Cache:
     ) -> Iterator[tuple[Found, Settings]]:
         """Those files that mention what is looked for; a file that cannot be read does not."""
         question = _question(mentions) if self.used else b""
+        self._asked += 1
+        once = self._asked <= _MANY
         for each in others:
             found, settings = each
             tables = self._tables(settings) if found.entry is not None else None
@@ -99,7 +102,7 @@ class Cache:
             answer = tables.answer(path, question) if tables is not None else None
             if answer is None:
                 try:
-                    answer = mentions.in_file(found.path, self._imports)
+                    answer = mentions.in_file(found.path, self._imports, once=once)
                 except Unreadable:
                     continue
                 if tables is not None:
@@ -214,6 +217,9 @@ def _digest(path: str, tables: Tables) -> bytes | None:
     tables.keep_content(path, content)
     return content
 
+
+_MANY = 3
+"""Where files are searched more often than that, it pays to keep what they import."""
 
 _MATTERLESS = frozenset(
     ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]

@@ -34,18 +34,33 @@ class Leads:
         """Nothing is read before something is asked for."""
         self._files: dict[str, _File] = {}
         self._known: dict[tuple[str, str], bool] = {}
+        self._names: dict[str, frozenset[str]] = {}
 
     def names(self, path: str, data: bytes | None = None) -> frozenset[str]:
         """The last parts of the names that a file uses and that may mean Functions of other files.
 
         ``data`` is its content, where that is not what is on disk.
         """
-        file = self._read(path) if data is None else _File(data)
+        if data is not None:
+            return self._names_in(path, _File(data))
+        if path not in self._names:
+            self._names[path] = self._names_in(path, self._read(path))
+        return self._names[path]
+
+    def _names_in(self, path: str, file: _File) -> frozenset[str]:
         found: set[str] = set()
         for target, bound in file.imports:
-            if bound == "*" or locate(path, target) is not None:
-                found.update(name.rpartition(".")[2] for name in _uses(target, bound, file) if self._leads(path, name))
-        return frozenset(found)
+            if bound != "*" and locate(path, target) is not None:
+                found.update(name for name in _uses(target, bound, file) if self._leads(path, name))
+        for module in self._star_modules(path, file):
+            found.update(word for word in map(bytes.decode, file.called) if self._may_be(module, word))
+        return frozenset(name.rpartition(".")[2] for name in found)
+
+    def _star_modules(self, path: str, file: _File) -> list[str]:
+        """The modules of the project that a file imports with a star."""
+        names = (target[:-2] if target.strip(".*") else target[:-1] for target in file.bound_to("*"))
+        places = (locate(path, name) for name in names)
+        return [place.path for place in places if place is not None and not place.rest]
 
     def _read(self, path: str) -> _File:
         if path not in self._files:
@@ -72,19 +87,16 @@ class Leads:
     def _looks_so(self, path: str, rest: str) -> bool:
         file = self._read(path)
         head, _, tail = rest.partition(".")
-        places = list(file.places(head))
-        if places and file.is_candidate:
-            return True
-        if file.has_apply and any(_GIVEN.match(file.data, end) for _start, end in places):
-            return True
-        bases = (_BASES.match(file.data, end) for start, end in places if file.data[start - 6 : start] == b"class ")
-        words = (_NAME.findall(found[1]) for found in bases if found is not None)
-        if any(self._is_from(path, base.decode(), file) for found in words for base in found):
-            return True
-        ends = f".{tail}" if tail else ""
-        return any(self._leads(path, target + ends) for target in file.bound_to(head)) or any(
-            self._leads(path, target[:-1] + rest) for target in file.bound_to("*")
-        )
+        word = head.encode("utf-8", "surrogatepass")
+        if word in file.words:
+            if file.is_candidate or word in file.given:
+                return True
+            if any(self._is_from(path, base.decode(), file) for base in file.bases.get(word, ())):
+                return True
+            ends = f".{tail}" if tail else ""
+            if any(self._leads(path, target + ends) for target in file.bound_to(head)):
+                return True
+        return any(self._may_be(module, rest) for module in self._star_modules(path, file))
 
     def _is_from(self, path: str, base: str, file: _File) -> bool:
         """Whether a class with this base may descend from a Function of another file."""
@@ -104,15 +116,37 @@ class _File:
         return tuple(pair for statement in imports_in(self.data) for pair in _read_statement(statement))
 
     @cached_property
+    def words(self) -> frozenset[bytes]:
+        return frozenset(_WORDS.findall(self.data))
+
+    @cached_property
     def is_candidate(self) -> bool:
         return holds_candidate(self.data)
 
     @cached_property
-    def has_apply(self) -> bool:
-        return b".apply" in self.data
+    def bases(self) -> dict[bytes, list[bytes]]:
+        """The names of the bases of its classes."""
+        return {name: _NAME.findall(bases) for name, bases in _CLASS.findall(self.data)}
+
+    @cached_property
+    def given(self) -> frozenset[bytes]:
+        """The names that are given a value, where that may be the ``apply`` of something."""
+        return frozenset(_WORDS.findall(b" ".join(_GIVEN.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
+
+    @cached_property
+    def called(self) -> frozenset[bytes]:
+        """The names that are called, or of which an attribute is read."""
+        return frozenset(_CALLED_OR_ASKED.findall(self.data))
+
+    @cached_property
+    def _bound(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for target, bound in self.imports:
+            found.setdefault(bound, []).append(target)
+        return found
 
     def bound_to(self, name: str) -> list[str]:
-        return [target for target, bound in self.imports if bound == name]
+        return self._bound.get(name, [])
 
     def places(self, name: str) -> Iterator[tuple[int, int]]:
         """Where a name stands as a word."""
@@ -126,19 +160,17 @@ class _File:
 
 
 _WORD = re.compile(rb"[\w\x80-\xff]")
+_WORDS = re.compile(rb"[\w\x80-\xff]+")
 _NAME = re.compile(rb"[A-Za-z_][\w.]*")
 _ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
 _CALLED_OR_ASKED = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
-_GIVEN = re.compile(rb"[^=\n(]*=")
-_BASES = re.compile(rb"\s*\(([^()]*)")
+_GIVEN = re.compile(rb"^([^=\n(]*)=", re.MULTILINE)
+_CLASS = re.compile(rb"\bclass\s+(\w+)\s*\(([^()]*)")
+_NO_WORDS: frozenset[bytes] = frozenset()
 
 
 def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
     """What is used of what an import binds: the name itself, and the attributes that are read of it."""
-    if bound == "*":
-        words = {each.decode() for each in _CALLED_OR_ASKED.findall(file.data)}
-        yield from (target[:-1] + word for word in sorted(words))
-        return
     chains = {_ATTRIBUTES.match(file.data, end)[0] for _start, end in file.places(bound)}  # type: ignore[index]
     for chain in sorted(chains):
         name = target + re.sub(r"\s", "", chain.decode())

@@ -46,9 +46,9 @@ class Mentions:
         """Whether a file with these bytes may use one of the names."""
         return self.among(imports_in(data), lambda: data)
 
-    def in_file(self, path: str, imports: Imports) -> bool:
-        """As ``in_data`` of a file. Raises Unreadable."""
-        if len(self.names) <= _FEW and not imports.knows(path):
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
+        """As ``in_data`` of a file; ``once`` if its imports are not worth keeping. Raises Unreadable."""
+        if once and len(self.names) <= _FEW and not imports.knows(path):
             data = read_bytes(path)  # where few names are looked for, hardly any file holds one
             if not (any(name in data for name in self.names) or _STAR.search(data)):
                 return False
