@@ -36,7 +36,8 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     ``path`` is the name that the findings carry, and that ``per-file-ignores`` look at. No configuration file is read;
     without ``settings`` the rules that are on by default are run. Lines and columns are 1-based, columns count
     characters, ends are exclusive. Where ``path`` ends in ``.ipynb``, ``text`` is the JSON of a notebook; ``cell`` is
-    the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits.
+    the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits. Where
+    ``path`` is a file, the other files of its project count, as they were when the process first read them.
     """
     from ctxlint.given_settings import checked
     from ctxlint.one_file import lint_text
