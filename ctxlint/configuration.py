@@ -56,18 +56,23 @@ class Configuration:
         return known
 
     def settings_for_file(self, path: str) -> Settings:
-        """``settings_for`` the folder of a file, with what the project around it requires of torch.
+        """``settings_for`` the folder of a file, with what the project around it says of torch and of long lines.
 
         Only a file that is going to be linted is worth the look. Raises ConfigurationError.
         """
         folder = os.path.dirname(path)
         settings = self.settings_for(folder)
-        if self.fixed is not None or self.isolated or settings.target_torch is not None:
+        if self.fixed is not None or self.isolated:
+            return settings
+        from ctxlint.line_length import line_length
+
+        folder = os.path.abspath(folder)
+        settings = settings._replace(line_length=line_length(folder))
+        if settings.target_torch is not None:
             return settings
         from ctxlint.torch_requirement import torch_requirement
 
-        required = torch_requirement(os.path.abspath(folder))
-        return settings._replace(project_torch=required) if required else settings
+        return settings._replace(project_torch=torch_requirement(folder))
 
     def _load(self, folder: str) -> Settings:
         file = self.file

@@ -160,6 +160,7 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
 
     from ctxlint.diagnostic import Diagnostic, Severity
     from ctxlint.fixes.edit import Applicability, with_line_endings_of
+    from ctxlint.fixes.formatting import formatted
     from ctxlint.rules.base import Category
 
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
@@ -170,6 +171,7 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
         if doubted and given is Applicability.SAFE:
             given = Applicability.UNSAFE
         applicability = settings.applicability(rule.code, rule.name, given)
+        fix = formatted(source, fix, settings.line_length)
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     severity = Severity.ERROR if rule.category is Category.CORRECTNESS else Severity.WARNING
     return Diagnostic(

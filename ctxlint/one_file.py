@@ -184,6 +184,7 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
 
 def forget_other_files() -> None:
     """Read other files anew from now on: for whoever stays around while they change."""
+    from ctxlint.line_length import line_length
     from ctxlint.surroundings import forget_surroundings
     from ctxlint.torch_requirement import torch_requirement
 
@@ -191,6 +192,7 @@ def forget_other_files() -> None:
     _project.cache_clear()
     _LOADED.clear()
     torch_requirement.cache_clear()
+    line_length.cache_clear()
 
 
 _LOADED: dict[str, bytes | None] = {}

@@ -96,7 +96,8 @@ class Settings(NamedTuple):
 
     ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
     ``root`` is the folder that globs are relative to. ``target_torch`` is what it says about torch, ``project_torch``
-    what the project's own requirement says (see ``ctxlint.torch_requirement``). ``leave_noqa`` is for hosts that honour
+    what the project's own requirement says (see ``ctxlint.torch_requirement``). ``line_length`` is what the
+    project's formatter is told (see ``ctxlint.line_length``). ``leave_noqa`` is for hosts that honour
     ``# noqa`` themselves. ``no_cache`` is what only the command line says.
     """
 
@@ -115,6 +116,7 @@ class Settings(NamedTuple):
     respect_gitignore: bool = True
     target_torch: str | None = None
     project_torch: tuple[str, ...] = ()
+    line_length: int = 88
     extra_bases: tuple[str, ...] = ()
     ignore_noqa: bool = False
     leave_noqa: bool = False

@@ -120,7 +120,8 @@ def unpack_the_one(fn: FunctionClass, method: Method, read: SavedRead, use: Tupl
     used = {each.node for each in method.facts.of(TupleUsedAsTensor) if each.name == use.name}
     if not all(_as_tensor(code, each, used) for each in code.uses(use.name) if each is not target):
         return None
-    return code.fix(f"Write `{use.name}, = ...`", [code.layout.insert(code.layout.end(target), ",")])
+    written = [code.layout.insert(code.layout.start(target), "("), code.layout.insert(code.layout.end(target), ",)")]
+    return code.fix(f"Write `({use.name},) = ...`", written)
 
 
 def _as_tensor(code: MethodCode, name: cst.Name, used: set[cst.CSTNode]) -> bool:

@@ -44,7 +44,7 @@ def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
 
     Decorators belong to what they decorate. A line in brackets, in a string or after a backslash begins none.
     """
-    open_lines = _lines_inside(source, block)
+    open_lines = lines_inside(source, block)
     text = source.text
     starts: list[int] = []
     after_decorator = False
@@ -76,7 +76,7 @@ def _between(starts: list[int], last: int) -> Iterator[Lines]:
     return (Lines(first, after - 1) for first, after in zip(starts, [*starts[1:], last + 1]))
 
 
-def _lines_inside(source: Source, block: Lines) -> set[int]:
+def lines_inside(source: Source, block: Lines) -> set[int]:
     """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
     line_starts = source.line_starts
     at = line_starts[block.first - 1]

@@ -100,7 +100,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(use.node),
                     f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises. Write "
-                    f"`x, = ctx.saved_tensors` first.",
+                    f"`(x,) = ctx.saved_tensors` first.",
                     index_the_one(fn, method, use),
                 )
                 continue

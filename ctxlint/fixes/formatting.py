@@ -1,0 +1,188 @@
+"""The layout of what fixes write: within the project's line length, on one line where it fits, no blank line left over.
+
+A statement is laid out anew where it was laid out in that way before, or where a fix makes it too long; every other
+layout is its author's.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import textwrap
+import warnings
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from ctxlint.files.edits import Edit, apply_edits
+from ctxlint.files.source import Source
+from ctxlint.fixes.wrapping import laid_out
+from ctxlint.model.pieces import Lines, lines_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.fixes.edit import Fix
+
+
+def formatted(source: Source, fix: Fix, width: int) -> Fix:
+    """``fix`` with what it writes laid out; what it inserts ends its lines by a line feed alone."""
+    if "\r" in source.text or source.has_cells:
+        return fix
+    edits: list[Edit] = []
+    for region in _regions(source, sorted(fix.edits)):
+        edits += region.formatted(width)
+    return replace(fix, edits=tuple(edits)) if edits != sorted(fix.edits) else fix
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Whole statements that edits touch: the lines ``first`` to ``last`` of the file."""
+
+    source: Source
+    first: int
+    last: int
+    edits: tuple[Edit, ...]
+
+    def formatted(self, width: int) -> Sequence[Edit]:
+        """The edits, or the one that writes the same and lays it out."""
+        start = self.source.line_starts[self.first - 1]
+        before = self.source.lines(self.first, self.last)
+        after = apply_edits(before, [Edit(each.start - start, each.end - start, each.content) for each in self.edits])
+        old, new = list(_statements(before)), list(_statements(after))
+        partners = _partners(old, new)
+        lines = [
+            text if partners[at] == text else _laid_out(self.source, partners[at], text, width)
+            for at, text in enumerate(new)
+        ]
+        written = "".join(self._without_blank_lines_over(old, lines))
+        if written == after:
+            return self.edits
+        return [_smallest(Edit(start, start + len(before), written), before)]
+
+    def _without_blank_lines_over(self, old: list[str], new: list[str]) -> list[str]:
+        """Where statements went, no more blank lines in a row than stood on the one or the other side of them."""
+        if not any(_takes_lines_out(self.source, edit) for edit in self.edits):
+            return new
+        most = max((len(list(group)) for blank, group in itertools.groupby(old, _is_blank) if blank), default=1)
+        found: list[str] = []
+        for blank, group in itertools.groupby(new, _is_blank):
+            found += itertools.islice(group, most if blank else None)
+        return found
+
+
+def _regions(source: Source, edits: Sequence[Edit]) -> Iterator[_Region]:
+    """The edits, with those together that touch the same statements or blank lines."""
+    inside = _inside(source)
+    spans: list[tuple[int, int, list[Edit]]] = []
+    for edit in edits:
+        first, last = source.position(edit.start).line, source.position(max(edit.start, edit.end - 1)).line
+        while first in inside and first > 1:
+            first -= 1
+        while last + 1 in inside:
+            last += 1
+        if _takes_lines_out(source, edit):
+            while first > 1 and _is_blank(source.line(first - 1)):
+                first -= 1
+            while last < source.line_count - 1 and _is_blank(source.line(last + 1)):
+                last += 1
+        if spans and first <= spans[-1][1] + 1:
+            before, until, mine = spans.pop()
+            spans.append((before, max(until, last), [*mine, edit]))
+        else:
+            spans.append((first, last, [edit]))
+    return (_Region(source, first, last, tuple(mine)) for first, last, mine in spans)
+
+
+def _takes_lines_out(source: Source, edit: Edit) -> bool:
+    starts = source.line_starts
+    return not edit.content and edit.start in starts and edit.end > edit.start and edit.end in starts
+
+
+@lru_cache(maxsize=2)
+def _inside(source: Source) -> frozenset[int]:
+    return frozenset(number for block in source.blocks for number in lines_inside(source, Lines(*block)))
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The lines of a text, with those in one that are in the same bracket or string."""
+    source = Source("", text)
+    inside = _inside(source)
+    lines: list[str] = []
+    for number in range(1, source.line_count + 1):
+        line = source.lines(number, number)
+        if lines and number not in inside:
+            yield "".join(lines)
+            lines = []
+        lines.append(line)
+    if any(lines):
+        yield "".join(lines)
+
+
+def _partners(old: list[str], new: list[str]) -> list[str | None]:
+    """For each new statement the one that it was; None for one that there was not."""
+    same = set(old) & set(new)
+    gone = [each for each in old if each not in same]
+    come = [at for at, each in enumerate(new) if each not in same]
+    found: list[str | None] = [each if each in same else None for each in new]
+    for at in come:
+        near = gone[:1] if len(gone) == len(come) == 1 else get_close_matches(new[at], gone, n=1, cutoff=0.5)
+        if near:
+            found[at] = near[0]
+            gone.remove(near[0])
+    return found
+
+
+def _laid_out(source: Source, before: str | None, text: str, width: int) -> str:
+    """A statement that a fix changed or put in, laid out where that is called for."""
+    is_long = _is_long(text, width)
+    if before is None:
+        wanted = is_long or ("\n" in text.strip() and text.strip() not in source.text)
+    else:
+        wanted = _format(before, width) == before or (is_long and not _is_long(before, width))
+    return (_format(text, width) or text) if wanted else text
+
+
+def _is_long(text: str, width: int) -> bool:
+    return any(len(line) > width for line in text.split("\n"))
+
+
+def _format(text: str, width: int) -> str | None:
+    """A statement in the layout of a formatter, with its line ending; None where that is not known."""
+    code = text.strip("\n")
+    indentation = code[: len(code) - len(code.lstrip())]
+    found = laid_out(textwrap.dedent(code), indentation, width)
+    if found is None or _meaning(found) != _meaning(code):
+        return None
+    return found + text[len(text.rstrip("\n")) :]
+
+
+def _meaning(code: str) -> str | None:
+    """What a statement says, whatever its layout."""
+    code = textwrap.dedent(code)
+    if code.startswith("@"):
+        code += "\ndef f(): pass"
+    elif code.rstrip().endswith(":"):
+        code += " pass"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(f"async def f():\n{textwrap.indent(code, ' ')}"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _smallest(edit: Edit, before: str) -> Edit:
+    """An edit without the whole lines at its edges that stay as they are."""
+    old, new = list(StringIO(before, newline="")), list(StringIO(edit.content, newline=""))
+    front = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new)))
+    rest = zip(reversed(old[front:]), reversed(new[front:]))
+    back = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], rest))
+    start, end = len("".join(old[:front])), len("".join(old[len(old) - back :]))
+    return Edit(edit.start + start, edit.end - end, "".join(new[front : len(new) - back]))
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
