@@ -120,7 +120,6 @@ NO_FIX = {
     "a decorator": fn("return x * y", decorator="    @torch.no_grad()\n"),
     "a type comment": fn("# type: (Any, Tensor, Tensor) -> Tensor\nreturn x * y"),
     "a comment at the end": fn("return x * y\n# as above"),
-    "a call by hand": fn("return x * y", tail="\n\nFn.forward(None, 1, 2)\n"),
     "a subclass": fn("return x * y", tail="\n\nclass Second(Fn):\n    pass\n"),
     "one line with the return": fn("ctx.y = y; return x * y"),
 }
