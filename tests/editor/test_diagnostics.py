@@ -23,7 +23,7 @@ def test_findings_are_pushed_to_a_client_that_does_not_ask(client: Client, tmp_p
     assert found["code"] == "CTX203"
     assert found["source"] == "ctxlint"
     assert found["severity"] == 1
-    assert found["codeDescription"]["href"].endswith("/ctx203_missing_none.py")
+    assert found["codeDescription"]["href"].endswith("/rules/CTX203/")
     assert marked(ONE, found["range"]) == "return grad_output * ctx.scale"
     client.change(uri, MENDED, 2)
     assert client.pushed(uri, version=2) == []
