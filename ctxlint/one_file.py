@@ -149,7 +149,13 @@ def check_source(
     by_itself = alone._replace(consulted=consulted) if alone is not None else None
     at_stake = reading.facts.all_keys if reports_unused(settings) else {key for key, _diagnostic in findings if key}
     facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)))
-    return result._replace(outside=reading.outside, facts=facts, consulted=consulted, alone=by_itself)
+    return result._replace(
+        outside=reading.outside,
+        facts=facts,
+        consulted=consulted,
+        alone=by_itself,
+        function_count=len(facts.functions),
+    )
 
 
 def read_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile | FileResult:
@@ -214,7 +220,8 @@ def _load(path: str) -> Source | None:
 
 def unreadable(path: str, reason: str, settings: Settings) -> FileResult:
     """The result for a file that cannot be read."""
-    return FileResult(path, diagnostics=_selected([io_error(path, reason)], settings), settings=settings)
+    found = _selected([io_error(path, reason)], settings)
+    return FileResult(path, diagnostics=found, skipped="" if found else reason, settings=settings)
 
 
 def _selected(diagnostics: Iterable[Diagnostic], settings: Settings) -> tuple[Diagnostic, ...]:

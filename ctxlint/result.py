@@ -53,7 +53,8 @@ class FileResult(NamedTuple):
     """One file after it went through the pipeline.
 
     ``linted`` says that it was read and understood; else it holds no candidate, cannot be read, or was ``skipped`` (the
-    reason). ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
+    reason). ``function_count`` is how many Functions it defines.
+    ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
     ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments, or,
     with 0 as the line, about the whole. ``broken`` counts the statements that cannot be parsed. ``baselined`` are
     findings that a baseline lists, and ``gone`` is what it lists and what is not there any more, with how often. After
@@ -76,6 +77,7 @@ class FileResult(NamedTuple):
     broken: int = 0
     skipped: str = ""
     linted: bool = False
+    function_count: int = 0
     fixed: tuple[Fixed, ...] = ()
     before: Source | None = None
     settings: Settings = _DEFAULT

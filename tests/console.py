@@ -51,3 +51,12 @@ def run_ctxlint(arguments: list[str], folder: Path) -> tuple[int, str]:
         encoding="utf-8",
     )
     return done.returncode, done.stdout
+
+
+def passed(functions: int, files: int) -> str:
+    """The last line of a run that finds nothing."""
+    plural = ("" if functions == 1 else "s", "" if files == 1 else "s")
+    return f"All checks passed! ({functions} Function{plural[0]} in {files} file{plural[1]})\n"
+
+
+NOTHING_FOUND = "warning: No Python files found under the given path(s)\n"

@@ -21,6 +21,7 @@ import pytest
 from ctxlint import __version__
 from ctxlint.cli import main, split_command
 from tests import stand_ins
+from tests.console import NOTHING_FOUND, passed
 from tests.fixture_reader import ROOT
 from tests.stand_ins import CANDIDATE
 
@@ -107,7 +108,7 @@ def test_a_word_that_is_nearly_a_command(run: Run, given: list[str], meant: str)
 
 def test_what_may_be_a_path_is_no_command(run: Run) -> None:
     Path("rules").mkdir()
-    assert run("rules") == (0, "", "")
+    assert run("rules") == (0, "", NOTHING_FOUND)
     for given in (["./chek"], ["chek.py"], ["check", "chek"], ["tests"], ["--", "chek"]):
         assert "No such file or directory" in run(*given)[1]
 
@@ -126,10 +127,55 @@ def test_version(run: Run) -> None:
     assert run("--version") == run("-V") == run("check", "--version") == (0, f"ctxlint {__version__}\n", "")
 
 
-def test_clean_is_silent(run: Run) -> None:
-    _write("a.py", "x = 1\n")
+FUNCTION = "class Exp(Function):\n    pass\n"
+
+
+def test_a_clean_run_ends_with_what_was_checked(run: Run) -> None:
+    _write("a.py", FUNCTION + FUNCTION.replace("Exp", "Log"))
+    Path("b.py").write_text("x = 1\n", encoding="utf-8")
     for flags in ([], ["--output-format", "concise"], ["--output-format", "grouped"], ["--statistics"], ["--fix"]):
-        assert run("check", *flags) == (0, "", "")
+        assert run("check", *flags) == (0, passed(2, 2), "")
+        assert run("check", *flags, "-q") == run("check", *flags, "-s") == (0, "", "")
+    assert run("b.py") == (0, passed(0, 1), "")
+    assert run("a.py") == run("a.py") == (0, passed(2, 1), ""), "also from the cache"
+    assert run("-", stdin=(CANDIDATE + FUNCTION).encode()) == (0, passed(1, 1), "")
+
+
+def test_programs_are_not_told_that_a_run_is_clean(run: Run) -> None:
+    _write("a.py", FUNCTION)
+    assert run("--output-format", "json") == (0, "[]\n", passed(1, 1))
+    assert run("--output-format", "github") == (0, "", passed(1, 1))
+    assert run("--statistics", "--output-format", "json") == (0, "[]\n", passed(1, 1))
+    assert run("--output-format", "json", "-q") == (0, "[]\n", "")
+    assert run("--output-format", "json", "-o", "out.json") == (0, "", passed(1, 1))
+    assert run("-o", "out.txt") == (0, "", "")
+    assert Path("out.txt").read_text(encoding="utf-8") == passed(1, 1)
+    code, out, err = run("--fix", "-", stdin=(CANDIDATE + FUNCTION).encode())
+    assert (code, out, err) == (0, CANDIDATE + FUNCTION, passed(1, 1))
+
+
+def test_nothing_to_check_is_a_warning(run: Run) -> None:
+    Path("empty").mkdir()
+    Path("README.md").write_text("", encoding="utf-8")
+    for flags in ([], ["empty"], ["--output-format", "sarif", "-o", "x.sarif"], ["--add-noqa"], ["--write-baseline"]):
+        code, out, err = run(*flags)
+        assert (code, out) == (0, "")
+        assert err.startswith(NOTHING_FOUND)
+    assert run("-q") == run("-s") == (0, "", "")
+    _write("vendored/a.py", "wrong = 1\n")
+    _write("a.py", FUNCTION)
+    for flags in (["--exclude=vendored", "vendored", "--force-exclude"], ["--exclude=*.py", "vendored"]):
+        assert run(*flags) == (0, "", NOTHING_FOUND)
+    Path(".gitignore").write_text("vendored\n", encoding="utf-8")
+    said = "warning: No Python files found under {}\n"
+    assert run("--exclude=a.py", "vendored", ".") == (0, "", NOTHING_FOUND)
+    assert run(".", "empty") == (0, passed(1, 1), said.format("empty"))
+    Path("again").symlink_to(".")
+    assert run(".", "again") == (0, passed(1, 1), "")
+    assert run("--ignore=CTX902", "gone.py") == (0, "", NOTHING_FOUND)
+    code, out, err = run("gone", "empty")
+    assert (code, err) == (1, said.format("empty"))
+    assert "No such file or directory" in out
 
 
 @pytest.mark.parametrize(
@@ -210,7 +256,7 @@ def test_a_wrong_configuration_is_explained(run: Run) -> None:
     Path("pyproject.toml").write_text("[tool.ctxlint]\nselct = []\n", encoding="utf-8")
     error = "ctxlint: error: pyproject.toml:2: unknown key `selct`; did you mean `select`?\n"
     assert run() == (2, "", error)
-    assert run("--isolated") == (0, "", "")
+    assert run("--isolated") == (0, "", NOTHING_FOUND)
 
 
 def test_one_crash_ends_nothing_else(run: Run) -> None:
@@ -411,7 +457,7 @@ def test_json_has_the_keys_of_ruff(run: Run) -> None:
 
 
 def test_json_without_findings_is_an_empty_list(run: Run) -> None:
-    assert run("--output-format", "json") == (0, "[]\n", "")
+    assert run("--output-format", "json") == (0, "[]\n", NOTHING_FOUND)
 
 
 def test_quiet_and_silent(run: Run) -> None:
@@ -432,7 +478,7 @@ def test_verbose_says_what_is_skipped(run: Run) -> None:
     _write("a.py", "x = 1\n")
     Path("b.py").write_text("x = 1\n", encoding="utf-8")
     code, out, err = run("-v")
-    assert (code, out) == (0, "")
+    assert (code, out) == (0, passed(0, 2))
     assert err == "Read 2 files, 1 of which may hold Functions\n"
 
 
@@ -474,7 +520,7 @@ def test_the_count_spoils_nothing(run: Run) -> None:
         assert (code, len(json.loads(out)), err) == (1, 1, "1\n")
     assert run("--count", "-q", "-o", "out.json", "--output-format", "json") == (1, "1\n", "")
     assert len(json.loads(Path("out.json").read_text(encoding="utf-8"))) == 1
-    assert run("--count", "--ignore", "CTX3") == (0, "0\n", "")
+    assert run("--count", "--ignore", "CTX3") == (0, passed(0, 1) + "0\n", "")
     assert run("--count", "--silent") == (1, "", "")
 
 
@@ -634,7 +680,7 @@ def test_a_nearer_configuration_counts(run: Run) -> None:
         out = run("-q", "--output-format", "concise", *paths)[1]
         assert [" ".join(line.split(" ")[:2]) for line in out.splitlines()] == expected
     assert "CTX211" in run("--isolated", "sub")[1]
-    assert run("--config", "select = ['CTX401']", ".") == (0, "", "")
+    assert run("--config", "select = ['CTX401']", ".") == (0, passed(0, 2), "")
 
 
 def test_show_settings(run: Run) -> None:
@@ -655,16 +701,17 @@ def test_the_same_file_twice_is_linted_once(run: Run) -> None:
 
 def test_noqa(run: Run) -> None:
     _write("a.py", "plain = 1  # noqa: CTX301\nplain = 2  # ctxlint: ignore[plain-word] as it must be\n")
-    assert run() == (0, "", "")
+    assert run() == (0, passed(0, 1), "")
     assert run("--ignore-noqa")[0] == run("--disable-noqa")[0] == 1
 
 
 def test_a_misspelt_suppression_is_told_of_where_nothing_is_found(run: Run) -> None:
     _write("a.py", "x = 1  # ctxlint: ignore[no-such]\n")
     said = "warning: a.py:2: `ctxlint: ignore` names no rule with `no-such`\n"
-    assert run() == (0, "", said)
-    assert run() == (0, "", said)  # also from the cache
-    assert run("-q") == run("--ignore-noqa") == (0, "", "")
+    assert run() == (0, passed(0, 1), said)
+    assert run() == (0, passed(0, 1), said)  # also from the cache
+    assert run("-q") == (0, "", "")
+    assert run("--ignore-noqa") == (0, passed(0, 1), "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ class Verdict(NamedTuple):
     hidden: tuple[Diagnostic, ...]
     warnings: tuple[tuple[int, str], ...]
     broken: int
+    function_count: int
     outside: OutsideFacts | None
     facts: FileFacts | None
 

@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
 from ctxlint import interruption
@@ -72,6 +73,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
         results = [_lint_stdin(options, settings, configuration, known)]
     else:
         results = _lint_files(options, configuration, known)
+        _warn_of_nothing(options, results)
     if options.write_baseline is not None:
         baseline.write(results, options, settings)
         return _say_failures(results)
@@ -83,7 +85,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
         gone = baseline.says_what_is_gone(known, results, silent=options.silent)
     report = _report(results, options, settings)
     if not options.silent:
-        _show(report, options, settings)
+        _show(report, options, settings, "" if gone else _all_passed(results))
     code = _exit_code(report, options)
     passes = options.exit_zero or options.pass_on_unpruned_baseline or options.diff or options.fix_only
     return FOUND if code == CLEAN and gone and not passes else code
@@ -100,6 +102,7 @@ def _add_noqa(options: Namespace, configuration: Configuration) -> int:
     leave_out = None if known is None else known.leave_out
     results = list(lint_paths(options.paths or ["."], configuration, jobs=options.jobs, finish=leave_out))
     results.sort(key=lambda each: each.path)
+    _warn_of_nothing(options, results)
     return add_noqa(
         results, options.add_noqa, lambda source, result: _checked(source, result.settings, known, result.outside)
     )
@@ -266,6 +269,32 @@ def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> 
             say(nothing_kept)
 
 
+def _warn_of_nothing(options: Namespace, results: Sequence[FileResult]) -> None:
+    """Say where there was nothing to check: a wrong path must not pass for a clean one."""
+    if options.quiet or options.silent:
+        return
+    if all(each.skipped for each in results):
+        say("warning: No Python files found under the given path(s)")
+        return
+    paths = options.paths
+    folders = [path for path in paths if os.path.isdir(path)] if len(paths) > 1 else []
+    if folders:
+        read = {os.path.dirname(each.path) for each in results if each.skipped != "excluded"}
+        real = {os.path.join(os.path.realpath(each), "") for each in read}
+        for folder in dict.fromkeys(folders):
+            if not any(each.startswith(os.path.join(os.path.realpath(folder), "")) for each in real):
+                say(f"warning: No Python files found under {folder}")
+
+
+def _all_passed(results: Sequence[FileResult]) -> str:
+    """The last line of a run that finds nothing: what was checked. Empty where nothing was."""
+    from ctxlint.report import counted
+
+    read = [each for each in results if not each.skipped]
+    functions = sum(each.function_count for each in read)
+    return f"All checks passed! ({counted(functions, 'Function')} in {counted(len(read), 'file')})\n" if read else ""
+
+
 def _line_place(result: FileResult, line: int) -> str:
     """A line as people find it: ``4``, in a notebook ``cell 3:4``."""
     return str(line) if result.source is None else result.source.locate_line(line)
@@ -294,7 +323,8 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
 
 
 @stage("report")
-def _show(report: Report, options: Namespace, settings: Settings) -> None:
+def _show(report: Report, options: Namespace, settings: Settings, passed: str) -> None:
+    """Write the report; ``passed`` is the last line of a run that finds nothing."""
     if options.diff or options.fix_only:
         _say_failures(list(report.results))
     if options.diff:
@@ -308,26 +338,31 @@ def _show(report: Report, options: Namespace, settings: Settings) -> None:
         if not options.quiet:
             write(_fix_lines(report, would=False), stream)
         return
-    _write_report(report, options, settings, stream)
+    _write_report(report, options, settings, stream, "" if report.results or options.quiet else passed)
 
 
 _ABOUT_FILES = ("CTX900", "CTX902")
 """What is said even when no findings are asked for: ctxlint failed, or a file could not be read or written."""
 
 
-def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO) -> None:
+def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO, passed: str) -> None:
     from ctxlint.report import FOR_PEOPLE, render
 
     for_programs = settings.output_format == "json" if options.statistics else settings.output_format not in FOR_PEOPLE
     name = _output_file(options)
     if not (report.results or for_programs or options.count or name):
-        return  # the usual run ends here, without the cost of importing a format
+        write([passed], stream)  # the usual run ends here, without the cost of importing a format
+        return
     if options.statistics:
         from ctxlint.report.statistics import render_statistics
 
         pieces = render_statistics(report, settings.output_format)
     else:
         pieces = render(report, settings.output_format)
+    if for_programs:
+        write([passed], sys.stderr)
+    else:
+        pieces = chain(pieces, [passed])
     if name is None:
         write(pieces, stream, encoding="utf-8" if for_programs else "")
     else:

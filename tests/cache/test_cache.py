@@ -254,7 +254,7 @@ def test_a_damaged_or_foreign_cache_counts_as_empty(
 HIDES = [
     lambda tables: [row.__setitem__(2, [False, None, ""]) for row in tables["seen"].values()],
     lambda tables: [
-        kept.__setitem__(3, json.dumps([[], [], [], 0, None, None]))
+        kept.__setitem__(3, json.dumps([[], [], [], 0, 0, None, None]))
         for row in tables["found"].values()
         for kept in row[2][0]
     ],

@@ -89,7 +89,7 @@ def test_what_the_users_cache_holds_about_projects(
         Path(path).mkdir(parents=True)
         Path(path, "f.py").write_text("import os\n", encoding="utf-8")
         Path(path, "ctxlint.toml").write_text("", encoding="utf-8")
-        assert main(["check", path]) == 0
+        assert main(["check", "-q", path]) == 0
     assert len(list(cache.glob("*.cache"))) == 3
     (cache / "notes.cache").write_text("not ours", encoding="utf-8")
     [removed] = _removed(capfd, "a")

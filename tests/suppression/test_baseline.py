@@ -12,6 +12,7 @@ import pytest
 
 from ctxlint.cli import main
 from tests import stand_ins
+from tests.console import passed
 from tests.stand_ins import CANDIDATE
 
 if TYPE_CHECKING:
@@ -67,11 +68,11 @@ def _codes(output: str) -> list[str]:
 def test_what_is_found_now_is_not_reported_any_more(run: Run) -> None:
     _write(CODE)
     assert run("--write-baseline") == (0, "", f"Wrote 2 findings to {NAME}.\n")
-    assert run() == (0, "", "")
+    assert run() == (0, passed(1, 1), "")
     assert _codes(run("--no-baseline")[1]) == ["CTX211", "CTX301"]
     assert _codes(run("--isolated")[1]) == ["CTX211", "CTX301"]
     code, out, err = run("-v")
-    assert (code, out) == (0, "")
+    assert (code, out) == (0, passed(1, 1))
     assert "Left out 2 findings of the baseline" in err
 
 
@@ -94,7 +95,7 @@ def test_code_can_move_and_be_formatted(run: Run, text: str) -> None:
     _write(CODE)
     run("--write-baseline")
     _write(text)
-    assert run() == (0, "", "")
+    assert (run("-q"), run()[1][:18]) == ((0, "", ""), "All checks passed!")
 
 
 @pytest.mark.parametrize(
@@ -138,17 +139,16 @@ def test_it_is_found_from_elsewhere_when_it_lies_beside_the_configuration(
     Path("ctxlint.toml").write_text("", encoding="utf-8")
     run("--write-baseline")
     monkeypatch.chdir("pkg")
-    assert run() == (0, "", "")
-    assert run("b.py") == (0, "", "")
+    assert run() == run("b.py") == (0, passed(1, 1), "")
 
 
 def test_the_configuration_and_the_command_line_name_another_file(run: Run) -> None:
     _write(CODE)
     assert run("--write-baseline=known.json") == (0, "", "Wrote 2 findings to known.json.\n")
     assert run()[0] == 1
-    assert run("--baseline", "known.json") == (0, "", "")
+    assert run("--baseline", "known.json") == (0, passed(1, 1), "")
     Path("ctxlint.toml").write_text('baseline = "known.json"\n', encoding="utf-8")
-    assert run() == (0, "", "")
+    assert run() == (0, passed(1, 1), "")
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,9 +204,9 @@ def test_what_is_gone_is_said_and_can_be_removed(run: Run) -> None:
     assert run("-q") == (1, "", err)
     assert run("-s") == (1, "", "")
     assert run("--pass-on-unpruned-baseline") == run("--exit-zero") == (0, "", err)
-    assert run("b.py") == run("--no-baseline", "--ignore=CTX211,CTX301") == (0, "", "")
-    assert run("--prune-baseline") == (0, "", f"Removed 1 finding from {NAME}.\n")
-    assert run() == (0, "", "")
+    assert run("-q", "b.py") == run("-q", "--no-baseline", "--ignore=CTX211,CTX301") == (0, "", "")
+    assert run("--prune-baseline") == (0, passed(1, 2), f"Removed 1 finding from {NAME}.\n")
+    assert run() == (0, passed(1, 2), "")
     _write(CODE)
     assert _codes(run()[1]) == ["CTX211"]
 
@@ -230,7 +230,7 @@ def test_what_was_not_looked_at_is_not_gone(run: Run, arguments: list[str]) -> N
     _write("x = 1\n", "b.py")
     run("--write-baseline")
     _write("right\n")
-    assert run(*arguments) == (0, "", "")
+    assert run("-q", *arguments) == (0, "", "")
     before = Path(NAME).read_bytes()
     run("--prune-baseline", *arguments)
     assert Path(NAME).read_bytes() == before
@@ -250,7 +250,7 @@ def test_writing_keeps_what_was_not_looked_at(run: Run) -> None:
     _write("wrong\n", "b.py")
     run("--write-baseline")
     assert run("--write-baseline", "b.py")[2] == f"Wrote 3 findings to {NAME}.\n"
-    assert run() == (0, "", "")
+    assert run() == (0, passed(1, 2), "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
