@@ -459,6 +459,36 @@ def test_a_more_specific_finding_takes_the_place_of_a_general_one() -> None:
     assert fixes() == {"CTX203": "safe"}
 
 
+@pytest.mark.parametrize(
+    ("helper", "never"),
+    [
+        ("def refuse(x):\n    raise NotImplementedError(x)\n", True),
+        ("def refuse(x):\n    print(x)\n", False),
+        ("from deeper import refuse\n", True),
+        ("from deeper import *\n", True),
+    ],
+)
+def test_a_helper_in_another_file_that_never_returns(helper: str, never: bool) -> None:
+    text = """
+        import torch
+        from helpers import refuse
+
+
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                if g.dim() == 1:
+                    return g * 2
+                refuse(g)
+    """
+    write({"helpers.py": helper, "deeper.py": "def refuse(x):\n    raise ValueError(x)\n", "double.py": text})
+    assert ("CTX207" in fixes()) is not never
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What stays as it is
 

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
-from tests.fixture_reader import Program, programs
+from tests.fixture_reader import Fixture, Program, programs, rule_fixtures
 from tests.splitting import differences, splits
 
 PROGRAMS = [program for folder in ("broken", "clean") for program in programs(folder)]
+
+WITHIN_ONE_FILE = {
+    "CTX108": "whether an instance that another file makes is called there",
+    "CTX201": "what a helper in another file returns",
+    "CTX202": "what a class in another file holds",
+    "CTX215": "what a helper in another file returns",
+    "CTX306": "which attributes other files set on whatever object",
+    "CTX501": "the fix adds an import where that name is free",
+    "CTX602": "a name of the module's own for a decorator of torch",
+    "CTX703": "what becomes of an instance that another file keeps",
+    "CTX801": "an operator, its functions and their registration",
+    "CTX802": "an operator, its functions and their registration",
+    "CTX803": "an operator, its functions and their registration",
+}
+"""What is looked for in one file only, by the fixtures that show it."""
 
 
 @pytest.mark.parametrize("files", [2, 3])
@@ -19,7 +36,22 @@ def test_programs_in_several_files(program: Program, files: int) -> None:
 
 
 def test_most_programs_can_be_split() -> None:
-    split = [
-        program for program in PROGRAMS if program.path.stem != "half_typed" and any(splits(program.marked.text, 2))
-    ]
+    split = [each for each in PROGRAMS if each.path.stem != "half_typed" and any(splits(each.marked.text, 2))]
     assert len(split) > len(PROGRAMS) // 2
+
+
+@pytest.mark.parametrize(
+    "fixture", [each for each in rule_fixtures() if each.code not in WITHIN_ONE_FILE], ids=lambda each: each.code
+)
+def test_fixtures_in_two_files(fixture: Fixture) -> None:
+    for case in fixture.cases:
+        if case.suffix == ".py" and _parses(case.marked.text):
+            assert list(differences(case.marked.text, 2)) == [], case.place
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True

@@ -100,7 +100,7 @@ class Builder:
             for base in alternatives
             if base is not None and base.startswith(LOCAL)
         ).union(subclassed_elsewhere)
-        self.follow = Follower(unit)
+        self.followers: dict[Unit, Follower] = {}
 
     # Classes
 
@@ -278,13 +278,19 @@ class Builder:
         home = method.home
         if _is_stub(method):
             return _changed(method, facts=MethodFacts(complete=False))
-        follow = self.follow if home is not None and home.unit is self.unit else None
+        follow = self.follower(home.unit) if home is not None else None
         scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
             facts = interpret(method.node, bindings, scope, follow, home is None or home.unit.source.has_walrus)
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)
+
+    def follower(self, unit: Unit) -> Follower:
+        """What follows the functions that the methods of one file call."""
+        if unit not in self.followers:
+            self.followers[unit] = Follower(unit, self.project)
+        return self.followers[unit]
 
     # Inputs
 

@@ -21,6 +21,7 @@ from ctxlint.model.sequences import (
 )
 from ctxlint.model.tensors import Arguments, TensorCalls
 from ctxlint.model.values import (
+    NEVER,
     NONE,
     UNKNOWN,
     Choice,
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
 
 
 class Followed(Protocol):
-    """Gives the value that a function of the same file returns for these arguments; None where it is not followed."""
+    """Gives the value that a function of the project returns for these arguments; None where it is not followed."""
 
-    def __call__(self, qualname: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Value | None: ...
+    def __call__(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Value | None: ...
 
     def only_reads(self, qualname: str, given: int | str) -> bool:
         """Whether the function certainly only reads attributes of what it is ``given`` there."""
@@ -65,7 +66,7 @@ class Calls(TensorCalls):
     """Evaluates calls."""
 
     follow: Followed | None = None
-    """Follows a function of the same file, where that is allowed."""
+    """Follows a function of the project, by its resolved name, where that is allowed."""
 
     def call(self, node: cst.Call) -> Value:
         func = node.func
@@ -121,7 +122,7 @@ class Calls(TensorCalls):
         if any(each.star for each in (*before, argument)) or len(set(self.meanings(node.func))) != 1:
             return False
         given = len(before) if argument.keyword is None else argument.keyword.value
-        return self.follow.only_reads(callee[len(LOCAL) :], given)
+        return self.follow.only_reads(callee, given)
 
     def context_method(self, node: cst.Call, name: str) -> Value:
         """``ctx.name(...)``."""
@@ -250,15 +251,17 @@ class Calls(TensorCalls):
             statement=self.statement,
         )
         if callee.startswith(LOCAL):
-            return self.followed(node, callee[len(LOCAL) :], arguments)
+            returned = self.followed(node, callee, arguments)
+            return Opaque(node) if returned is None else _renamed(returned, node)
+        if not callee.startswith(_NEVER_FOLLOWED) and self.followed(node, callee, arguments) is NEVER:
+            return NEVER  # of what another file defines, no more than this counts
         return self.torch_function(node, callee, arguments)
 
-    def followed(self, node: cst.Call, qualname: str, arguments: Arguments) -> Value:
-        """A call of what is defined in the same file, where the name certainly means that."""
+    def followed(self, node: cst.Call, name: str, arguments: Arguments) -> Value | None:
+        """What a function of the project returns, where the name certainly means one; None where that is unknown."""
         if self.follow is None or arguments.open_ended or len(set(self.meanings(node.func))) != 1:
-            return Opaque(node)
-        returned = self.follow(qualname, arguments.positional, arguments.keywords)
-        return Opaque(node) if returned is None else _renamed(returned, node)
+            return None
+        return self.follow(name, arguments.positional, arguments.keywords)
 
     def builtin(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         first = arguments.value(0)
@@ -279,6 +282,9 @@ class Calls(TensorCalls):
             return Fresh(node, kind_of(first))
         return Opaque(node)
 
+
+_NEVER_FOLLOWED = ("torch.", "builtins.", ".torch.")
+"""How names begin that are not those of functions of the project."""
 
 _MAKERS = {
     "sorted": "list",

@@ -1,4 +1,4 @@
-"""What a function of the same file returns when it is called so: followed one level, no further."""
+"""What a function of the project returns when it is called so: followed one level, no further."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxlint.model.access import SAVED_NAMES
 from ctxlint.model.functions import Binding, Param, ParameterKind
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.returns import joined
-from ctxlint.model.scopes import Scope
+from ctxlint.model.scopes import LOCAL, Scope
 from ctxlint.model.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
 from ctxlint.torch_api import autograd
@@ -22,21 +22,42 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.events import Return
+    from ctxlint.model.project import Project
     from ctxlint.model.unit import Unit
 
 
 class Follower:
-    """Follows the functions of one file; see ``calls.Followed``."""
+    """Follows the functions that one file defines or imports; see ``calls.Followed``."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, project: Project) -> None:
         """Follow the functions of ``unit``."""
         self.unit = unit
+        self.project = project
+        self._homes: dict[Unit, Follower] = {}
         self._busy = False
         self._reads: dict[tuple[str, int | str], bool] = {}
         self._callable: dict[str, tuple[Param, ...] | None] = {}
 
-    def __call__(self, qualname: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
+    def __call__(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
         """The value that the function returns for these arguments; NEVER where it only raises, None where unknown."""
+        found = self._home(name)
+        return found[0].returned(found[1], arguments, keywords) if found is not None else None
+
+    def _home(self, name: str) -> tuple[Follower, str] | None:
+        """What follows the functions of the file that defines one, and its qualified name there."""
+        if name.startswith(LOCAL):
+            return self, name[len(LOCAL) :]
+        meant = self.project.certainly(self.unit, name)
+        if meant is None or meant.qualname not in meant.unit.index.functions:
+            return None
+        if meant.unit is self.unit:
+            return self, meant.qualname
+        if meant.unit not in self._homes:
+            self._homes[meant.unit] = Follower(meant.unit, self.project)
+        return self._homes[meant.unit], meant.qualname
+
+    def returned(self, qualname: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Value | None:
+        """As when it is called, for a function of the file itself."""
         if self._busy or self.unit.is_stub:
             return None
         node = self.unit.slices.find_bare_function(qualname)
@@ -69,14 +90,15 @@ class Follower:
             self._callable[qualname] = params_of(node, scope) if plain else None
         return self._callable[qualname]
 
-    def only_reads(self, qualname: str, given: int | str) -> bool:
+    def only_reads(self, name: str, given: int | str) -> bool:
         """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name.
 
         Not where it reads what is saved, which is counted, or calls a method of the ctx.
         """
-        key = (qualname, given)
+        key = (name, given)
         if key not in self._reads:
-            self._reads[key] = self._only_reads(qualname, given)
+            found = self._home(name)
+            self._reads[key] = found is not None and found[0]._only_reads(found[1], given)  # noqa: SLF001
         return self._reads[key]
 
     def _only_reads(self, qualname: str, given: int | str) -> bool:

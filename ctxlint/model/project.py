@@ -240,6 +240,10 @@ class Project:
                 found.add(self._certainly(unit, name, attached, hops + 1))
         return found.pop() if len(found) == 1 else None
 
+    def certainly(self, unit: Unit, name: str) -> Definition | None:
+        """The one definition that a resolved name of ``unit`` means; see ``denoted``."""
+        return self._certainly(unit, name, {}, 0) if self.load is not None else None
+
     def _certainly(self, unit: Unit, name: str | None, attached: Attached, hops: int) -> Definition | None:
         """The one definition that a resolved name of ``unit`` means."""
         if name is None or name.startswith("builtins.") or name in self.torch_bases:
