@@ -642,5 +642,5 @@ def test_a_file_whose_name_is_no_text(capsys: pytest.CaptureFixture[str]) -> Non
         return
     name = os.fsdecode(b"caf\xe9.py")
     write({name: OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
-    assert main([".", "--no-cache", "--select", "CTX2"]) == 0
+    assert main([".", "--quiet", "--no-cache", "--select", "CTX2"]) == 0
     assert capsys.readouterr() == ("", "")
