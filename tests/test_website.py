@@ -44,6 +44,23 @@ def test_every_page_is_in_the_navigation(tmp_path: Path) -> None:
     assert not any("```py run" in path.read_text(encoding="utf-8") for path in docs.rglob("*.md"))
 
 
+def test_links_lead_to_pages_that_exist(tmp_path: Path) -> None:
+    write_sources(tmp_path / "site")
+    docs = tmp_path / "site" / "docs"
+    dead = [
+        (path.relative_to(docs).as_posix(), target)
+        for path in docs.rglob("*.md")
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", _prose(path.read_text(encoding="utf-8")))
+        if not (path.parent / target).exists()
+    ]
+    assert not dead
+
+
+def _prose(text: str) -> str:
+    """The text without code, where brackets mean something else."""
+    return re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
 def test_the_template_is_the_address_of_the_rules() -> None:
     assert tomllib.loads(TEMPLATE.read_text(encoding="utf-8"))["project"]["site_url"] == SITE
 

@@ -6,6 +6,7 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ctxlint.addresses import REPOSITORY
 from ctxlint.cli import COMMANDS, module_of
 from ctxlint.options import OPTIONS
 
@@ -88,5 +89,5 @@ def _help(action: argparse.Action) -> str:
 
 
 def changelog(text: str) -> str:
-    """The changelog of the repository, with links that lead to pages of the site."""
-    return text.replace("](docs/", "](")
+    """The changelog of the repository, with links that lead to pages of the site, or to files of the repository."""
+    return re.sub(r"\]\((?!https?:|docs/|#)", f"]({REPOSITORY}/blob/main/", text).replace("](docs/", "](")
