@@ -17,8 +17,9 @@ from ctxlint.search_path import leave_current_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("check", "explain", "rule", "config", "server", "clean", "generate-shell-completion")
-_GLOBAL_WITH_VALUE = ("--config", "--color")
+COMMANDS = ("check", "explain", "rule", "config", "server", "clean", "generate-shell-completion", "help")
+_GLOBAL = ("--config", "--isolated", "--color", "-v", "--verbose", "-q", "--quiet", "-s", "--silent")
+"""Options that may stand before any command; one that has no use for them ignores them."""
 
 INTERRUPTED = 130
 FAILED = 2
@@ -135,14 +136,42 @@ def split_command(given: list[str]) -> tuple[str, list[str]]:
     ``ctxlint file.py`` works. A file that is called like a command is written ``./rule``. Raises ConfigurationError for
     a first word that is no path, and nearly a command.
     """
-    at = 0
-    while at < len(given) and given[at].startswith("-") and given[at] not in ("-", "--"):
-        at += 2 if given[at] in _GLOBAL_WITH_VALUE else 1
-    if at < len(given) and given[at] in COMMANDS:
-        return given[at], [*given[:at], *given[at + 1 :]]
+    if given and given[0] in COMMANDS:
+        return given[0], given[1:]
+    if any(each in COMMANDS for each in given):
+        at = _first_word(given)
+        if at < len(given) and given[at] in COMMANDS:
+            return given[at], [*_meant_for(given[at], given[:at]), *given[at + 1 :]]
     if given and given[0][:1] != "-" and given[0].replace("-", "").isalpha() and not os.path.lexists(given[0]):
         _check_spelling(given[0])
     return "check", given
+
+
+def _first_word(given: list[str]) -> int:
+    """Where the first word is that is neither an option nor the value of one."""
+    from ctxlint.commands.arguments import parser
+
+    known = parser().options
+    at = 0
+    while at < len(given) and given[at].startswith("-") and given[at] not in ("-", "--"):
+        takes_value = given[at] in known and known[given[at]].nargs is None
+        at += 2 if takes_value else 1
+    return at
+
+
+def _meant_for(command: str, options: list[str]) -> list[str]:
+    """The options before a command, without those for all commands that this one does not have."""
+    if command == "check":
+        return options
+    known = import_module(module_of(command)).parser().options
+    kept: list[str] = []
+    words = iter(options)
+    for each in words:
+        name, equals, _ = each.partition("=")
+        value = [next(words, "")] if name in ("--config", "--color") and not equals else []
+        if name in known or name not in _GLOBAL:
+            kept += [each, *value]
+    return kept
 
 
 def _check_spelling(word: str) -> None:
@@ -150,7 +179,7 @@ def _check_spelling(word: str) -> None:
     from ctxlint.configuration import ConfigurationError
     from ctxlint.options import nearest_of
 
-    near = nearest_of(word, (*COMMANDS, "help", "version"))
+    near = nearest_of(word, (*COMMANDS, "version"))
     if near is not None:
         meant = near if near in COMMANDS else f"--{near}"
         raise ConfigurationError(f"`{word}` is neither a command nor a file; did you mean `ctxlint {meant}`?")

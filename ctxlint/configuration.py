@@ -87,7 +87,7 @@ class Configuration:
 
             for line in self.inline:
                 settings = apply_inline(settings, line)
-        return settings._replace(**self.overrides)
+        return settings._replace(**added(settings, self.overrides))
 
 
 def _own_file(folder: str) -> str | None:
@@ -127,6 +127,11 @@ def read_configuration(path: str | os.PathLike[str]) -> Settings:
     from ctxlint.configuration_file import read
 
     return read(os.path.abspath(path))
+
+
+def added(base: Settings, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` for attributes of Settings, where those that extend something come after those of ``base``."""
+    return {key: (*getattr(base, key), *value) if key.startswith("extend_") else value for key, value in values.items()}
 
 
 def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:

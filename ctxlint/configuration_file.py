@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.configuration import PROJECT_FILE, ConfigurationError, anchored, bytes_of, per_file_ignores
+from ctxlint.configuration import PROJECT_FILE, ConfigurationError, added, anchored, bytes_of, per_file_ignores
 from ctxlint.files.formats import Malformed, from_toml, text_of
 from ctxlint.settings import Settings
 
@@ -16,9 +16,14 @@ _TABLE = ("tool", "ctxlint")
 _MOST_EXTENDED = 20
 
 
-def read(path: str, *, _extended_by: tuple[str, ...] = ()) -> Settings:
+def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | None = None) -> Settings:
     """The settings that the file at an absolute path gives. Raises ConfigurationError."""
-    data = bytes_of(path)
+    try:
+        data = bytes_of(path)
+    except ConfigurationError as error:
+        if _asked_by is None:
+            raise
+        raise _asked_by.error(("extend",), f"`extend`: {error}") from None
     document = _parse(path, data)
     if os.path.basename(path) == PROJECT_FILE:
         table: object = _own_table(document) or {}
@@ -57,7 +62,7 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
             raise place.error(("extend",), "the files extend each other in a circle")
         if len(chain) >= _MOST_EXTENDED:
             raise place.error(("extend",), f"more than {_MOST_EXTENDED} files extend each other")
-        base = read(target, _extended_by=chain)
+        base = read(target, _extended_by=chain, _asked_by=place)
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
         raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
@@ -98,15 +103,13 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
     for key in ("exclude", "extend_exclude"):
         if key in values:
             values[key] = tuple(anchored(glob, root) for glob in values[key])
-    for key in ("extend_select", "extend_exclude"):
-        if key in values:
-            values[key] = (*getattr(base, key), *values[key])
     for key in ("baseline", "cache_dir"):
         if key in values:
             values[key] = os.path.join(root, os.path.expanduser(values[key]))
-    if "per_file_ignores" in values:
-        values["per_file_ignores"] = per_file_ignores(values["per_file_ignores"].items(), root)
-    return values
+    for key in ("per_file_ignores", "extend_per_file_ignores"):
+        if key in values:
+            values[key] = per_file_ignores(values[key].items(), root)
+    return added(base, values)
 
 
 def apply_inline(settings: Settings, line: str) -> Settings:

@@ -92,16 +92,14 @@ class Plugin:
 
 
 def _unasked(options: Namespace) -> Iterator[str]:
-    """The rules that are off by default and that no ``--select`` or ``--extend-select`` turns on.
+    """The rules that are off by default and that no ``--select`` or ``--extend-select`` names; a prefix is no name.
 
     An ``--ignore`` of the user takes the place of flake8's whole default list, and with it would turn all of them on.
     """
     from ctxlint.rules import opt_in_codes
 
     asked = (*(options.select or ()), *(options.extend_select or ()))
-    for code in opt_in_codes():
-        if not code.startswith(asked):
-            yield code
+    return (code for code in opt_in_codes() if code not in asked)
 
 
 def _torch(text: str) -> str:

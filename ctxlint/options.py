@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+ADDING = ("extend-select", "extend-ignore", "extend-per-file-ignores", "extend-fixable", "extend-exclude")
+"""The keys whose values are added to those of a file that is extended, and to which the command line adds."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One key. ``read`` turns a TOML value into the setting; it raises ValueError with what is wrong."""
@@ -30,7 +34,7 @@ class Option:
     @property
     def adds(self) -> bool:
         """Whether the value of an extending file comes on top of the one it extends, rather than in its place."""
-        return self.key in ("extend-select", "extend-exclude")
+        return self.key in ADDING
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -181,6 +185,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("ignore", "list[selector]", "[]", 'ignore = ["CTX102"]', "Rules not to run.", _selectors),
     Option(
+        "extend-ignore",
+        "list[selector]",
+        "[]",
+        'extend-ignore = ["CTX102"]',
+        "Rules to ignore in addition to `ignore`.",
+        _selectors,
+    ),
+    Option(
         "per-file-ignores",
         "dict[glob, list[selector]]",
         "{}",
@@ -189,11 +201,27 @@ OPTIONS: tuple[Option, ...] = (
         _per_file_ignores,
     ),
     Option(
+        "extend-per-file-ignores",
+        "dict[glob, list[selector]]",
+        "{}",
+        'extend-per-file-ignores = { "tests/*" = ["CTX2"] }',
+        "The same, in addition to `per-file-ignores`.",
+        _per_file_ignores,
+    ),
+    Option(
         "fixable",
         "list[selector]",
         '["ALL"]',
         'fixable = ["CTX1"]',
         "The rules whose fixes may be applied.",
+        _selectors,
+    ),
+    Option(
+        "extend-fixable",
+        "list[selector]",
+        "[]",
+        'extend-fixable = ["CTX401"]',
+        "Rules whose fixes may be applied, in addition to `fixable`.",
         _selectors,
     ),
     Option(

@@ -94,7 +94,8 @@ class PerFileIgnore(NamedTuple):
 class Settings(NamedTuple):
     """All options of a run. The defaults are those of a project without configuration.
 
-    ``select``, ``extend_select`` and ``ignore`` are what the configuration file says; ``command_line`` comes on top.
+    ``select``, ``extend_select``, ``ignore`` and ``extend_ignore`` are what the configuration file says;
+    ``command_line`` comes on top.
     ``root`` is the folder that globs are relative to. ``target_torch`` is what it says about torch, ``project_torch``
     what the project's own requirement says (see ``ctxlint.torch_requirement``). ``line_length`` is what the
     project's formatter is told (see ``ctxlint.line_length``). ``leave_noqa`` is for hosts that honour
@@ -104,12 +105,15 @@ class Settings(NamedTuple):
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
     command_line: Selection = Selection()
     fixable: tuple[str, ...] = (ALL,)
+    extend_fixable: tuple[str, ...] = ()
     unfixable: tuple[str, ...] = ()
     extend_safe_fixes: tuple[str, ...] = ()
     extend_unsafe_fixes: tuple[str, ...] = ()
     per_file_ignores: tuple[PerFileIgnore, ...] = ()
+    extend_per_file_ignores: tuple[PerFileIgnore, ...] = ()
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] = ()
     force_exclude: bool = False
@@ -142,7 +146,8 @@ class Settings(NamedTuple):
 
     def is_selected(self, code: str, name: str, *, default: bool) -> bool:
         """Whether a rule is on; ``default`` says whether it is when nobody says anything."""
-        layers = (Selection(self.select, self.extend_select, self.ignore), self.command_line)
+        own = Selection(self.select, self.extend_select, (*self.ignore, *self.extend_ignore))
+        layers = (own, self.command_line)
         on = default
         for layer in layers:
             if code in ALWAYS_ON:
@@ -154,7 +159,7 @@ class Settings(NamedTuple):
         """Whether ``per-file-ignores`` turns a rule off in one file."""
         return any(
             each.negated is not matches(each.pattern, path, self.root)
-            for each in self.per_file_ignores
+            for each in (*self.per_file_ignores, *self.extend_per_file_ignores)
             if specificity(each.selectors, code, name) is not None
         )
 
@@ -162,7 +167,7 @@ class Settings(NamedTuple):
 
     def is_fixable(self, code: str, name: str) -> bool:
         """Whether the rule's fixes may be applied at all."""
-        wanted = specificity(self.fixable, code, name)
+        wanted = specificity((*self.fixable, *self.extend_fixable), code, name)
         refused = specificity(self.unfixable, code, name)
         return wanted is not None and (refused is None or wanted > refused)
 

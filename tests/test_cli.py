@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint import __version__
-from ctxlint.cli import main, split_command
+from ctxlint.cli import COMMANDS, main, split_command
+from ctxlint.rules import all_rules, opt_in_codes
 from tests import stand_ins
 from tests.console import NOTHING_FOUND, passed
 from tests.fixture_reader import ROOT
@@ -80,6 +81,11 @@ def _read(path: str) -> str:
         (["check", "check"], "check", ["check"]),
         (["--isolated", "check", "a.py"], "check", ["--isolated", "a.py"]),
         (["--config", "rule", "check"], "check", ["--config", "rule"]),
+        (["--select", "CTX2", "check", "a.py"], "check", ["--select", "CTX2", "a.py"]),
+        (["-q", "--config", "x", "--color=never", "rule", "CTX101"], "rule", ["CTX101"]),
+        (["-q", "--isolated", "--color", "never", "explain"], "explain", ["--isolated", "--color", "never"]),
+        (["--fix", "rule"], "rule", ["--fix"]),
+        (["help", "rule"], "help", ["rule"]),
         (["-"], "check", ["-"]),
         (["rule", "CTX101"], "rule", ["CTX101"]),
         (["./rule"], "check", ["./rule"]),
@@ -97,7 +103,7 @@ def test_the_first_word_chooses_the_command(given: list[str], command: str, rest
         (["chek", "."], "check"),
         (["rules", "CTX201"], "rule"),
         (["explian", "a.py"], "explain"),
-        (["help"], "--help"),
+        (["helpp"], "help"),
         (["version"], "--version"),
     ],
 )
@@ -111,6 +117,56 @@ def test_what_may_be_a_path_is_no_command(run: Run) -> None:
     assert run("rules") == (0, "", NOTHING_FOUND)
     for given in (["./chek"], ["chek.py"], ["check", "chek"], ["tests"], ["--", "chek"]):
         assert "No such file or directory" in run(*given)[1]
+
+
+def test_help_of_a_command(run: Run) -> None:
+    assert run("help") == run("--help")
+    for command in COMMANDS:
+        assert run("help", command) == run(command, "--help")
+    assert run("help", "explian")[2].endswith("unknown command `explian`; did you mean `explain`?\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--sellect=CTX2"], "--sellect=CTX2; did you mean `--select`?\n"),
+        (["--output_fromat=json", "a.py"], "--output_fromat=json; did you mean `--output-format`?\n"),
+        (["rule", "--al"], "--al; did you mean `--all`?\n"),
+        (["explain", "--isolatd"], "--isolatd; did you mean `--isolated`?\n"),
+        (["--nonsense"], "--nonsense\n"),
+    ],
+)
+def test_a_misspelt_option(run: Run, given: list[str], said: str) -> None:
+    code, out, err = run(*given)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"unrecognized arguments: {said}")
+
+
+def test_options_stand_between_paths(run: Run) -> None:
+    for name in ("a.py", "b.py", "--fix", "--add-noqa"):
+        _write(name, "plain = 1\n")
+    code, out, _ = run("a.py", "--output-format", "concise", "b.py", "--", "--fix", "--add-noqa")
+    assert (code, out.count("CTX301")) == (1, 4)
+
+
+def test_options_that_extend_others(run: Run) -> None:
+    _write("a.py", "wrong = plain\n")
+    Path("ctxlint.toml").write_text(
+        "extend-ignore = ['CTX2']\nfixable = ['CTX3']\nper-file-ignores = { 'b.py' = ['ALL'] }\n", encoding="utf-8"
+    )
+
+    def codes(*options: str) -> list[str]:
+        return [line.split()[1] for line in run("-q", "--output-format=concise", *options)[1].splitlines()]
+
+    assert codes() == ["CTX301"]
+    assert codes("--extend-ignore", "CTX3") == codes("--ignore=CTX4", "--extend-ignore=plain-word") == []
+    assert codes("--select=ALL", "--extend-per-file-ignores", "a.py:CTX3") == ["CTX211"]
+    _write("b.py", "plain\n")
+    assert codes("--extend-per-file-ignores=a.py:CTX3") == []
+    assert run("--diff", "-q", "--select=CTX2") == (0, "", "")
+    assert "+right" in run("--diff", "-q", "--select=CTX2", "--extend-fixable=wrong-word")[1]
+    for option in ("--extend-ignore=CTX999", "--extend-fixable=CTX999", "--extend-per-file-ignores=a.py:CTX999"):
+        assert run(option)[2].endswith(f"error: {option.partition('=')[0]}: unknown rule selector `CTX999`\n")
 
 
 def test_suggestions_are_near(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -929,7 +985,17 @@ def test_rule(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = run("rule", "invalid-sintax")
     assert code == 2
     assert err.endswith("error: unknown rule `invalid-sintax`; did you mean `invalid-syntax`?\n")
-    assert run("rule")[0] == 2
+    code, out, _ = run("rule")
+    lines = out.splitlines()
+    assert (code, len(lines)) == (0, len(all_rules()))
+    assert lines[0].startswith("CTX101  missing-staticmethod  ")
+    assert [line for line in lines if line.endswith(" (off by default)")] == [
+        line for line in lines if line[:6] in opt_in_codes()
+    ]
+    assert json.loads(run("rule", "--output-format=json")[1]) == json.loads(
+        run("rule", "--all", "--output-format=json")[1]
+    )
+    assert run("rule", "CTX101", "--all")[0] == 2
 
 
 def test_config(run: Run) -> None:

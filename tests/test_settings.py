@@ -254,7 +254,10 @@ cache-dir = ".cache/ctxlint"
         ),
         ("[tool]\nctxlint = 3\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, found a number"),
         ("[tool.ctxlint]\nselect = ?\n", "pyproject.toml:2:10: not valid TOML"),
-        ("[tool.ctxlint]\nextend = 'gone.toml'\n", "gone.toml: cannot be read: No such file or directory"),
+        (
+            "[tool.ctxlint]\nextend = 'gone.toml'\n",
+            "pyproject.toml:2: `extend`: gone.toml: cannot be read: No such file or directory",
+        ),
         ("[tool.ctxlint]\nextend = 'pyproject.toml'\n", "pyproject.toml:2: the files extend each other in a circle"),
     ],
 )

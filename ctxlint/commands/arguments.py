@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from ctxlint import __version__
+from ctxlint.commands.parsing import Parser
 from ctxlint.settings import FORMATS
 
 STDIN = "-"
@@ -25,7 +26,8 @@ exit codes:
   130  interrupted
 
 other commands:
-  ctxlint rule CODE      explain a rule; --all explains every one
+  ctxlint help [COMMAND]   print the help of a command
+  ctxlint rule [CODE]    list all rules, or explain one; --all explains every one
   ctxlint explain FILE[::CLASS]   show what autograd is promised by the Functions of a file
   ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
   ctxlint server         the language server for editors (needs `pip install "ctxlint[lsp]"`)
@@ -40,15 +42,14 @@ environment:
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint check``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint",
         usage="ctxlint [check] [OPTION ...] [PATH ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=_formatter,
-        allow_abbrev=False,
     )
     made.add_argument(
         "paths",
@@ -86,14 +87,13 @@ def _add_rules(group: Any) -> None:
 
     add("--select", "the rules to run: codes, beginnings of codes, names, or ALL; comma-separated")
     add("--ignore", "rules not to run; the most specific of --select and --ignore decides")
-    add("--extend-select", "rules to run on top of those that are on anyway")
-    group.add_argument(
-        "--per-file-ignores",
-        type=_words,
-        action="extend",
-        metavar="GLOB:RULE",
-        help="rules not to run in some files, such as tests/*:CTX2; comma-separated",
-    )
+    add("--extend-select", "rules to enable in addition to those that are on")
+    add("--extend-ignore", "rules to ignore in addition to --ignore")
+    for name, text in (
+        ("--per-file-ignores", "rules not to run in some files, such as tests/*:CTX2; comma-separated"),
+        ("--extend-per-file-ignores", "the same, in addition to those of --per-file-ignores or the configuration"),
+    ):
+        group.add_argument(name, type=_words, action="extend", metavar="GLOB:RULE", help=text)
     group.add_argument(
         "--ignore-noqa",
         "--disable-noqa",
@@ -130,6 +130,7 @@ def _add_fixes(group: Any) -> None:
     group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 when something was fixed")
     for name, text in (
         ("--fixable", "the only rules whose fixes may be applied"),
+        ("--extend-fixable", "rules whose fixes may be applied, in addition to --fixable"),
         ("--unfixable", "rules whose fixes may not be applied"),
     ):
         group.add_argument(name, type=_words, action="extend", metavar="RULES", help=text)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
 from ctxlint.commands.output import say
+from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
 
@@ -36,14 +37,13 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint clean``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint clean",
         description="Remove what the user's cache holds about projects in folders and in all folders below them,"
         " and the caches that older releases left there. Nothing else is removed:"
         " a cache is known by the CACHEDIR.TAG that ctxlint writes into it.",
-        allow_abbrev=False,
     )
     made.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="the folders (default: .)")
     made.add_argument("--cache-dir", metavar="PATH", help="remove this cache too")

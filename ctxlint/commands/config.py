@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import write
+from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +43,11 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint config``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint config",
         description="List the options of the configuration file, or describe one.",
-        allow_abbrev=False,
     )
     made.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")

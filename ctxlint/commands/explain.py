@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING
 from ctxlint.commands import environment
 from ctxlint.commands.arguments import STDIN
 from ctxlint.commands.output import say, wants_color, write
+from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from ctxlint.configuration import Configuration
@@ -48,13 +49,12 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint explain``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint explain",
         description="Show what autograd is promised by the Functions of a file: each input with its gradient, each"
         " output, what is saved and where it is read back. What the code leaves open is called unknown.",
-        allow_abbrev=False,
     )
     made.add_argument(
         "targets",

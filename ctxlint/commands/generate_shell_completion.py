@@ -9,6 +9,8 @@ import argparse
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.commands.parsing import Parser
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -20,12 +22,13 @@ _SUMMARIES = {
     "explain": "show what autograd is promised by the Functions of a file",
     "config": "list or describe the options of the configuration",
     "generate-shell-completion": "print a completion script",
-    "rule": "explain a rule",
+    "help": "print the help of a command",
+    "rule": "list the rules, or explain one",
     "server": "run the language server",
 }
 _FOLDERS = ("cache_dir",)
 _FILES = ("paths", "config", "baseline", "write_baseline", "output_file", "stdin_filename", "targets")
-_SELECTORS = ("select", "ignore", "extend_select", "fixable", "unfixable", "rule")
+_SELECTORS = ("select", "ignore", "extend_select", "extend_ignore", "fixable", "extend_fixable", "unfixable", "rule")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -41,12 +44,11 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint generate-shell-completion``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint generate-shell-completion",
         description="Print a script that completes commands, options, rules and paths.",
-        allow_abbrev=False,
     )
     made.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
     return made
@@ -71,6 +73,7 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The same parser, whose actions say what their values may be."""
     import shtab
 
+    from ctxlint.cli import COMMANDS
     from ctxlint.options import BY_KEY
     from ctxlint.rules import rule_names
 
@@ -83,6 +86,8 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
             hinted.complete = shtab.DIRECTORY
         elif action.dest in _SELECTORS:
             action.choices = [*names, *names.values()]
+        elif action.dest == "command":
+            action.choices = list(COMMANDS)
         elif action.dest == "option":
             action.choices = list(BY_KEY)
     return given

@@ -12,7 +12,9 @@ from ctxlint.configuration import Configuration, anchored, per_file_ignores
 from ctxlint.settings import Selection
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from ctxlint.commands.parsing import Parser
 
 _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 """Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
@@ -21,7 +23,12 @@ _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
     asked = parser()
-    options = asked.parse_args([f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments])
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    given = [f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments[:at]]
+    options, rest = asked.parse_known_args(given)
+    if any(each.startswith("-") and each != STDIN for each in rest):
+        asked.refuse(rest)
+    options.paths += [*rest, *arguments[at + 1 :]]  # paths may stand between options, and are all that follows `--`
     _check_company(asked, options)
     try:
         overrides = _overrides(options)
@@ -45,7 +52,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
 
 
-def _check_company(asked: ArgumentParser, options: Namespace) -> None:
+def _check_company(asked: Parser, options: Namespace) -> None:
     """Exit with 2 for options that do not go together."""
     if STDIN in options.paths and not reads_stdin(options):
         asked.error("- (standard input) stands alone; there are other paths beside it")
@@ -60,8 +67,8 @@ def _check_company(asked: ArgumentParser, options: Namespace) -> None:
 
         if options.output_format not in FOR_PEOPLE:
             asked.error(f"--statistics is a table, or json; not {options.output_format}")
-    if options.add_noqa is not None and re.search(r"[\r\n#]", options.add_noqa):
-        asked.error("--add-noqa: the reason is one line without #")
+    if options.add_noqa is not None and re.search(r"[\r\n]|#\s*(?:noqa|\w+\s*[:=])", options.add_noqa):
+        asked.error("--add-noqa: the reason is one line without a comment such as # noqa or # ctxlint:")
 
 
 _PLAIN = (
@@ -80,16 +87,17 @@ def _overrides(options: Namespace) -> dict[str, Any]:
     here = os.getcwd()
     values: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
     values["command_line"] = Selection(
-        _checked(options, "select"), _checked(options, "extend_select") or (), _checked(options, "ignore") or ()
+        _checked(options, "select"), _checked(options, "extend_select") or (), _refused(options)
     )
-    for name in ("fixable", "unfixable"):
+    for name in ("fixable", "extend_fixable", "unfixable"):
         if getattr(options, name) is not None:
             values[name] = _checked(options, name)
     for name in ("exclude", "extend_exclude"):
         if getattr(options, name) is not None:
             values[name] = tuple(anchored(glob, here) for glob in getattr(options, name))
-    if options.per_file_ignores is not None:
-        values["per_file_ignores"] = per_file_ignores(_pairs(options.per_file_ignores), here)
+    for name in ("per_file_ignores", "extend_per_file_ignores"):
+        if getattr(options, name) is not None:
+            values[name] = per_file_ignores(_pairs(options, name), here)
     if options.fix_only or options.diff:
         values["fix"] = True
     cache_dir = options.cache_dir or environment.value("CACHE_DIR")
@@ -101,6 +109,10 @@ def _overrides(options: Namespace) -> dict[str, Any]:
     if output_format:
         values["output_format"] = _format(output_format)
     return values
+
+
+def _refused(options: Namespace) -> tuple[str, ...]:
+    return (*(_checked(options, "ignore") or ()), *(_checked(options, "extend_ignore") or ()))
 
 
 def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
@@ -119,18 +131,19 @@ def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
     return tuple(selectors)
 
 
-def _pairs(words: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+def _pairs(options: Namespace, name: str) -> list[tuple[str, tuple[str, ...]]]:
     from ctxlint.options import check_selectors
 
+    option = f"--{name.replace('_', '-')}"
     pairs: list[tuple[str, tuple[str, ...]]] = []
-    for word in words:
+    for word in getattr(options, name):
         glob, colon, selector = word.rpartition(":")
         if not colon or not glob:
-            raise ValueError(f"--per-file-ignores: expected GLOB:RULE, found {word}")
+            raise ValueError(f"{option}: expected GLOB:RULE, found {word}")
         try:
             check_selectors([selector.strip()])
         except ValueError as error:
-            raise ValueError(f"--per-file-ignores: {error}") from None
+            raise ValueError(f"{option}: {error}") from None
         pairs.append((glob.strip(), (selector.strip(),)))
     return pairs
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands.output import write
+from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.rules.base import Rule
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the page of one rule or of all."""
+    """Print the page of one rule or of all, or a list of them."""
     asked = parser()
     options = asked.parse_args(arguments)
-    if (options.rule is None) is not options.all:
+    if options.rule is not None and options.all:
         asked.error("give a rule, or --all")
 
     from ctxlint.rules import all_rules
 
     rules = all_rules()
-    if not options.all:
+    if options.rule is not None:
         rules = tuple(rule for rule in rules if options.rule.lower() in (rule.code.lower(), rule.name))
-    if not rules and not options.all:
+    if not rules:
         from ctxlint.options import nearest
 
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
@@ -35,8 +35,11 @@ def run(arguments: Sequence[str]) -> int:
         import json
 
         records = [_record(rule) for rule in rules]
-        text = json.dumps(records if options.all else records[0], indent=2, ensure_ascii=False)
+        text = json.dumps(records if options.rule is None else records[0], indent=2, ensure_ascii=False)
         write([text, "\n"], sys.stdout, encoding="utf-8")
+        return 0
+    if options.rule is None and not options.all:
+        write(_list(rules), sys.stdout)
         return 0
     from ctxlint.rules.page import page_of
 
@@ -44,17 +47,29 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint rule``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint rule",
-        description="Explain a rule: what it finds, what torch does about it, what to write instead.",
-        allow_abbrev=False,
+        description="List all rules, or explain one: what it finds, what torch does, what to write instead.",
     )
     made.add_argument("rule", nargs="?", metavar="CODE", help="the code or the name of a rule")
     made.add_argument("--all", action="store_true", help="explain all rules")
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     return made
+
+
+def _list(rules: Sequence[Rule[Any]]) -> Iterator[str]:
+    """A line for each rule: code, name, whether it is off by default, and what it finds."""
+    width = max(len(rule.name) for rule in rules)
+    for rule in rules:
+        yield f"{rule.code}  {rule.name:<{width}}  {_finds(rule)}{'' if rule.default else ' (off by default)'}\n"
+
+
+def _finds(rule: Rule[Any]) -> str:
+    from ctxlint.rules.page import summary_of
+
+    return summary_of(rule).partition(": ")[0].removeprefix("Reports ").removesuffix(".")
 
 
 def _record(rule: Rule[Any]) -> dict[str, object]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 from typing import TYPE_CHECKING
+
+from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +34,11 @@ def run(arguments: Sequence[str]) -> int:
     return server.run()
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The parser of ``ctxlint server``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="ctxlint server",
         description="Run the language server for an editor, on standard input and output.",
-        allow_abbrev=False,
     )
     made.add_argument("--stdio", action="store_true", help="talk on standard input and output (it always does)")
     made.add_argument("-v", "--verbose", action="store_true", help="log every message on standard error")

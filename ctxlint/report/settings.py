@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ctxlint.report.visible import visible
 
@@ -19,13 +19,14 @@ def describe(path: str, settings: Settings) -> Iterator[str]:
 
     yield f"Resolved settings for: {visible(path)}\n"
     yield f"Configuration file: {visible(settings.config_file or 'none')}\n\n"
-    shown = {option.key: getattr(settings, option.field) for option in OPTIONS if hasattr(settings, option.field)}
+    shown: dict[str, Any] = {
+        option.key: getattr(settings, option.field) for option in OPTIONS if hasattr(settings, option.field)
+    }
     shown["target-torch"] = str(settings.torch)
     shown["exclude"] = settings.exclude_globs
-    shown["per-file-ignores"] = {
-        ("!" if each.negated else "") + each.pattern: list(each.selectors) for each in settings.per_file_ignores
-    }
-    for key in ("select", "extend-select", "ignore"):
+    for key in ("per-file-ignores", "extend-per-file-ignores"):
+        shown[key] = {("!" if each.negated else "") + each.pattern: list(each.selectors) for each in shown[key]}
+    for key in ("select", "extend-select", "ignore", "extend-ignore"):
         del shown[key]
     for key, value in shown.items():
         yield visible(f"{key} = {_toml(value)}") + "\n"

@@ -100,9 +100,10 @@ def test_all_fixtures_one_process_and_several() -> None:
     _write_fixtures()
     wanted = ctxlint("--select=ALL", ".")
     assert len({code for _, _, _, code in wanted}) > 50
+    named = ",".join(["--select=CTX,E9", *opt_in_codes()])
     everything = ("--max-line-length=999", "--filename=*.py,*.pyi", ".")
-    assert flake8("-j1", *everything) == wanted
-    assert flake8("-j2", *everything) == wanted
+    assert flake8("-j1", *everything, select=named) == wanted
+    assert flake8("-j2", *everything, select=named) == wanted
 
 
 def test_default_rules_are_the_same() -> None:
@@ -143,7 +144,9 @@ def _codes(*arguments: str, select: str = "") -> list[str]:
     [
         ([], ["CTX301"]),
         (["--extend-select=CTX109"], ["CTX301", "CTX109"]),
-        (["--extend-select=CTX1"], ["CTX110", "CTX301", "CTX109"]),
+        (["--extend-select=CTX1"], ["CTX301"]),
+        (["--select=CTX"], ["CTX301"]),
+        (["--select=CTX,CTX109"], ["CTX301", "CTX109"]),
         (["--select=CTX109"], ["CTX109"]),
         (["--select=E9"], []),
         (["--ignore=CTX301"], []),

@@ -92,6 +92,19 @@ def test_standard_input_has_no_file_to_write_to(arguments: list[str], capsys: py
     assert "--add-noqa needs files to write to" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("reason", ["see #12", "#12", "a # b"])
+def test_a_reason_may_name_an_issue(tmp_path: Path, reason: str) -> None:
+    after = f"x = wrong  # noqa: CTX211 {reason}\n"
+    assert _added(tmp_path, "x = wrong\n", f"--add-noqa={reason}") == after
+
+
+@pytest.mark.parametrize("reason", ["# noqa", "see # ctxlint: ignore", "a\rb"])
+def test_a_reason_is_no_comment_of_its_own(capsys: pytest.CaptureFixture[str], reason: str) -> None:
+    with pytest.raises(SystemExit):
+        main([f"--add-noqa={reason}"])
+    assert "the reason is one line" in capsys.readouterr().err
+
+
 def test_a_reason_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--add-noqa=a\nb"])

@@ -1,0 +1,32 @@
+"""``ctxlint help``: the help of ctxlint, or of one command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ctxlint.commands.parsing import Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print what ``--help`` of the command prints."""
+    from ctxlint.cli import COMMANDS, module_of
+
+    asked = parser()
+    command = asked.parse_args(arguments).command
+    if command not in COMMANDS:
+        from ctxlint.options import nearest
+
+        asked.error(f"unknown command `{command}`{nearest(command, COMMANDS)}")
+    import_module(module_of(command)).parser().print_help()
+    return 0
+
+
+def parser() -> Parser:
+    """The parser of ``ctxlint help``."""
+    made = Parser(prog="ctxlint help", description="Print the help of ctxlint, or of one command.")
+    made.add_argument("command", nargs="?", default="check", metavar="COMMAND", help="the command (default: check)")
+    return made
