@@ -87,7 +87,9 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
             yield from _in_folder(path, configuration)
         return
     try:
-        name, data = (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path))
+        name, data = (
+            (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path, configuration))
+        )
         contracts = list(_in_text(name, data, wanted, configuration))
     except NotPython as error:
         yield NotFound(f"{name}: This is {error}")
@@ -108,7 +110,7 @@ def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | N
     empty = True
     for each in sorted(files_under([path], configuration)):
         try:
-            data = _read(each)
+            data = _read(each, configuration)
             contracts = list(_in_text(each, data, None, configuration)) if holds_candidate(data) else []
         except NotPython:
             continue
@@ -132,9 +134,12 @@ def _split(target: str) -> tuple[str, str | None]:
     return (target, None) if not colons or os.path.exists(target) else (path, name)
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, configuration: Configuration) -> bytes:
+    from ctxlint.files.boundary import leaves_project
     from ctxlint.files.decode import Unreadable, read_bytes
 
+    if leaves_project(path, configuration.settings_for(os.path.dirname(path)).root):
+        raise NotFound(f"{path}: A link leads out of the project to this file; it is not shown")
     try:
         return read_bytes(path)
     except Unreadable as error:

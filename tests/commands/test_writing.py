@@ -193,6 +193,17 @@ def test_lines_of_files_outside_are_not_quoted(run: Run, output_format: str) -> 
     assert "snippet" not in out
 
 
+@pytest.mark.parametrize("target", [".", "b.py"])
+def test_files_outside_are_not_explained(target: str, checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "../outside/b.py").write_text(BROKEN)
+    os.symlink("../outside/b.py", "b.py")
+    code = main(["explain", target])
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert "b.py" not in out
+    assert "A link leads out of the project to this file; it is not shown" in err
+
+
 def test_a_file_with_two_names_is_not_fixed(run: Run) -> None:
     os.link("a.py", "../outside/a.py")
     code, out, _ = run("--fix")
