@@ -20,9 +20,23 @@ DEFAULT_NAME = ".ctxlint-baseline.json"
 
 
 def baseline_path(options: Namespace, settings: Settings) -> str:
-    """Where the baseline is: as the command line says, as the configuration says, or beside the configuration."""
+    """Where the baseline is: as the command line says, as the configuration says, or as ``_nearest`` finds it."""
     named = options.write_baseline or options.baseline or settings.baseline
-    return os.path.abspath(named or os.path.join(settings.root, DEFAULT_NAME))
+    return os.path.abspath(named or _nearest(os.path.abspath(settings.root)))
+
+
+def _nearest(root: str) -> str:
+    """The baseline next to the configuration or in the nearest folder above, up to the root of the project.
+
+    ``root`` is the folder of the configuration, or the current one: the place for a baseline where there is none.
+    """
+    from ctxlint.files.modules import root_of
+
+    top, folder = root_of(root), root
+    while not os.path.lexists(os.path.join(folder, DEFAULT_NAME)) and folder not in (top, os.path.dirname(folder)):
+        folder = os.path.dirname(folder)
+    path = os.path.join(folder, DEFAULT_NAME)
+    return path if os.path.lexists(path) else os.path.join(root, DEFAULT_NAME)
 
 
 def load(options: Namespace, settings: Settings) -> Baseline | None:

@@ -60,6 +60,20 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
         raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
 
 
+def first_bytes(path: str, count: int) -> bytes:
+    """How a regular file begins; empty where that cannot be read. Never waits for a pipe or a device."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.read(descriptor, count) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
 def _read_all(descriptor: int, most: int) -> bytes:
     status = os.fstat(descriptor)
     if stat.S_ISDIR(status.st_mode):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
+import re
+from itertools import islice, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.files.decode import first_bytes
 from ctxlint.files.gitignore import ignore_files_above, is_ignored, read_ignore_file
 from ctxlint.files.globs import globs_for
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
 PYTHON_SUFFIXES = (".py", ".pyi")
 SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
-"""The endings of the files that a walk picks up. A file that is named is taken whatever its ending."""
+"""The endings of the files that a walk picks up, next to scripts. A file that is named is taken whatever its ending."""
+
+_SHEBANG = 256
+_INTERPRETER = re.compile(rb"(?:i?python|pypy)\d*(?:\.\d+)*[tw]?(?:\.exe)?")
 
 DEFAULT_EXCLUDE = (
     ".bzr",
@@ -264,14 +269,14 @@ class _Walk:
                 own = read_ignore_file(os.path.join(folder.absolute, _IGNORE_FILE), folder.absolute)
                 if own is not None:
                     folder = folder._replace(ignore=(*folder.ignore, own))
-            yield from self.files(folder, sorted((each for each in entries if each.name.endswith(SUFFIXES)), key=_NAME))
+            yield from self.files(folder, sorted(filter(_may_be_python, entries), key=_NAME))
             below = sorted(filter(_is_folder, entries), key=_NAME, reverse=True) if self.deep else []
             stack += [folder.below(each) for each in below if not self.leaves_out(each, folder, "/")]
 
     def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:
         """Those of the entries of a folder that are files, with what is there and cannot be read."""
         for entry in entries:
-            if self.leaves_out(entry, folder):
+            if self.leaves_out(entry, folder) or not (entry.name.endswith(SUFFIXES) or is_script(entry.path)):
                 continue
             if _is_plain(entry):
                 if self.is_new(folder.real + entry.name):
@@ -288,6 +293,20 @@ class _Walk:
         if self.is_excluded(entry.path, entry.name):
             return True
         return bool(folder.ignore) and is_ignored(entry.path + end, entry.name + end, folder.ignore)
+
+
+def _may_be_python(entry: os.DirEntry[str]) -> bool:
+    """Whether a walk picks up the entry, or would if it were a script: those have no ending."""
+    return entry.name.endswith(SUFFIXES) or ("." not in entry.name and _is_plain(entry))
+
+
+def is_script(path: str) -> bool:
+    """Whether the first line of a regular file names Python as its interpreter: ``#!/usr/bin/env python3``."""
+    line = first_bytes(path, _SHEBANG).split(b"\n", 1)[0]
+    if not line.startswith(b"#!"):
+        return False
+    words = [each.rpartition(b"/")[2] for each in line[2:].split()]
+    return any(map(_INTERPRETER.fullmatch, words)) or (b"uv", b"run") in pairwise(words)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

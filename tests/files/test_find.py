@@ -346,3 +346,40 @@ def test_one_that_is_missing_does_not_hide_the_others(capfd: pytest.CaptureFixtu
         "gone:1:1: CTX902 No such file or directory.",
         "gone.py:1:1: CTX902 No such file or directory.",
     ]
+
+
+SHEBANGS = {
+    "env": "#!/usr/bin/env python3\n",
+    "exact": "#! /opt/python/bin/python3.11 -u\n",
+    "option": "#!/usr/bin/env -S python -X dev\r\n",
+    "pypy": "#!/usr/bin/pypy3\n",
+    "uv": "#!/usr/bin/env -S uv run --script\n",
+}
+
+
+def test_scripts_are_found_by_their_first_line(shown: Shown) -> None:
+    for name, line in SHEBANGS.items():
+        _write(f"bin/{name}", text=line)
+    for name, line in {
+        "shell": "#!/bin/sh\n# python\n",
+        "ruby": "#!/opt/python/bin/ruby\n",
+        "text": "python\n",
+    }.items():
+        _write(f"bin/{name}", text=line)
+    _write("bin/env.sh", "bin/.env", "bin/a.py", text="#!/usr/bin/env python3\n")
+    Path("bin/empty").touch()
+    os.mkfifo("bin/pipe")
+    Path("bin/link").symlink_to("env")
+    _write("bin/long", text="#!" + "x" * 100_000 + " python")
+    found = ["bin/a.py", *(f"bin/{name}" for name in sorted(SHEBANGS))]
+    assert shown() == found
+    assert shown("--exclude", "env,option") == [each for each in found if each not in ("bin/env", "bin/option")]
+    _write(".gitignore", text="uv\n")
+    assert "bin/uv" not in shown()
+
+
+def test_scripts_are_linted(capfd: pytest.CaptureFixture[str]) -> None:
+    stand_in = "#!/usr/bin/env python3\nfrom torch.autograd import Function\nclass Exp(Function):\n    pass\n"
+    _write("bin/train", text=stand_in)
+    assert main(["--isolated", "."]) == 0
+    assert capfd.readouterr().out == "All checks passed! (1 Function in 1 file)\n"

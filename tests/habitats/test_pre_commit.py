@@ -150,6 +150,63 @@ def test_the_fixing_hook_fails_and_the_second_commit_passes(project: Git, publis
     assert project.git("show", "HEAD:scale.py") == MENDED.strip()
 
 
+def test_the_reporting_hook_changes_nothing(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint")
+    code, output = _commit(project, {"scale.py": BROKEN, "ctxlint.toml": "fix = true\n"})
+    assert code == 1, output
+    assert "Found 1 error." in output
+    assert (project.folder / "scale.py").read_text(encoding="utf-8") == BROKEN
+
+
+def test_the_hook_for_the_whole_project(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint-project")
+    (project.folder / "scale.py").write_text(BROKEN, encoding="utf-8")
+    project.git("add", ".")
+    project.git("commit", "--quiet", "--no-verify", "-m", "Unchecked")
+    code, output = _commit(project, {"README": "No Python.\n"})
+    assert (code, "Skipped" in output) == (0, True), output
+    code, output = _commit(project, {"other.py": "x = 1\n"})
+    assert code == 1, output
+    assert output.count("--> scale.py:12:9") == 1
+
+
+def test_what_is_staged_counts(project: Git, published: Git) -> None:
+    """pre-commit hides what is not staged from the hooks, and brings it back."""
+    _use(project, published, "ctxlint")
+    path = project.folder / "scale.py"
+    for staged, unstaged, code in ((BROKEN, MENDED, 1), (MENDED, BROKEN, 0)):
+        path.write_text(staged, encoding="utf-8")
+        project.git("add", ".")
+        path.write_text(unstaged, encoding="utf-8")
+        done = project.run("commit", "-m", "Half of it")
+        assert done[0] == code, done[1]
+        assert path.read_text(encoding="utf-8") == unstaged
+
+
+def test_fixes_of_a_partly_staged_file_lose_nothing(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint-fix")
+    path = project.folder / "scale.py"
+    path.write_text(BROKEN, encoding="utf-8")
+    project.git("add", ".")
+    path.write_text(BROKEN + "\n\nMORE = 1\n", encoding="utf-8")
+    code, output = project.run("commit", "-m", "Half of it")
+    assert (code, "files were modified by this hook" in output) == (1, True), output
+    assert path.read_text(encoding="utf-8") == MENDED + "\n\nMORE = 1\n"
+    assert project.git("show", ":scale.py") == BROKEN.strip()
+
+
+def test_fixes_next_to_a_change_that_is_not_staged_are_rolled_back(project: Git, published: Git) -> None:
+    _use(project, published, "ctxlint-fix")
+    path = project.folder / "scale.py"
+    path.write_text(BROKEN, encoding="utf-8")
+    project.git("add", ".")
+    mine = BROKEN.replace("return grad_output * ctx.scale", "return 2 * grad_output * ctx.scale")
+    path.write_text(mine, encoding="utf-8")
+    code, output = project.run("commit", "-m", "Half of it")
+    assert (code, "Rolling back fixes" in output) == (1, True), output
+    assert path.read_text(encoding="utf-8") == mine
+
+
 @pytest.mark.parametrize("hook", ["ctxlint", "ctxlint-fix"])
 def test_no_files_and_excluded_files_pass(project: Git, published: Git, hook: str) -> None:
     _use(project, published, hook)

@@ -142,6 +142,32 @@ def test_it_is_found_from_elsewhere_when_it_lies_beside_the_configuration(
     assert run() == run("b.py") == (0, passed(1, 1), "")
 
 
+def test_it_is_found_from_subfolders_at_the_root(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".git").mkdir()
+    Path(".git/HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    _write(CODE, "pkg/sub/b.py")
+    run("--write-baseline")
+    monkeypatch.chdir("pkg/sub")
+    assert run() == run("b.py") == (0, passed(1, 1), "")
+    Path("ctxlint.toml").write_text("", encoding="utf-8")
+    assert run() == (0, passed(1, 1), ""), "the nearest one counts, whoever is configured"
+    _write("x = 1\n", "b.py")
+    assert run("--prune-baseline")[2].startswith("Removed 2 findings from ")
+    assert not Path(NAME).exists()
+    _write(CODE, "b.py")
+    assert run("--write-baseline=" + NAME)[0] == 0
+    assert run()[0] == 0
+
+
+def test_a_baseline_above_the_project_is_none_of_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("project/.git").mkdir(parents=True)
+    Path("project/.git/HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    _write(CODE, "project/b.py")
+    run("--write-baseline")
+    monkeypatch.chdir("project")
+    assert run()[0] == 1
+
+
 def test_the_configuration_and_the_command_line_name_another_file(run: Run) -> None:
     _write(CODE)
     assert run("--write-baseline=known.json") == (0, "", "Wrote 2 findings to known.json.\n")
