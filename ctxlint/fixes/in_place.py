@@ -10,7 +10,7 @@ from ctxlint.fixes.appending import append_argument
 from ctxlint.fixes.edit import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.functions import Mutation, Style
-from ctxlint.model.mutations import gradient_written, is_returned
+from ctxlint.model.mutations import gradient_written, may_be_marked
 from ctxlint.model.values import Tri
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def mark_dirty(fn: FunctionClass, method: Method, mutation: Mutation, tensor: Parameter) -> Fix | None:
-    """Mark an input before it is changed, where every path returns it; join an earlier ``mark_dirty``."""
+    """Mark an input before it is changed, where that is right; join an earlier ``mark_dirty``."""
     code = code_of_method(fn, method)
-    if code is None or method.ctx is None or fn.style is not Style.CTX_IN_FORWARD or not fn.outputs:
+    if code is None or method.ctx is None or fn.style is not Style.CTX_IN_FORWARD:
         return None
-    if any(is_returned([returned], tensor) is not Tri.YES for returned in fn.outputs):
+    if not may_be_marked(fn, tensor):
         return None
     statement = code.statement(mutation.node)
     if statement is None or not code.always_runs(statement) or mutation.in_loop or mutation.guards:

@@ -133,6 +133,7 @@ class Builder:
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
+        stored = frozenset[str]().union(*(each.unit.index.attributes for each in ancestry))
         return FunctionClass(
             name=node.name.value,
             qualname=record.qualname,
@@ -161,9 +162,9 @@ class Builder:
             patched=self.is_patched(record, map(find, ancestry), class_attributes),
             has_subclass=record.qualname in self.subclassed,
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
-            stored_attributes=frozenset().union(*(each.unit.index.attributes for each in ancestry)),
+            stored_attributes=stored,
             class_attributes=class_attributes,
-            legacy_state=legacy_state(methods, lambda: any(map(self.is_called, calls))),
+            legacy_state=legacy_state(methods, stored, lambda: any(map(self.is_called, calls))),
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,

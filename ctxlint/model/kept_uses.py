@@ -62,7 +62,7 @@ _ASKED = {
     **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
     **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
     **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
-    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "device")),
+    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "layout", "device")),
     **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
     **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
     **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.code import children, dotted
-from ctxlint.model.functions import Binding, ContextCall, ContextRead, SavedRead
+from ctxlint.model.functions import Binding, ContextRead, ContextWrite
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from ctxlint.model.functions import Method
 
 
-def legacy_state(methods: Mapping[str, Method], is_called: Callable[[], bool]) -> str | None:
-    """Where the state is, in words: set in ``__init__``, or saved on ``self``. None for a Function of today.
+def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]) -> str | None:
+    """Where the state is, in words: set in ``__init__``, or from outside. None for a Function of today.
 
-    What is saved on ``self`` counts where an instance is called, as ``is_called`` tells: by ``apply``, it is a ctx of
-    another name. Only methods that are not static count, and only where the parameter in ctx's place has the name of an
-    instance, ``self`` or what ``__init__`` calls it: a static ``forward(self, x)`` names its ctx oddly and no more.
+    What is saved on ``self`` alone is no state: by ``apply``, ``self`` is a ctx of another name. What is read on it,
+    and set by no method, counts where an instance is called, as ``is_called`` tells. Only methods that are not static
+    count, and only where the parameter in ctx's place has the name of an instance, ``self`` or what ``__init__`` calls
+    it: a static ``forward(self, x)`` names its ctx oddly and no more. ``stored`` are the attributes that the file sets.
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
@@ -39,10 +42,12 @@ def legacy_state(methods: Mapping[str, Method], is_called: Callable[[], bool]) -
                 if state is not None:
                     return f"`__init__` sets `{name}.{state}`"
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
+    known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
+    known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
     for method in legacy:
-        saves = any(call.method == "save_for_backward" for call in method.facts.of(ContextCall))
-        if (saves or method.facts.of(SavedRead)) and is_called():
-            return "`self.save_for_backward`" if saves else "`self.saved_tensors`"
+        for read in method.facts.of(ContextRead):
+            if read.attribute in stored - known and not read.own and is_called():
+                return f"`{method.name}` reads `self.{read.attribute}`"
     return None
 
 

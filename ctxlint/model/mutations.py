@@ -79,6 +79,15 @@ def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
     return frozenset(found)
 
 
+def may_be_marked(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether ``mark_dirty`` of an input is right whatever happens: every path returns this very object, and it alone.
+
+    Beside other outputs torch refuses marked inputs that are views. Where one is marked already, none is passed.
+    """
+    alone = all(returned.count == 1 for returned in fn.outputs) or bool(fn.context_calls("mark_dirty"))
+    return bool(fn.outputs) and alone and all(is_returned([each], tensor) is Tri.YES for each in fn.outputs)
+
+
 def returns_memory_of(fn: FunctionClass, tensor: Value) -> bool:
     """Whether some output certainly is the tensor or a view of it."""
     return any(usual_storage(option) == tensor for output in fn.outputs_values() for option in output.options())

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class LegacyFunction(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function whose methods work on an instance: they read attributes that `__init__` sets, or use
-    `self.save_for_backward(...)` or `self.saved_tensors` where instances of the class are called.
+    Reports a Function whose methods work on an instance: they read attributes that `__init__` sets, or,
+    where instances of the class are called, attributes of `self` that only other code sets.
 
     ## Why is this bad?
     That is the style of torch before 1.5. An instance cannot be called any more: `RuntimeError: Legacy autograd function
@@ -60,9 +60,9 @@ class LegacyFunction(Rule[FunctionClass]):
     There is no fix: the call sites change with the class.
 
     ## Known limits
-    An `__init__` that forward and backward have nothing to do with is not reported. Methods that save on `self` work
-    through `.apply`, where `self` is the ctx: as long as no instance is called in the file, missing-staticmethod
-    (CTX101) and wrong-first-parameter (CTX102) report them, and fix them.
+    An `__init__` that forward and backward have nothing to do with is not reported. Methods that only save on `self` work
+    through `.apply`, where `self` is the ctx: missing-staticmethod (CTX101) and wrong-first-parameter (CTX102) report and
+    fix them, and function-instantiated (CTX703) the call of an instance.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

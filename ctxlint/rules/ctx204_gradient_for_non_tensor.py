@@ -105,7 +105,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
             if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):
                 # What stands there may be meant for another input: an earlier one may hold several tensors.
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
-                advice, fix = "Return one gradient for each input.", None
+                advice, fix = "Return one gradient for each input, `None` where there is none.", None
             else:
                 surplus, advice = "", f"Return `None` for {'it' if len(refused) == 1 else 'them'}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))

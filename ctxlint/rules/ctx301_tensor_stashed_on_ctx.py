@@ -104,12 +104,13 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for stash in stashes(fn):
-            if stash.held is not Held.COMPUTED:
-                related = reads_of(fn, stash.write.attribute)
-                freed = freed_by_hand(fn, stash.write.attribute)
-                yield Finding(
-                    fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related, stash.rests_on
-                )
+            freed = freed_by_hand(fn, stash.write.attribute)
+            if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_asked):
+                continue
+            related = reads_of(fn, stash.write.attribute)
+            yield Finding(
+                fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related, stash.rests_on
+            )
 
 
 def _message(stash: Stash, freed: bool) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.functions import FunctionClass, Unpacking
 from ctxlint.model.saved import mismatched, saved_counts, saving_call
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import saves
-from ctxlint.rules.wording import counted
+from ctxlint.rules.wording import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.functions import SavedItem
+    from ctxlint.model.method import Method
     from ctxlint.settings import Settings
 
 
@@ -86,7 +89,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
             for taken in mismatched(method, saved):
                 message = (
                     f"`{method.name}` of `{fn.name}` {_taken(taken)} but {_given(call, saved)}; it raises "
-                    f"{_error(taken)}. {_advice(taken, saved)}"
+                    f"{_error(taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
                 yield Finding(fn.span(taken.node), message, related=saves(fn, call))
 
@@ -108,10 +111,33 @@ def _error(taken: Unpacking | SavedItem) -> str:
     return "ValueError" if isinstance(taken, Unpacking) else "IndexError"
 
 
-def _advice(taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
+def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
     if not isinstance(taken, Unpacking):
         return "Save it, or take another one."
     least = "at least " if taken.starred else ""
     if saved == {0}:
         return f"Save {least}{taken.minimum}."
+    given = _names_saved(fn, call)
+    if not taken.starred and None not in taken.names and given is not None:
+        unpacked = [name for name in taken.names if name is not None]
+        left = [name for name in given if name not in unpacked and _needs(method, name)]
+        more = [name for name in unpacked if name not in given and name in method.facts.names_read]
+        if left and len(left) == len(given) - len(unpacked):
+            return f"Unpack {quoted(left)} too."
+        if more and len(more) == len(unpacked) - len(given):
+            return f"Save {quoted(more)} too."
     return f"Unpack {' or '.join(str(count) for count in sorted(saved))}, or save {least}{taken.minimum}."
+
+
+def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:
+    """The names under which forward saves what it saves; None where there are several calls, or other expressions."""
+    calls = fn.context_calls(call)
+    nodes = [argument.node for argument in calls[0].arguments] if len(calls) == 1 else []
+    names = [node.value for node in nodes if isinstance(node, cst.Name) and node.value != "None"]
+    return names if names and len(set(names)) == len(nodes) else None
+
+
+def _needs(method: Method, name: str) -> bool:
+    """Whether the body reads a name that it binds nowhere."""
+    bound = name in method.binders or any(param.name == name for param in method.params)
+    return name in method.facts.names_read and not bound

@@ -84,7 +84,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.reading_methods:
-            if method.inherited:
+            if method.inherited or method.name == "jvp":  # what forward mode saved is a plain tuple
                 continue
             reads = tuple(read for read in method.facts.of(SavedRead) if not read.called)
             again = _first_again(fn, method, reads)
@@ -103,7 +103,8 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
     twice = dict(repeated(reads))
     for read in reads:
         if read in twice:
-            return read, f"after {fn.line(twice[read].node)}"
+            line = fn.line(twice[read].node)
+            return read, f"{'on' if line == fn.line(read.node) else 'after'} {line}"
         if loop_around(method, read) is not None:
             return read, "on each turn of the loop"
     return None

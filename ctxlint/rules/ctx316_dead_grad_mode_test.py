@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.code import children
 from ctxlint.model.conditions import certain_parts
 from ctxlint.model.functions import FunctionClass, GenericCall
 from ctxlint.rules.base import Finding, Rule
@@ -92,8 +93,21 @@ class DeadGradModeTest(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(call.node),
                         f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
-                        f"mode off. Test `ctx.needs_input_grad`, or ask before `apply` and pass the answer as an input.",
+                        f"mode off. {_remedy(fn, call)} what it says before `apply` as an input.",
                     )
+
+
+def _remedy(fn: FunctionClass, call: GenericCall) -> str:
+    """How the remedy begins: what is kept for backward may hang on the inputs, anything else on the mode alone."""
+    kept = (*fn.saves, *fn.context_writes)
+    decides = any(guard.test is not None and call.node in _inside(guard.test) for each in kept for guard in each.guards)
+    return "Test `ctx.needs_input_grad`, or pass" if decides else "Pass"
+
+
+def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in children(node):
+        yield from _inside(child)
 
 
 def _asserts_that_it_is_off(call: GenericCall) -> bool:

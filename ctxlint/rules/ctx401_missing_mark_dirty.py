@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
 from ctxlint.model.functions import FunctionClass, Mutation
-from ctxlint.model.mutations import input_written, marked_dirty, on_a_temporary, returns_memory_of, without_gradient
+from ctxlint.model.mutations import (
+    input_written,
+    marked_dirty,
+    may_be_marked,
+    on_a_temporary,
+    returns_memory_of,
+    without_gradient,
+)
 from ctxlint.model.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.torch_api import operations
@@ -66,8 +73,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The mark is added where forward takes ctx, changes the input on every path and returns the input itself on every
-    path. That is unsafe: calls on a leaf that requires grad then raise, as they should.
+    The mark is added where forward takes ctx, changes the input on every path and returns the input itself, and it
+    alone, on every path: a marked input that is a view raises beside other outputs. That is unsafe: calls on a leaf that requires grad then raise, as they should.
 
     ## Known limits
     A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics
@@ -101,7 +108,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 reported.add(tensor.index)
                 yield Finding(
                     fn.span(mutation.node),
-                    _message(fn, tensor, mutation, returned),
+                    _message(fn, tensor, mutation),
                     mark_dirty(fn, forward, mutation, tensor),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
@@ -113,13 +120,11 @@ def _may_get_gradient(given: Input, mutation: Mutation) -> bool:
     return given.gradient is not Tri.NO and (given.is_tensor is Tri.YES or in_place)
 
 
-def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation, returned: bool) -> str:
+def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     name = tensor.name
     where = "" if fn.setup_context is None else " in `setup_context`"
-    remedy = f"Call `ctx.mark_dirty({name})`{where}"
-    if not returned:
-        remedy += " and return it"
+    remedy = f"Call `ctx.mark_dirty({name})`{where}, or work" if may_be_marked(fn, tensor) else "Work"
     return (
         f"`{mutation.how}` changes the input `{name}` in place, unmarked; a leaf is silently overwritten, and later uses "
-        f"of the input silently bypass this `backward`. {remedy}, or work on `{name}.clone()`."
+        f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.code import code_of
-from ctxlint.model.functions import ContextCall, FunctionClass
+from ctxlint.model.functions import ContextCall, FunctionClass, Mutation
 from ctxlint.model.mutations import is_returned
 from ctxlint.model.repeats import happens_after
-from ctxlint.model.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor
+from ctxlint.model.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor, usual_storage
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -106,18 +106,18 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     if is_tensor(value) is Tri.NO:
         if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
             return None
-        return f"`{name}` is no tensor; torch raises RuntimeError at `apply`. Pass the tensors one by one."
+        return f"`{name}` is no tensor; {_raises(call)}. Pass the tensors one by one."
     given = isinstance(value, Parameter) and value.role == "input"
     if not given and is_tensor(value) is not Tri.YES:
         return None
     if any(is_returned(returns, value) is Tri.NO for returns in _returns_with(fn, method, call)):
         if given:
             return (
-                f"`{name}` is marked dirty but not returned; torch raises RuntimeError at `apply`. Return `{name}` itself, or "
-                f"change a copy and drop the mark."
+                f"`{name}` is marked dirty but not returned; {_raises(call)}. Return `{name}` itself, or "
+                f"{'change a copy and ' if _is_changed(fn, value) else ''}drop the mark."
             )
         return (
-            f"`{name}` is marked dirty but is neither an input nor returned; torch raises RuntimeError at `apply`. Mark the "
+            f"`{name}` is marked dirty but is neither an input nor returned; {_raises(call)}. Mark the "
             f"inputs that are changed in place and returned."
         )
     if _certainly_new(value):
@@ -125,16 +125,32 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     return None
 
 
+def _raises(call: ContextCall) -> str:
+    """What torch does, and when: a mark under a condition may never be made."""
+    return f"torch raises RuntimeError {'when this line runs' if call.guards else 'at `apply`'}"
+
+
+def _is_changed(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether forward, as far as the code shows, changes the tensor in place; also where it gives it to unknown code."""
+    changes = fn.forward.facts.of(Mutation) if fn.forward is not None else ()
+    return any(each.target is not None and usual_storage(each.target) == tensor for each in changes)
+
+
 def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[list[Returned]]:
-    """The returns of forward, each with its alternatives, that certainly come after the mark."""
+    """The returns of forward, each with its alternatives, that certainly come after the mark.
+
+    Where it is not certain which of several that is, all that may come after it, taken together.
+    """
     statements = {id(returned.event): returned.event for returned in fn.outputs}
     together = [[each for each in fn.outputs if each.event is event] for event in statements.values()]
-    if method is fn.forward:
-        for alternatives in together:
-            if happens_after(alternatives[0].event, call):
-                yield alternatives
-    elif together:
-        yield [each for alternatives in together for each in alternatives]
+    if method is not fn.forward:
+        certain, possible = [], together
+    else:
+        certain = [each for each in together if happens_after(each[0].event, call)]
+        possible = [each for each in together if each[0].event.may_follow(call) and not each[0].event.excludes(call)]
+    if possible:
+        yield [each for alternatives in possible for each in alternatives]
+    yield from certain
 
 
 def _certainly_new(value: Value) -> bool:

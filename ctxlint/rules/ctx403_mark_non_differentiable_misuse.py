@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from ctxlint.model.code import code_of
 from ctxlint.model.functions import FunctionClass
 from ctxlint.model.kept import marks_of_no_output
+from ctxlint.model.values import Parameter, View
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.values import Value
     from ctxlint.settings import Settings
 
 
@@ -85,5 +87,20 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(call.node),
                     f"`{code_of(argument.node)}` is marked non-differentiable but `forward` does not return it; torch silently ignores "
-                    f"the mark. Mark the very tensor that is returned, or drop the mark.",
+                    f"the mark. {_remedy(fn, argument.value)}",
                 )
+
+
+def _remedy(fn: FunctionClass, marked: Value) -> str:
+    """What to write: to mark what is returned only where that is made of the marked tensor, or one output of several."""
+    outputs = [option for value in fn.outputs_values() for option in value.options()]
+    made_of_it = any(_origin(output) == _origin(marked) for output in outputs)
+    one_of_several = not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs)
+    mark_another = "Mark the very tensor that is returned, or drop" if made_of_it or one_of_several else "Drop"
+    return f"{mark_another} the mark."
+
+
+def _origin(value: Value) -> Value:
+    while isinstance(value, View):
+        value = value.of
+    return value

@@ -22,7 +22,7 @@ def asked_of(stash: Stash) -> str:
 
 def _in_order(asked: str) -> tuple[int, str]:
     """The usual ones first, as one writes them: ``torch.zeros(shape, dtype=dtype, device=device)``."""
-    usual = ("shape", "dtype", "device")
+    usual = ("shape", "dtype", "layout", "device")
     return (usual.index(asked) if asked in usual else len(usual)), asked
 
 
