@@ -93,7 +93,9 @@ def understand_source(source: Source, settings: Settings, ask: Ask | None = None
     """The model of one file. Raises RecursionError for code that is nested too deeply."""
     from ctxlint.model.reader import understand
 
-    return understand(source, _project(settings.extra_bases), ask)
+    project = _project(settings.extra_bases)
+    project.start_trace()  # what was worked out for the last text is let go
+    return understand(source, project, ask)
 
 
 def check_source(
