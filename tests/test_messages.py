@@ -24,6 +24,7 @@ LONGEST_TITLE = 60
 IMPERATIVES = frozenset(
     [
         "Add",
+        "Ask",
         "Bind",
         "Call",
         "Collect",

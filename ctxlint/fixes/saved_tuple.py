@@ -27,15 +27,10 @@ _LOOPS = (cst.For, cst.While)
 
 def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
     """Bind the tuple to a name before its first use, or take the name that it has, and read that in all places."""
-    code = code_of_method(fn, method)
-    vias = {read.via for read in method.facts.of(SavedRead)}
-    if code is None or len(vias) != 1 or any(read.called for read in method.facts.of(SavedRead)):
+    code, found = code_of_method(fn, method), _reads(fn, method)
+    if code is None or found is None:
         return None
-    via = vias.pop()
-    uses = context_uses(code)
-    reads = uses.reads.get(via, [])
-    if not reads or via in uses.stores or not uses.plain or any(code.holds_comment(read) for read in reads):
-        return None
+    via, reads = found
     name = _name_of_all(code, reads)
     if name is not None:
         return code.fix(f"Read `{name}` instead", [_instead(code, read, name) for read in reads[1:]])
@@ -45,6 +40,26 @@ def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
     name = code.fresh(via, "saved")
     binding = code.before(place, f"{name} = {code.layout.code(reads[0])}")
     return code.fix(f"Bind `{via}` to a name once", [binding, *(_instead(code, read, name) for read in reads)])
+
+
+def name_of_tuple(fn: FunctionClass, method: Method) -> str | None:
+    """The name that the first read binds the tuple to, where all others may read that instead."""
+    code, found = code_of_method(fn, method), _reads(fn, method)
+    return _name_of_all(code, found[1]) if code is not None and found is not None else None
+
+
+def _reads(fn: FunctionClass, method: Method) -> tuple[str, list[cst.Attribute]] | None:
+    """What is read, ``saved_tensors`` or the like, and where; None where it cannot be replaced everywhere."""
+    code = code_of_method(fn, method)
+    vias = {read.via for read in method.facts.of(SavedRead)}
+    if code is None or len(vias) != 1 or any(read.called for read in method.facts.of(SavedRead)):
+        return None
+    via = vias.pop()
+    uses = context_uses(code)
+    reads = uses.reads.get(via, [])
+    if not reads or via in uses.stores or not uses.plain or any(code.holds_comment(read) for read in reads):
+        return None
+    return via, reads
 
 
 def _instead(code: MethodCode, read: cst.Attribute, name: str) -> Edit:
@@ -58,7 +73,7 @@ def _name_of_all(code: MethodCode, reads: list[cst.Attribute]) -> str | None:
     target = _only_target(statement)
     if not isinstance(statement, cst.Assign) or statement.value is not reads[0] or not isinstance(target, cst.Name):
         return None
-    if len(code.bindings(target.value)) != 1 or not code.in_own_scope(reads[0]):
+    if not code.in_own_scope(reads[0]) or not _keeps_its_value(code, target, reads):
         return None
     block, end = code.block(statement), code.layout.end(statement)
     if any(code.layout.start(use) < end for use in code.uses(target.value) if use is not target):
@@ -66,6 +81,22 @@ def _name_of_all(code: MethodCode, reads: list[cst.Attribute]) -> str | None:
     if block is None or any(block not in code.above(read) or code.layout.start(read) < end for read in reads[1:]):
         return None
     return target.value
+
+
+def _keeps_its_value(code: MethodCode, target: cst.Name, reads: list[cst.Attribute]) -> bool:
+    """Whether a name means at all reads what ``target`` binds it to; the statement of the last one may rebind it."""
+    rebound = [at for at in code.bindings(target.value) if at != code.layout.start(target)]
+    if not rebound:
+        return True
+    statement = code.statement(reads[-1])
+    own = _only_target(statement)
+    end = code.layout.end(statement) if statement is not None else 0
+    if isinstance(own, cst.Name) and own.value == target.value:
+        rebound = [at for at in rebound if at != code.layout.start(own)]
+    delayed = (cst.GeneratorExp, *_LOOPS)
+    if any(isinstance(each, delayed) for read in reads for each in code.above(read)):
+        return False
+    return statement is not None and all(at > end for at in rebound) and all(map(code.in_own_scope, reads))
 
 
 def _only_target(statement: cst.CSTNode | None) -> cst.BaseExpression | None:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.files.source import Source, Span
     from ctxlint.model.apply_calls import ApplyCall
@@ -19,7 +19,7 @@ class InstanceUse(Enum):
 
     APPLY_TAKEN = "Fn().apply, which is not called at once"
     ONLY_APPLIED = "it is kept under a name of which only apply is taken"
-    CALLED = "it is kept under a name that is called"
+    CALLED = "it is called by the name that it is kept under, or by torch"
     UNKNOWN = "unknown"
 
 
@@ -37,19 +37,61 @@ def instance_made_by(call: ApplyCall, source: Source, tree: ast.Module | None) -
     line = call.span.start.line
     here = (each for each in parents if isinstance(each, ast.Call) and each.lineno == line)
     made = next((each for each in here if source.span_of(each) == call.span), None)
-    parent = parents[made] if made is not None else None
+    if made is None:
+        return Instance(InstanceUse.UNKNOWN)
+    place = _chosen(made, parents)
+    parent = parents[place]
     if isinstance(parent, ast.Attribute):
         return Instance(InstanceUse.APPLY_TAKEN if parent.attr == "apply" else InstanceUse.UNKNOWN)
-    name = _kept_as(parent) if parent is not None else None
+    checkers = _gradcheck_names(parents)
+    if (called := _called_at(place, parent, checkers, source)) is not None:
+        return Instance(InstanceUse.CALLED, (called,))
+    name = _kept_as(parent)
     if name is None or _in_class_body(name, parents):
         return Instance(InstanceUse.UNKNOWN)
     uses = [each for each in parents if _reads(each, name)]
     known = [each for each in uses if _home(each, name, parents) is _home(name, name, parents)]
-    calls = [node for node in (parents[each] for each in known) if isinstance(node, ast.Call) and node.func in known]
+    called_at = (_called_at(each, parents[each], checkers, source) for each in known)
+    calls = tuple(sorted(each for each in called_at if each is not None))
     if calls:
-        return Instance(InstanceUse.CALLED, tuple(sorted(map(source.span_of, calls))))
+        return Instance(InstanceUse.CALLED, calls)
     applied = bool(known) and all(_takes_apply(parents[each]) for each in uses)
     return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
+
+
+def _chosen(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+    """The outermost conditional expression that may give the node as its value."""
+    while isinstance(around := parents[node], ast.IfExp) and node is not around.test:
+        node = around
+    return node
+
+
+def _called_at(node: ast.AST, parent: ast.AST, checkers: frozenset[str], source: Source) -> Span | None:
+    """Where the instance is called, or given to a function of torch that calls it; None where neither is so."""
+    if not isinstance(parent, ast.Call):
+        return None
+    if node is parent.func:
+        return source.span_of(parent)
+    place = source.span_of(parent.func)
+    written = source.text[source.offset(place.start) : source.offset(place.end)]
+    return source.span_of(parent) if node in parent.args[:1] and written in checkers else None
+
+
+def _gradcheck_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """What the file calls ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
+    modules = {"torch.autograd", "torch.autograd.gradcheck"}
+    imported = (
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module in modules
+        for alias in node.names
+        if alias.name in _GRADCHECK
+    )
+    return frozenset(f"{module}{name}" for name in _GRADCHECK for module in _AUTOGRAD) | frozenset(imported)
+
+
+_GRADCHECK = ("gradcheck", "gradgradcheck")
+_AUTOGRAD = ("torch.autograd.", "autograd.", "torch.autograd.gradcheck.")
 
 
 def _in_class_body(name: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -32,7 +32,7 @@ def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
             continue
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
             return node, f"`.{node.func.attr.value}()`"
-        if isinstance(node.func, cst.Subscript):
+        if isinstance(node.func, cst.Subscript) and not _is_kept(method, node.func.value):
             return node, "a kernel launch"
         callee = calls.get(id(node))
         if callee in _CUTTING_CALLS:
@@ -40,6 +40,13 @@ def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
         if callee is not None and callee.startswith("numpy."):
             return node, f"`{callee}`"
     return None
+
+
+def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression is an attribute of ctx: what is kept there are functions to call, not kernels to launch."""
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return isinstance(node, cst.Name) and method.ctx is not None and node.value == method.ctx.name
 
 
 def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.saved_tuple import bind_once
+from ctxlint.fixes.saved_tuple import bind_once, name_of_tuple
 from ctxlint.model.functions import FunctionClass, SavedRead
 from ctxlint.model.repeats import loop_around, repeated
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -68,7 +68,8 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
     ## Known limits
     One finding for each method, at the first read that is one too many. Reads in different branches of one test, or
-    under tests that look opposite, are not reported. Neither is a read in a loop that can be left early.
+    under tests that look opposite, are not reported. Neither is a read in a loop that can be left early. Nor are those of
+    `jvp`, where `saved_tensors` is the tuple given to `save_for_forward`, which torch does not unpack.
 
     ## References
     - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)
@@ -90,10 +91,12 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             again = _first_again(fn, method, reads)
             if again is not None:
                 read, when = again
+                name = name_of_tuple(fn, method)
+                remedy = "Bind it to a name once" if name is None else f"Use `{name}`"
                 yield Finding(
                     fn.span(read.node),
-                    f"`{read.via}` is read again {when}; torch unpacks all saved tensors anew, and raises CheckpointError under "
-                    f"non-reentrant checkpointing. Bind it to a name once.",
+                    f"`{read.via}` is read {when}; torch unpacks all saved tensors anew, and raises CheckpointError under "
+                    f"non-reentrant checkpointing. {remedy}.",
                     bind_once(fn, method),
                 )
 
@@ -103,8 +106,8 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
     twice = dict(repeated(reads))
     for read in reads:
         if read in twice:
-            line = fn.line(twice[read].node)
-            return read, f"{'on' if line == fn.line(read.node) else 'after'} {line}"
+            before, here = fn.line(twice[read].node), fn.line(read.node)
+            return read, f"twice on {here}" if before == here else f"again after {before}"
         if loop_around(method, read) is not None:
-            return read, "on each turn of the loop"
+            return read, "again on each turn of the loop"
     return None

@@ -111,7 +111,12 @@ def _message(gradient: str, mutation: Mutation) -> str:
     subject = f"`{mutation.how}` changes the incoming gradient `{gradient}` in place"
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
+    wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     return (
-        f"{subject}; where torch gives the same tensor to others, their gradients are silently wrong. Write to a new "
-        f"tensor, or `.clone()` it first."
+        f"{subject}; where torch gives the same tensor to others, their gradients are {wrong}. Write to a new tensor, or "
+        f"`.clone()` it first."
     )
+
+
+_RESHAPING = ("resize_", "resize_as_")
+"""What may give a tensor another shape, which then does not fit elsewhere; ``t_`` and its like only turn it."""

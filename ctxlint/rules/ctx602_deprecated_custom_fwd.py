@@ -74,9 +74,9 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe where `target-torch` is 2.4 or newer, as it is by default: the old functions do nothing but call the new ones with
-    `device_type="cuda"`. Unsafe where it goes below, since an older torch does not have the new ones. The import changes
-    too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
+    Safe where `target-torch` is set, or the project requires, 2.4 or newer: the old functions do nothing but call the new
+    ones with `device_type="cuda"`. Unsafe where it goes below, and where nothing says which torch the code is for, since an
+    older torch does not have the new ones. The import changes too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
     No fix where the project requires a torch before 2.4, for an import under a condition, and for a name that the module
     itself gave to the function.
 
@@ -100,7 +100,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
         warned = settings.torch.reach(2, 4)
         if fn.is_alternative or fn.patched or not (warned or settings.target_torch is None):
             return
-        everywhere = not settings.torch.fall_below(2, 4)
+        everywhere = bool(settings.torch.specifiers) and not settings.torch.fall_below(2, 4)  # not by default: a guess
         applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
         missing = "" if everywhere else ", which older releases do not have"
         warns = "torch warns" if warned else "that and newer releases warn"

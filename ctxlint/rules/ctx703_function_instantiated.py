@@ -118,7 +118,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         what = f"`{made}.apply` makes an instance for nothing; torch deprecates instances. Use `{name}.apply`."
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.ONLY_APPLIED:
-        what = f"`{made}` makes an instance of which only `apply` is used; torch deprecates instances. Write `{name}` itself."
+        what = f"`{made}` makes an instance of which only `apply` is used; torch deprecates instances. Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         what = f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     elif given and "__init__" not in fn.methods:
@@ -126,8 +126,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = call_apply(file.source, fn, call)
     else:
         what = (
-            f"`{made}` makes an instance; torch deprecates instances, and raises RuntimeError where one is called. Write "
-            f"`{name}` itself, and call its `apply`."
+            f"`{made}` makes an instance; torch deprecates instances. Drop the `{made[len(name) :]}`, or pass `{name}.apply` "
+            f"where it is called."
         )
     yield Finding(call.span, what, fix, related)
 

@@ -57,7 +57,8 @@ def test_the_import_changes_with_the_decorators(before: str, after: str) -> None
             _file(after, *_NEW).replace("\n", ending),
         )
         assert mended_by("CTX602", text, options='target-torch = "2.3"') == text
-        assert mended_by("CTX602", text) == expected
+        assert mended_by("CTX602", text) == text
+        assert mended_by("CTX602", text, options='target-torch = "2.4"') == expected
         assert_mended("CTX602", text, expected, unsafe=True)
 
 
