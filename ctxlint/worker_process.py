@@ -45,7 +45,11 @@ class WorkerProcess:
     def __init__(self, prepare: Callable[[], None] | None) -> None:
         """Start the process; it does ``prepare`` first, and does not wait to be asked."""
         self._process = subprocess.Popen(
-            _command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, creationflags=_FLAGS
+            command(_PROGRAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            creationflags=_FLAGS,
         )
         try:
             self._send((without_current_folder(sys.path), home))
@@ -96,14 +100,15 @@ def can_start() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def _command() -> list[str]:
+def command(program: str) -> list[str]:
+    """What starts another Python, isolated, that runs a program."""
     # -I ignores the variables of the environment that these stand for.
     options = [f"-Xutf8={sys.flags.utf8_mode}"]
     if sys.dont_write_bytecode:
         options.append("-B")
     if sys.pycache_prefix is not None:
         options.append(f"-Xpycache_prefix={sys.pycache_prefix}")
-    return [sys.executable, "-I", *options, "-c", _PROGRAM]
+    return [sys.executable, "-I", *options, "-c", program]
 
 
 def serve() -> None:

@@ -187,12 +187,31 @@ def test_programs_are_sent_to_the_start_of_the_file_and_told_the_cell(run: Run, 
     if output_format == "sarif":
         (result,) = json.loads(out)["runs"][0]["results"]
         (location,) = result["locations"]
-        assert location["physicalLocation"]["region"]["startLine"] == 1
+        region = location["physicalLocation"]["region"]
+        assert _text_at(region) == "plain", "where the code stands in the JSON"
         assert location["physicalLocation"]["region"]["snippet"]["text"] == "plain"
         assert location["logicalLocations"] == [{"name": "cell 5:1:1", "fullyQualifiedName": "nb.ipynb:cell 5:1:1"}]
         assert "fixes" not in result
     if output_format == "github":
         assert ",line=1,col=1,endLine=1,endColumn=1::nb.ipynb:cell 5:1:1: CTX301" in out
+
+
+def _text_at(region: dict[str, Any]) -> str:
+    lines = Path("nb.ipynb").read_text(encoding="utf-8").split("\n")
+    assert region["startLine"] == region["endLine"]
+    return lines[region["startLine"] - 1][region["startColumn"] - 1 : region["endColumn"] - 1]
+
+
+@pytest.mark.usefixtures("words")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sarif_says_where_the_code_stands_in_the_json(run: Run, layout: str) -> None:
+    text = CANDIDATE + "\ns = '\U0001f600é\"\\\\'; plain\nwrong = plain"
+    write(notebook(code("x = 1"), code(text)), layout=layout)
+    for fixes in ([], ["--fix"]):
+        out = run("--select", "CTX301", *fixes, "--output-format", "sarif", "nb.ipynb")[1]
+        results = json.loads(out)["runs"][0]["results"]
+        regions = [each["locations"][0]["physicalLocation"]["region"] for each in results]
+        assert [_text_at(each) for each in regions] == ["plain", "plain"]
 
 
 def test_cells_are_one_module_in_order(run: Run) -> None:

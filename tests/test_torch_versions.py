@@ -266,7 +266,7 @@ def test_the_files_of_each_project_are_judged_by_its_own_requirement() -> None:
         Path(folder, "module.py").write_text(_BY_KEYWORD, encoding="utf-8")
     assert [(each.path, each.code) for each in lint_paths(["."])] == [(os.path.join("old", "module.py"), "CTX702")]
     said = subprocess.run(
-        [sys.executable, "-m", "ctxlint", "-", "--stdin-filename=new/module.py"],
+        [sys.executable, "-m", "ctxlint", "-q", "-", "--stdin-filename=new/module.py"],
         input=_BY_KEYWORD,
         capture_output=True,
         encoding="utf-8",

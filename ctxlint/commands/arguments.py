@@ -157,6 +157,7 @@ def _add_files(group: Any) -> None:
     group.add_argument(
         "--stdin-filename", "--stdin-display-name", metavar="PATH", help="the name of what comes from standard input"
     )
+    group.add_argument("-w", "--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
     group.add_argument("--show-files", action="store_true", help="list the files that would be read, and stop")
     group.add_argument(
         "-j", "--jobs", type=_jobs, default=0, metavar="N", help="processes to use at most (default: auto)"

@@ -44,6 +44,8 @@ def run(given: Sequence[str]) -> int:
             return _show_settings(options, configuration)
         if options.show_files:
             return _show_files(options, configuration)
+        if options.watch:
+            return _watch(list(given), options)
         with interruption.noticed():
             if options.add_noqa is not None:
                 return _add_noqa(options, configuration)
@@ -51,6 +53,14 @@ def run(given: Sequence[str]) -> int:
     finally:
         if collects:
             gc.enable()
+
+
+def _watch(given: list[str], options: Namespace) -> int:
+    from ctxlint.commands.watch import watch
+
+    end = given.index("--") if "--" in given else len(given)
+    once = [each for each in given[:end] if each not in ("-w", "--watch")] + given[end:]
+    return watch(once, options.paths or ["."], lambda: overrides.parse(given)[1])
 
 
 def _profiled(options: Namespace, configuration: Configuration) -> int:

@@ -62,7 +62,12 @@ def parser() -> Parser:
         metavar="PATH[::CLASS]",
         help="files, classes in them, folders, or - for standard input (default: .)",
     )
-    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    made.add_argument(
+        "--output-format",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="default: text; markdown is for pull requests",
+    )
     made.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
     made.add_argument("--config", metavar="FILE", help="use this configuration file")
     made.add_argument("--isolated", action="store_true", help="read no configuration file")
@@ -199,6 +204,11 @@ def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
         from ctxlint.report.visible import in_json
 
         write([in_json(json.dumps(document(contracts), indent=2, ensure_ascii=False)), "\n"], sys.stdout)
+        return
+    if options.output_format == "markdown":
+        from ctxlint.contract.markdown import section
+
+        write(["\n\n".join(map(section, contracts)), "\n" if contracts else ""], sys.stdout, encoding="utf-8")
         return
     from ctxlint.contract.text import render
     from ctxlint.report.style import Style

@@ -56,6 +56,8 @@ def _check_company(asked: Parser, options: Namespace) -> None:
     """Exit with 2 for options that do not go together."""
     if STDIN in options.paths and not reads_stdin(options):
         asked.error("- (standard input) stands alone; there are other paths beside it")
+    if options.watch and (reads_stdin(options) or options.add_noqa is not None):
+        asked.error("--watch needs files, and --add-noqa changes them")
     if options.add_noqa is not None and reads_stdin(options):
         asked.error("--add-noqa needs files to write to")
     if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):

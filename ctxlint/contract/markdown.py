@@ -15,6 +15,7 @@ from ctxlint.contract.phrases import (
     unknown_source,
     with_place,
 )
+from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 
 _UNNAMED = ("unknown", "missing")
 """Words that are no code."""
+
+
+def section(contract: Contract) -> str:
+    """The contract as a part of a document: a heading with its place, then all of it."""
+    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
+    place = visible(f"{contract.place.path}:{cell}{contract.place.line}")
+    return f"### {code(contract.qualname)} ({code(place)})\n\n{of_class(contract)}"
 
 
 def of_class(contract: Contract) -> str:

@@ -20,7 +20,7 @@ from ctxlint.files.decode import NotPython, Undecodable, refusal
 from ctxlint.files.edits import Edit, apply_edits
 from ctxlint.files.formats import Malformed, from_json
 from ctxlint.files.magics import PLACEHOLDER, is_python, without_magics
-from ctxlint.files.notebook_json import elements, members, value_of, with_lines
+from ctxlint.files.notebook_json import elements, members, place_in, value_of, with_lines
 from ctxlint.files.source import Located, LocatedEdits, Position, Source, Span
 
 if TYPE_CHECKING:
@@ -139,6 +139,20 @@ class Notebook(Source):
         above = self._first_lines[index] - 1
         start, end = (Position(place.line - above, place.column) for place in span)
         return Located(self._cell_source(index), Span(start, end), self.cells[index].number)
+
+    def in_file(self, span: Span) -> Span:
+        """Where the code stands in the JSON."""
+        if any(cell.text != cell.before for cell in self.cells):
+            return read_notebook(self.path, self.written).in_file(span)
+        located = self.locate(span)
+        cell = next((each for each in self.cells if each.number == located.cell), None)
+        if cell is None:
+            return span
+        written = Source(self.path, self.document)
+        start, end = (
+            place_in(self.document, cell.start, cell.end, located.source.offset(each)) for each in located.span
+        )
+        return Span(written.position(start), written.position(end))
 
     def start_of(self, number: int) -> int | None:
         """The offset at which a cell starts in the module; None for one that is left out."""

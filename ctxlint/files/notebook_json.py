@@ -13,6 +13,8 @@ _DECODER = json.JSONDecoder(parse_int=integer)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
+_SECOND_HALF = re.compile(r"\\u[dD][c-fC-F]")
+"""Of a character that JSON writes as two."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _COLON = re.compile(r'":([ ]?)')
 
@@ -61,6 +63,20 @@ def _after(document: str, end: int) -> int:
     """Where the next element starts after one, or the bracket that closes the list."""
     at = _value(document, end)
     return _value(document, at + 1) if document[at] == "," else at
+
+
+def place_in(document: str, start: int, end: int, offset: int) -> int:
+    """Where a character of the text stands that a string, or a list of strings, from ``start`` to ``end`` holds."""
+    at = start
+    for string in _STRING.finditer(document, start, end):
+        for character in _CHARACTER.finditer(document, string.start() + 1, string.end() - 1):
+            if _SECOND_HALF.match(character[0]):
+                continue
+            if offset == 0:
+                return character.start()
+            offset -= 1
+        at = string.end() - 1
+    return at
 
 
 def with_lines(document: str, start: int, end: int, text: str) -> str:

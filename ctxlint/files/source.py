@@ -171,6 +171,10 @@ class Source:
         """A stretch of the text as people find it."""
         return Located(self, span)
 
+    def in_file(self, span: Span) -> Span:
+        """A stretch of the text as it stands in the file."""
+        return span
+
     def locate_line(self, line: int) -> str:
         """A line of the text as people find it: ``4``, in a notebook ``cell 3:4``."""
         located = self.locate(Span(Position(line, 1), Position(line, 1)))

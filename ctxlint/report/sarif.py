@@ -122,7 +122,7 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
 def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:
     if source is not None and source.has_cells:
         located = source.locate(span)
-        region = {**_region(*WHOLE_FILE), "snippet": {"text": _text(located.source, located.span)}}
+        region = {**_region(*_in_file(source, span)), "snippet": {"text": _text(located.source, located.span)}}
         return {
             "physicalLocation": {"artifactLocation": _artifact(path), "region": region},
             "logicalLocations": [{"name": located.place, "fullyQualifiedName": f"{path}:{located.place}"}],
@@ -133,6 +133,10 @@ def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:
         place["region"]["snippet"] = {"text": _text(source, span)}
         place["contextRegion"] = {"startLine": first, "endLine": last, "snippet": {"text": source.lines(first, last)}}
     return {"physicalLocation": place}
+
+
+def _in_file(source: Source, span: Span) -> Span:
+    return WHOLE_FILE if span == WHOLE_FILE else source.in_file(span)
 
 
 def _text(source: Source, span: Span) -> str:

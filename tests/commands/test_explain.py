@@ -275,3 +275,18 @@ def test_places_in_a_notebook_are_those_of_its_cells(capfd: pytest.CaptureFixtur
     (function,) = _document(capfd, "kernels.ipynb::Scaled")["functions"]
     assert (function["cell"], function["line"]) == (2, 1)
     assert (function["saves"][0]["location"]["cell"], function["saves"][0]["location"]["line"]) == (2, 5)
+
+
+def test_markdown_for_pull_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scaled.py").write_text(SCALED, encoding="utf-8")
+    (tmp_path / "empty.py").write_text("x = 1\n", encoding="utf-8")
+    assert main(["explain", "--output-format", "markdown", "scaled.py"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("### `Scaled` (`scaled.py:4`)\n\n")
+    assert "\n\n### `Outer.Negated` (`scaled.py:19`)\n\n" in out
+    assert "| 0 | `x` | tensor | `grad_output * y * ctx.scale` |" in out
+    assert main(["explain", "--output-format", "markdown", "empty.py"]) == 0
+    assert capsys.readouterr().out == ""

@@ -54,7 +54,7 @@ if sys.version_info >= (3, 11):  # as the package that carries the schema wants 
         document = json.loads(_report(folder, "sarif"))
         jsonschema.Draft4Validator(schema).validate(document)
         jsonschema.Draft4Validator(schema).validate(
-            json.loads(run_ctxlint(["--isolated", "--output-format", "sarif", "clean.py"], folder)[1])
+            json.loads(run_ctxlint(["--isolated", "-q", "--output-format", "sarif", "clean.py"], folder)[1])
         )
 
 

@@ -1,0 +1,97 @@
+"""``ctxlint check --watch``: check again whenever a file changes, until Ctrl-C.
+
+Each run is a process of its own: it knows nothing of what the files were before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from ctxlint.commands.output import say
+from ctxlint.configuration import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ctxlint.configuration import Configuration
+
+    Stamps = dict[str, tuple[int, int] | str | None]
+
+SECONDS = 0.5
+"""How long to wait between two looks at the files; longer where a look takes long."""
+_SHARE = 4
+"""At most this part of the time is spent on looking: one fourth."""
+_CLEAR = "\033[H\033[2J\033[3J"
+
+_PROGRAM = """\
+import importlib.machinery, importlib.util, json, sys
+sys.path[:], home = json.loads(sys.argv.pop(1))
+spec = importlib.machinery.PathFinder.find_spec("ctxlint", [home])
+sys.modules["ctxlint"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from ctxlint.cli import program
+sys.exit(program())
+"""
+
+
+def watch(arguments: Sequence[str], paths: Sequence[str], configured: Callable[[], Configuration]) -> int:
+    """Run ``ctxlint check`` with these arguments, and again after each change; ends with KeyboardInterrupt only.
+
+    ``configured`` reads the configuration anew.
+    """
+    while True:
+        before = _stamps(paths, configured)  # what changes during the run is new after it
+        if sys.stdout.isatty():
+            sys.stdout.write(_CLEAR)
+            sys.stdout.flush()
+        _run(arguments)
+        say(f"[{time.strftime('%H:%M:%S')}] Watching for file changes; Ctrl-C ends.")
+        _wait(before, paths, configured)
+
+
+def _wait(before: Stamps, paths: Sequence[str], configured: Callable[[], Configuration]) -> None:
+    pause = SECONDS
+    while True:
+        time.sleep(pause)
+        started = time.monotonic()
+        if _stamps(paths, configured) != before:
+            return
+        pause = max(SECONDS, (_SHARE - 1) * (time.monotonic() - started))
+
+
+def _run(arguments: Sequence[str]) -> None:
+    from ctxlint.search_path import home, without_current_folder
+    from ctxlint.worker_process import command
+
+    paths = json.dumps([without_current_folder(sys.path), home])
+    subprocess.run([*command(_PROGRAM), paths, "check", *arguments], check=False)
+
+
+def _stamps(paths: Sequence[str], configured: Callable[[], Configuration]) -> Stamps:
+    """Size and time of each file that would be read, and of the configuration; what is wrong with that, if anything."""
+    from ctxlint.pipeline import files_under
+
+    stamps: Stamps = {}
+    try:
+        configuration = configured()
+        for path in files_under(paths, configuration):
+            stamps[path] = _stamp(path)
+            file = configuration.settings_for(os.path.dirname(path)).config_file
+            if file is not None and file not in stamps:
+                stamps[file] = _stamp(file)
+    except ConfigurationError as error:
+        stamps[""] = str(error)
+    return stamps
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
