@@ -121,6 +121,10 @@ def _statements(text: str) -> Iterator[str]:
         yield "".join(lines)
 
 
+_CANDIDATES = 8
+"""A fix keeps the order of statements, so the partner of one is among the next few that have none."""
+
+
 def _partners(old: list[str], new: list[str]) -> list[str | None]:
     """For each new statement the one that it was; None for one that there was not."""
     same = set(old) & set(new)
@@ -128,7 +132,9 @@ def _partners(old: list[str], new: list[str]) -> list[str | None]:
     come = [at for at, each in enumerate(new) if each not in same]
     found: list[str | None] = [each if each in same else None for each in new]
     for at in come:
-        near = gone[:1] if len(gone) == len(come) == 1 else get_close_matches(new[at], gone, n=1, cutoff=0.5)
+        near = (
+            gone[:1] if len(gone) == len(come) == 1 else get_close_matches(new[at], gone[:_CANDIDATES], n=1, cutoff=0.5)
+        )
         if near:
             found[at] = near[0]
             gone.remove(near[0])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctxlint.report import Report
 
 TAB = " " * 4
-_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _COMMAND = re.compile(r"#(?=#(?:vso)?\[)")
 _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
 
