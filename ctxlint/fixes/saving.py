@@ -18,7 +18,7 @@ from ctxlint.model.events import ContextCall, ContextLent, Mutation
 from ctxlint.model.kept_uses import uses_of_kept
 from ctxlint.model.repeats import names_in
 from ctxlint.model.stashes import Held
-from ctxlint.model.values import Tri, is_tensor, usual_storage
+from ctxlint.model.values import NONE, Fresh, Tri, is_tensor, usual_storage
 
 if TYPE_CHECKING:
     from ctxlint.fixes.edit import Fix
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.model.kept_uses import KeptUses
     from ctxlint.model.method import Method
     from ctxlint.model.stashes import Stash
+    from ctxlint.model.values import Value
 
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
@@ -45,7 +46,10 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
         return None
     joins = _joins(keeping, saving, reading)
     return keeping.writer.fix(
-        "Give it to `save_for_backward`", [*saving, *reading], _applicability(stash.uses), joins=joins
+        "Give it to `save_for_backward`",
+        [*saving, *reading],
+        _applicability(stash.uses, stash.write.value),
+        joins=joins,
     )
 
 
@@ -81,13 +85,20 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
     return keeping.writer.fix(
         "Drop the attribute and read the saved tensor",
         [keeping.writer.without(keeping.statement), *edits, *reading],
-        _applicability(uses_of_kept(fn, write.attribute)),
+        _applicability(uses_of_kept(fn, write.attribute), None),
     )
 
 
-def _applicability(uses: KeptUses) -> Applicability:
-    """Unsafe where backward hands the tensor on: what is unpacked under saved-tensor hooks is another object."""
-    return Applicability.UNSAFE if uses.as_object else Applicability.SAFE
+def _applicability(uses: KeptUses, kept: Value | None) -> Applicability:
+    """Unsafe where the fix may change what happens.
+
+    That is where backward hands the tensor on, since what is unpacked under saved-tensor hooks is another object; and
+    where it does not always use a tensor that others can change, since each unpacking asks whether they did. One that
+    is kept on a condition is taken to be used on the same.
+    """
+    options = kept.options() if kept is not None else ()
+    changed_by_others = NONE not in options and not all(isinstance(each, Fresh) for each in options)
+    return Applicability.UNSAFE if uses.as_object or (changed_by_others and not uses.always) else Applicability.SAFE
 
 
 # ---------------------------------------------------------------------------------------------------------------------

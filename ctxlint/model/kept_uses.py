@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import dotted
+from ctxlint.effort import spend
+from ctxlint.model.code import children, code_of, dotted
 from ctxlint.model.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.torch_api import operations
 
@@ -23,13 +25,14 @@ class KeptUses:
     """What the readers do with a kept tensor.
 
     ``reads_values`` is certain. ``handed_on`` says that it, or a view of it, goes where it cannot be followed, and
-    ``as_object`` that this very object does: to a call that may keep it or compare it, say. ``asked`` is what else is
-    wanted of it: ``shape``, ``dtype`` and the like.
+    ``as_object`` that this very object does: to a call that may keep it or compare it, say. ``always`` says that one of
+    these happens on every path. ``asked`` is what else is wanted of it: ``shape``, ``dtype`` and the like.
     """
 
     reads_values: bool = False
     handed_on: bool = False
     as_object: bool = False
+    always: bool = False
     asked: set[str] = field(default_factory=set)
 
     @property
@@ -38,8 +41,21 @@ class KeptUses:
         return not self.reads_values and not self.handed_on
 
 
-def uses_of_kept(fn: FunctionClass, attribute: str, *, contained: bool = False) -> KeptUses:
-    """What the methods that read ctx do with ``ctx.attribute``, or with the items of it that are ``contained``."""
+@dataclass(frozen=True)
+class Place:
+    """Where a list or tuple of ``count`` elements holds a tensor."""
+
+    index: int
+    count: int
+
+
+def uses_of_kept(
+    fn: FunctionClass, attribute: str, *, contained: bool = False, places: Sequence[Place | None] = (None,)
+) -> KeptUses:
+    """What the methods that read ctx do with ``ctx.attribute``, or with the items of it that are ``contained``.
+
+    ``places`` are those of the items that are meant; None stands for all of them.
+    """
     uses = KeptUses()
     for method in fn.reading_methods:
         nodes = method.context_attributes.get(attribute, [])
@@ -48,7 +64,8 @@ def uses_of_kept(fn: FunctionClass, attribute: str, *, contained: bool = False) 
         )
         if any(hidden) or not method.facts.complete or _gives_ctx_away(method):
             uses.handed_on = uses.as_object = True
-        _Uses(method, uses).visit_all(nodes, contained)
+        for place in places:
+            _Uses(method, uses, place).visit_all(nodes, contained)
     return uses
 
 
@@ -100,23 +117,56 @@ _KEEPING = frozenset(["torch.autograd.backward", "torch.utils.checkpoint.checkpo
 class _Uses:
     """Walks from a kept tensor to what is done with it, through the names that it is bound to."""
 
-    def __init__(self, method: Method, uses: KeptUses) -> None:
+    def __init__(self, method: Method, uses: KeptUses, place: Place | None) -> None:
         self.method = method
         self.uses = uses
+        self.place = place
         self.callees = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
         self.names: set[str] = set()
         self.same = True
         """Whether what is followed is the kept object itself, as a view of it is not."""
+        self.start: cst.CSTNode | None = None
+        """The attribute or name that is followed."""
+        self.reached: dict[cst.CSTNode, set[cst.CSTNode]] = {}
+
+    def read_values(self) -> None:
+        self.uses.reads_values = True
+        self.uses.always = self.uses.always or self.always_runs()
+
+    def always_runs(self) -> bool:
+        """Whether every call of the method gets to what is followed now, as far as nothing raises."""
+        node, parents = self.start, self.method.parents
+        if node is None:
+            return False
+        while node is not self.method.node and node in parents:
+            child, node = node, parents[node]
+            if isinstance(node, _AT_TIMES) and node is not self.method.node:
+                if all(child is not getattr(node, name, None) for name in ("test", "iter", "left")):
+                    return False
+            if isinstance(node, cst.IndentedBlock) and child not in self.always_reached(node):
+                return False
+        return True
+
+    def always_reached(self, block: cst.IndentedBlock) -> set[cst.CSTNode]:
+        """The statements of a block before and at the first one that may return."""
+        if block not in self.reached:
+            first = next((at for at, each in enumerate(block.body) if _returns(each)), len(block.body))
+            self.reached[block] = set(block.body[: first + 1])
+        return self.reached[block]
 
     def hand_on(self) -> None:
         self.uses.handed_on = True
+        self.uses.always = self.uses.always or self.always_runs()
         self.uses.as_object = self.uses.as_object or self.same
 
     def visit_all(self, nodes: Iterable[cst.CSTNode], contained: bool) -> None:
+        before = self.start
         for node in nodes:
+            self.start = node
             if self.is_in_nested_function(node):
                 self.hand_on()
             self.visit(node, contained)
+        self.start = before
 
     def is_in_nested_function(self, node: cst.CSTNode) -> bool:
         """Whether code of a later time uses it: what is saved may be gone by then."""
@@ -130,6 +180,7 @@ class _Uses:
 
     def visit(self, node: cst.CSTNode, contained: bool) -> None:
         """One place where the tensor stands, or the container that holds it."""
+        spend()
         parent = self.method.parents[node]
         if isinstance(parent, cst.Attribute):
             self.attribute(parent, contained)
@@ -138,7 +189,8 @@ class _Uses:
         elif isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
             self.bound(node, parent, contained)
         elif isinstance(parent, cst.Subscript) and parent.value is node and contained:
-            self.visit(parent, contained=False)
+            if self.place is None or _may_take(parent, self.place):
+                self.visit(parent, contained=False)
         elif isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
             self.comparison(parent)
         elif isinstance(parent, (cst.Element, cst.StarredElement)):
@@ -148,7 +200,7 @@ class _Uses:
         elif isinstance(parent, cst.IfExp) and parent.test is not node:
             self.visit(parent, contained)
         elif isinstance(parent, _READING) and not contained:
-            self.uses.reads_values = True
+            self.read_values()
         elif not isinstance(parent, (cst.Expr, cst.AssignTarget, cst.Del, *_CONDITIONS)):
             self.hand_on()
 
@@ -165,7 +217,7 @@ class _Uses:
             self.visit(around if called else parent, contained=False)
             self.same = before
         elif called and name in _OF_TENSORS:
-            self.uses.reads_values = True
+            self.read_values()
         elif not (called and name in operations.TORCH_LIKE):
             self.hand_on()
 
@@ -184,7 +236,7 @@ class _Uses:
         elif name in _ASKING_OF_ARGUMENT and (of_torch or callee is None):
             self.uses.asked.update(_ASKED[name])
         elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
-            self.uses.reads_values = True
+            self.read_values()
         else:
             self.hand_on()
 
@@ -196,13 +248,20 @@ class _Uses:
         for target in targets:
             if isinstance(target, (cst.Tuple, cst.List)):
                 if not contained:
-                    self.uses.reads_values = True
-                for element in target.elements:
+                    self.read_values()
+                for element in self.taken(target.elements) if contained else target.elements:
                     self.aliases(element.value, contained=False)
             else:
                 self.aliases(target, contained)
         if isinstance(parent, cst.NamedExpr):
             self.visit(parent, contained)
+
+    def taken(self, targets: Sequence[cst.BaseElement]) -> Sequence[cst.BaseElement]:
+        """Those of the targets of an unpacking that may get the tensor."""
+        if self.place is None or len(targets) != self.place.count:
+            return targets
+        starred = any(isinstance(each, cst.StarredElement) for each in targets)
+        return targets if starred else targets[self.place.index : self.place.index + 1]
 
     def aliases(self, target: cst.CSTNode, contained: bool) -> None:
         """What is done with a name that it is bound to; anything else keeps it."""
@@ -246,14 +305,14 @@ class _Uses:
         elif isinstance(operator, (cst.In, cst.NotIn)):
             self.hand_on()
         else:
-            self.uses.reads_values = True
+            self.read_values()
 
     def element(self, parent: cst.Element | cst.StarredElement, contained: bool) -> None:
         """An element of a tuple or list: it goes where that goes."""
         display = self.method.parents[parent]
         around = self.method.parents[display]
         if isinstance(around, cst.Return):
-            self.uses.reads_values = True
+            self.read_values()
         elif isinstance(around, cst.Arg):
             self.argument(around, contained)
         elif isinstance(around, cst.Assign) and isinstance(display, (cst.Tuple, cst.List)):
@@ -266,6 +325,20 @@ class _Uses:
                     self.hand_on()
         else:
             self.hand_on()
+
+
+def _may_take(subscript: cst.Subscript, place: Place) -> bool:
+    """Whether ``ctx.tensors[i]`` may be the element at a place."""
+    index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
+    written = code_of(index.value) if isinstance(index, cst.Index) else ""
+    return re.fullmatch(r"-?[0-9]{1,9}", written) is None or int(written) % place.count == place.index
+
+
+def _returns(node: cst.CSTNode) -> bool:
+    """Whether a method may be left by a statement."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+        return False
+    return isinstance(node, cst.Return) or any(map(_returns, children(node)))
 
 
 def _one_for_one(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
@@ -289,5 +362,21 @@ _READING = (
     cst.FormattedStringExpression,
 )
 """What a tensor stands in where its values are read."""
+_AT_TIMES = (
+    cst.If,
+    cst.IfExp,
+    cst.Else,
+    cst.For,
+    cst.While,
+    cst.Try,
+    cst.TryStar,
+    cst.Match,
+    cst.BooleanOperation,
+    cst.Assert,
+    cst.BaseComp,
+    cst.FunctionDef,
+    cst.Lambda,
+)
+"""What does not run all that is inside it, or not always."""
 _CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
 """Where a container that holds the tensor is only asked whether it holds anything."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import dotted
-from ctxlint.model.events import ContextRead, ContextWrite, Mutation
-from ctxlint.model.kept_uses import KeptUses, uses_of_kept
+from ctxlint.effort import spend
+from ctxlint.model.code import code_of, dotted
+from ctxlint.model.conditions import certain_parts
+from ctxlint.model.events import Assigned, ContextRead, ContextWrite, Mutation
+from ctxlint.model.kept_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.outputs import differentiable_outputs
 from ctxlint.model.type_tests import said_to_be_no_tensor
 from ctxlint.model.values import (
@@ -37,6 +39,7 @@ from ctxlint.torch_api import autograd, operations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.model.events import Guard
     from ctxlint.model.functions import FunctionClass
     from ctxlint.model.method import Method
     from ctxlint.model.values import Value
@@ -62,7 +65,8 @@ class Held(Enum):
 class Stash:
     """``ctx.attribute = tensor``, where backward reads the attribute.
 
-    ``contained`` tells that a list or the like holds it. ``names`` are the inputs that are kept, where they are inputs.
+    ``contained`` tells that a list or the like holds it; ``places`` are where, None for what cannot be told apart.
+    ``names`` are the inputs that are kept, where they are inputs.
     """
 
     fn: FunctionClass
@@ -70,6 +74,7 @@ class Stash:
     held: Held
     contained: bool
     names: tuple[str, ...] = ()
+    places: tuple[Place | None, ...] = (None,)
 
     @property
     def rests_on(self) -> tuple[Value, ...]:
@@ -79,7 +84,7 @@ class Stash:
     @cached_property
     def uses(self) -> KeptUses:
         """What backward does with the tensor."""
-        return uses_of_kept(self.fn, self.write.attribute, contained=self.contained)
+        return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
 
 
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
@@ -102,25 +107,59 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # it is replaced before forward ends
         found = _held(fn, write)
-        if found is not None and not any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
-            yield found
+        if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
+            continue
+        if any(map(_says_empty, write.guards)) and found.uses.only_asked:
+            continue  # there is no memory to keep, and the path is that where there is nothing to compute
+        yield found
 
 
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     """What one assignment keeps; None unless it is certainly a tensor that could be saved, whichever path is taken."""
-    found: list[tuple[Held, bool, str | None]] = []
+    found: list[_Kept] = []
     for option in write.value.options() if write.value is not None else ():
-        kept = [each for leaf, contained in _leaves(option) for each in _classified(fn, write, leaf, contained)]
+        kept = [
+            replace(each, place=place)
+            for place, part in _parts(option)
+            for leaf, contained in _leaves(part, contained=part is not option)
+            for each in _classified(fn, write, leaf, contained)
+        ]
         if not kept and option != NONE and is_tensor(option) is not Tri.YES:
             return None
         found += kept
     if not found:
         return None
     order = list(Held)
-    held = min((each[0] for each in found), key=order.index)
-    alike = [each for each in found if each[0] is held]
-    names = dict.fromkeys(name for _held, _contained, name in alike if name is not None)
-    return Stash(fn, write, held, alike[0][1], tuple(names))
+    held = min((each.held for each in found), key=order.index)
+    alike = [each for each in found if each.held is held]
+    if alike[0].contained:  # what backward reads counts more than what just lies beside it
+        alike = [each for each in alike if not _uses_of(fn, write, each).only_asked] or alike
+    names = dict.fromkeys(each.name for each in alike if each.name is not None)
+    places = dict.fromkeys(each.place for each in alike)
+    return Stash(fn, write, held, alike[0].contained, tuple(names), tuple(places))
+
+
+def _uses_of(fn: FunctionClass, write: ContextWrite, kept: _Kept) -> KeptUses:
+    return uses_of_kept(fn, write.attribute, contained=kept.contained, places=(kept.place,))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """One tensor of those that an assignment keeps."""
+
+    held: Held
+    contained: bool
+    name: str | None = None
+    place: Place | None = None
+
+
+def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
+    """The elements of a list or tuple with their places; of anything else the value itself."""
+    if isinstance(value, Sequence) and value.exact and value.kind in ("list", "tuple"):
+        for at, slot in enumerate(value.slots):
+            yield Place(at, len(value.slots)), slot.value
+    else:
+        yield None, value
 
 
 def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:
@@ -134,9 +173,7 @@ def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool
         yield value, contained
 
 
-def _classified(
-    fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool
-) -> Iterator[tuple[Held, bool, str | None]]:
+def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool) -> Iterator[_Kept]:
     """What one value is, whether a container holds it, and its name where it is an input; nothing where unknown."""
     if _saved_too(fn, write, leaf):
         return
@@ -146,16 +183,31 @@ def _classified(
             return
         given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
         if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
-            yield Held.INPUT, contained, given.name
+            yield _Kept(Held.INPUT, contained, given.name)
         return
     if _is_output(fn, leaf):
-        yield Held.OUTPUT, contained, None
+        yield _Kept(Held.OUTPUT, contained)
     elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
-        yield Held.OUTPUT_VIEW, contained, None
+        yield _Kept(Held.OUTPUT_VIEW, contained)
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(_before_views(leaf)) is Kind.FLOAT:
-        yield Held.COMPUTED, contained, None
+        yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
-        yield Held.OUTPUT, True, None
+        yield _Kept(Held.OUTPUT, True)
+
+
+def _says_empty(guard: Guard) -> bool:
+    """Whether a test came out so that some tensor has no elements, as the words of it go. For silence only."""
+    if guard.test is None or not re.search(r"numel|nelement|shape|size|len", guard.text):
+        return False
+    return any(
+        (_EMPTY if holds else _ANY).search(code_of(part).strip()) is not None
+        for part, holds in certain_parts(guard.test, guard.holds)
+    )
+
+
+_COUNT = r"(\bnumel\(.*\)|\bnelement\(\)|\bprod\(.*\)|\.shape\[[^]]*\]|\bsize\(.+\)|\blen\(.*\))"
+_EMPTY = re.compile(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
+_ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 
 
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
@@ -300,3 +352,53 @@ def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
             return True
     kept = ContextAttribute(stash.write.attribute)
     return any(kept in slot.value.options() for returned in fn.gradients for slot in returned.slots)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors of one number
+
+_WORDS = str.split
+_REDUCTIONS = frozenset(_WORDS("sum mean max min prod norm std var median amax amin nansum nanmean"))
+_ELEMENT_BY_ELEMENT = frozenset(
+    _WORDS("abs clamp clone contiguous detach double exp float half log reciprocal rsqrt sqrt")
+)
+_MOST_STEPS = 8
+
+
+def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
+    """Whether the tensor has no dimensions: ``x.sum()``, or what is worked out of such and of numbers alone."""
+    bound: dict[str, list[cst.BaseExpression | None]] = {}
+    for method in fn.context_methods:
+        for each in method.facts.of(Assigned):
+            bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
+    return (
+        stash.write.value_node is not None and _has_no_dimensions(stash.write.value_node, bound, _MOST_STEPS) is Tri.YES
+    )
+
+
+def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseExpression | None]], steps: int) -> Tri:
+    """YES for a tensor of one number, UNKNOWN for a Python number, NO for anything else."""
+    spend()
+    if steps == 0:
+        return Tri.NO
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return Tri.UNKNOWN
+    if isinstance(node, cst.UnaryOperation):
+        return _has_no_dimensions(node.expression, bound, steps - 1)
+    if isinstance(node, cst.BinaryOperation):
+        sides = {_has_no_dimensions(each, bound, steps - 1) for each in (node.left, node.right)}
+        return Tri.NO if Tri.NO in sides else Tri.YES if Tri.YES in sides else Tri.UNKNOWN
+    if isinstance(node, cst.Name):
+        values = bound.get(node.value, [])
+        value = values[0] if len(values) == 1 else None
+        return Tri.NO if value is None else _has_no_dimensions(value, bound, steps - 1)
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return Tri.NO
+    name, of_torch = node.func.attr.value, dotted(node.func.value) == "torch"
+    if name in _REDUCTIONS:
+        return Tri.YES if len(node.args) == of_torch and not any(each.keyword for each in node.args) else Tri.NO
+    if name not in _ELEMENT_BY_ELEMENT:
+        return Tri.NO
+    operands = [*([] if of_torch else [node.func.value]), *(each.value for each in node.args)]
+    found = [_has_no_dimensions(each, bound, steps - 1) for each in operands]
+    return Tri.NO if Tri.NO in found or not found else found[0]

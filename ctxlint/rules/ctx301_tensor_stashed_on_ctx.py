@@ -78,11 +78,11 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ## Fix safety
     The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
     the tensor to a call that may keep or compare this very object: under saved-tensor hooks, what is unpacked is another
-    one, and a gradient that is hung on it is lost. No fix where backward reads no values. Else safe, and offered only
-    where the attribute and the save are written once, on every path through forward, and backward takes all saved
+    one, and a gradient that is hung on it is lost. Unsafe too where it uses the tensor under a condition only: each
+    unpacking asks whether the tensor was changed. No fix where backward reads no values. Else safe, but for this: a second
+    `backward()` without `retain_graph`, which works with an attribute, raises. Offered only where the attribute and the save are written once, on every path through forward, and backward takes all saved
     tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
-    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
-    `backward()` without `retain_graph` then raises, as it should.
+    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function.
 
     ## Known limits
     An input counts where backward returns a gradient for it that is more than zeros. Index tensors, masks, frozen

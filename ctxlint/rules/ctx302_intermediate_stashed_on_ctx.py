@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, stashes
+from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, is_one_number, stashes
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of
 from ctxlint.rules.stash_wording import asked_of, remedy
@@ -69,14 +69,14 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
 
     ## Fix safety
     The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
-    the tensor to a call that may keep or compare this very object; no fix where it reads no values. Else safe, and offered only
-    where the attribute and the save are written once, on every path through forward, and backward takes all saved
+    the tensor to a call that may keep or compare this very object, or uses under a condition only what may be an input;
+    no fix where it reads no values. Else safe, but for this: a second `backward()` without `retain_graph`, which works
+    with an attribute, raises. Offered only where the attribute and the save are written once, on every path through forward, and backward takes all saved
     tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
-    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function. A second
-    `backward()` without `retain_graph` then raises, as it should.
+    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function.
 
     ## Known limits
-    Integer and bool tensors, states of random generators, tensors in containers, gradients that forward computes in
+    Integer and bool tensors, tensors of one number such as `x.sum()`, states of random generators, tensors in containers, gradients that forward computes in
     advance, buffers that backward writes into and attributes that backward sets to None or deletes are accepted.
 
     ## References
@@ -96,7 +96,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
             if stash.held is not Held.COMPUTED or stash.contained:
                 continue
             attribute = stash.write.attribute
-            if freed_by_hand(fn, attribute) or holds_gradient(fn, stash):
+            if freed_by_hand(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
