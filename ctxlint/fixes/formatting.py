@@ -97,19 +97,27 @@ def _regions(source: Source, edits: Sequence[Edit]) -> Iterator[_Region]:
 
 
 def _takes_lines_out(source: Source, edit: Edit) -> bool:
-    starts = source.line_starts
-    return not edit.content and edit.start in starts and edit.end > edit.start and edit.end in starts
+    return not edit.content and edit.end > edit.start and _starts_line(source, edit.start, edit.end)
 
 
-@lru_cache(maxsize=2)
+def _starts_line(source: Source, *offsets: int) -> bool:
+    return all(source.position(offset).column == 1 for offset in offsets)
+
+
+@lru_cache(maxsize=1)  # all fixes of a file ask, one after the other
 def _inside(source: Source) -> frozenset[int]:
+    return _continued_lines(source)
+
+
+def _continued_lines(source: Source) -> frozenset[int]:
+    """The lines that begin inside a bracket or string, or behind a backslash."""
     return frozenset(number for block in source.blocks for number in lines_inside(source, Lines(*block)))
 
 
 def _statements(text: str) -> Iterator[str]:
     """The lines of a text, with those in one that are in the same bracket or string."""
     source = Source("", text)
-    inside = _inside(source)
+    inside = _continued_lines(source)
     lines: list[str] = []
     for number in range(1, source.line_count + 1):
         line = source.lines(number, number)
