@@ -140,7 +140,8 @@ def test_what_should_be_a_file_and_is_none(run: Run, kind: str, path: str, argum
 def test_one_that_is_extended_is_no_file(run: Run) -> None:
     plant("device", "b.toml")
     Path("ctxlint.toml").write_text("extend = 'b.toml'")
-    assert run(".") == (2, "ctxlint: error: b.toml: cannot be read: Not a regular file\n")
+    message = "ctxlint: error: ctxlint.toml:1: `extend`: b.toml: cannot be read: Not a regular file\n"
+    assert run(".") == (2, message)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
