@@ -209,7 +209,7 @@ def test_flake8_speaks_of_code_that_does_not_parse() -> None:
 
 
 def test_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("ctxlint.one_file.check_source", fails)
