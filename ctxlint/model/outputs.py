@@ -35,6 +35,40 @@ class OutputGradient:
     index: int
 
 
+def gradients_taken(backward: Method) -> tuple[int, int | None]:
+    """The fewest and the most gradients that backward can be called with; None for any number."""
+    least = sum(param.required for param in backward.positional)
+    return least, len(backward.positional) if backward.variadic is None else None
+
+
+def unfit_outputs(fn: FunctionClass) -> list[Returned]:
+    """What forward returns, where backward can take a gradient for each output of none of its returns."""
+    if fn.backward is None:
+        return []
+    least, most = gradients_taken(fn.backward)
+    outputs = [each for each in fn.outputs if each.value != NONE]  # without outputs, backward never runs
+    return [] if any(_fits(each, least, most) for each in outputs) else outputs
+
+
+def _fits(returned: Returned, least: int, most: int | None) -> bool:
+    """Whether so many outputs may be what a backward takes that wants at least ``least`` and at most ``most``."""
+    if not returned.known:
+        return True
+    if most is not None and returned.minimum > most:
+        return False
+    return not returned.exact or returned.minimum >= least
+
+
+def never_wants_gradients(fn: FunctionClass) -> bool:
+    """Whether backward gives none at all, and forward no output that certainly holds floats."""
+    gives = [slot.value for each in fn.gradients for slot in (each.slots if each.known else (Slot(each.value),))]
+    return all(each == NONE for each in gives) and not any(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT
+        for value in fn.outputs_values()
+        for option in value.options()
+    )
+
+
 def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
     """The values that forward marks; None where it marks something that cannot be told."""
     marked: list[Value] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.functions import FunctionClass
+from ctxlint.model.outputs import unfit_outputs
 from ctxlint.model.placements import shortfalls
 from ctxlint.model.values import NONE
 from ctxlint.rules.base import Finding, Rule
@@ -69,8 +70,8 @@ class TooFewGradients(Rule[FunctionClass]):
 
     ## Known limits
     Each return is judged alone. Silent where the number of gradients hangs on what runs (`return helper(x)`,
-    `*grads`), where a subclass or a call by hand uses the result, under an unknown decorator, and where no output
-    can have a gradient. Fewer gradients than inputs with defaults are legal as long as calls leave those inputs
+    `*grads`), where a subclass or a call by hand uses the result, under an unknown decorator, where no output can have a
+    gradient, and where `backward` cannot take one for each output (CTX205). Fewer gradients than inputs with defaults are legal as long as calls leave those inputs
     out: only a call in a file of the run shows otherwise, and it counts when no return has enough for it.
 
     ## References
@@ -83,6 +84,8 @@ class TooFewGradients(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if unfit_outputs(fn):
+            return  # torch cannot even call it, which is CTX205
         for shortfall in shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)):
             if shortfall.placement is not None or fn.backward is None:
                 continue

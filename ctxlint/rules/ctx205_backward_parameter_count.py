@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.output_gradients import take_gradients
 from ctxlint.model.functions import FunctionClass
-from ctxlint.model.values import Constant
+from ctxlint.model.outputs import gradients_taken, never_wants_gradients, unfit_outputs
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import counted, own_place
 
@@ -73,7 +73,8 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
     ## Known limits
     One return of `forward` that fits is enough to be silent, since the others may never be trained on; so is one
-    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient. A
+    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient. Silent too
+    where backward returns nothing but `None` and no output certainly holds floats, since these may be integers. A
     `backward` that only raises is not judged: whoever calls it gets an error in any case.
 
     ## References
@@ -96,11 +97,10 @@ class BackwardParameterCount(Rule[FunctionClass]):
             or "boxed_grads_call" in fn.class_attributes
         ):
             return
-        least = sum(param.required for param in backward.positional)
-        most = len(backward.positional) if backward.variadic is None else None
-        outputs = [each for each in fn.outputs if not _is_nothing(each)]
-        if not outputs or any(_fits(each, least, most) for each in outputs):
+        outputs = unfit_outputs(fn)
+        if not outputs or never_wants_gradients(fn):
             return
+        least, most = gradients_taken(backward)
         too_many = most is not None and all(each.minimum > most for each in outputs)
         takes = most if most is not None and too_many else least
         yield Finding(
@@ -124,17 +124,3 @@ def _number_of(outputs: list[Returned]) -> str:
     counts = sorted({each.minimum for each in outputs})
     before = "".join(f"{count} or " for count in counts[:-1])
     return f"{'' if all(each.exact for each in outputs) else 'at least '}{before}{counted(counts[-1], 'output')}"
-
-
-def _is_nothing(returned: Returned) -> bool:
-    """Whether it is the ``return None`` of a forward that has no outputs: backward never runs then."""
-    return isinstance(returned.value, Constant) and returned.value.value is None
-
-
-def _fits(returned: Returned, least: int, most: int | None) -> bool:
-    """Whether so many outputs may be what a backward takes that wants at least ``least`` and at most ``most``."""
-    if not returned.known:
-        return True
-    if most is not None and returned.minimum > most:
-        return False
-    return not returned.exact or returned.minimum >= least

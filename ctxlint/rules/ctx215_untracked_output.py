@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.edit import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.functions import Assigned, FunctionClass
 from ctxlint.model.helpers import helpers_behind
 from ctxlint.model.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -66,7 +66,7 @@ class UntrackedOutput(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: it makes a tuple of a flat list. Callers get a tuple then, and `backward` one gradient for each element;
-    there is no fix where it cannot take so many.
+    there is no fix where it cannot take so many, or returns gradients for another number of inputs.
 
     ## Known limits
     Silent for containers of what is certainly no tensor, for a Function without `backward`, for an inner container
@@ -95,11 +95,26 @@ class UntrackedOutput(Rule[FunctionClass]):
             told.add(returned.event.order)
             yield Finding(
                 fn.span(returned.node),
-                f"`forward` of `{fn.name}` returns {what}; torch does not look inside, and its tensors silently get no "
+                f"`forward` of `{fn.name}` returns {what}{_where(fn, returned)}; torch does not look inside, and its tensors silently get no "
                 f"gradient. Return one flat tuple.",
-                fix=_fix(fn, returned),
+                fix=_fix(fn, returned) if _gradients_fit(fn) else None,
                 rests_on=(returned, *(slot.value for slot in returned.slots if _is_container(slot.value))),
             )
+
+
+def _where(fn: FunctionClass, returned: Returned) -> str:
+    """The condition under which a variable that is returned is the container, where it is another thing without."""
+    if fn.forward is None or len(returned.event.value.options()) == 1:
+        return ""
+    made = [each for each in fn.forward.facts.of(Assigned) if each.value == returned.value]
+    guards = made[0].guards if len(made) == 1 else ()
+    text = guards[0].text if len(guards) == 1 else ""
+    if not text or len(text) > _LONGEST_CONDITION or "\n" in text or "`" in text:
+        return ""
+    return f" {'where' if guards[0].holds else 'unless'} `{text}`"
+
+
+_LONGEST_CONDITION = 40
 
 
 def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:
@@ -110,6 +125,12 @@ def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:
 
 def _hides_tensors(value: Value) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind != "tuple")
+
+
+def _gradients_fit(fn: FunctionClass) -> bool:
+    """Whether backward, which torch does not call as it is, gives one gradient for each input once it is called."""
+    counts = {each.count for each in fn.gradients} - {None}
+    return fn.variadic_inputs is not None or counts <= {len(fn.inputs)}
 
 
 def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
