@@ -133,7 +133,7 @@ class Builder:
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
-        stored = frozenset[str]().union(*(each.unit.index.attributes for each in ancestry))
+        stored = frozenset[str]().union(*map(_stored_for, ancestry))
         return FunctionClass(
             name=node.name.value,
             qualname=record.qualname,
@@ -404,3 +404,10 @@ def _literal(node: cst.BaseExpression) -> Value:
     if isinstance(node, cst.Integer):
         return constant(node.evaluated_value)
     return Opaque(node)
+
+
+def _stored_for(definition: Definition) -> frozenset[str]:
+    """The attributes that code of the file may set on a ctx of the class; others set their own."""
+    own = {"", definition.qualname}
+    owners = definition.unit.index.attribute_owners
+    return frozenset(attribute for attribute, classes in owners.items() if not own.isdisjoint(classes))

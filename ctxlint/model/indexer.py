@@ -253,7 +253,7 @@ class _Indexer:
         elif isinstance(target, ast.Starred):
             self.target(target.value, None, scope, place)
         elif isinstance(target, ast.Attribute):
-            self.index.attributes.add(target.attr)
+            self.stored(target.attr, _class_of_receiver(target.value, scope))
             self.index.patches.append((target.value, target.attr, scope))
             if isinstance(value, ast.Attribute) and value.attr == "apply":
                 self.index.attribute_aliases.append((target.value, target.attr, value, scope))
@@ -299,8 +299,22 @@ class _Indexer:
         if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > 1:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
-                self.index.attributes.add(attribute.value)
+                self.stored(attribute.value, "")
         return name
+
+    def stored(self, attribute: str, owner: str) -> None:
+        """Note that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
+        self.index.attributes.add(attribute)
+        self.index.attribute_owners.setdefault(attribute, set()).add(owner)
+
+
+def _class_of_receiver(target: ast.expr, scope: Scope) -> str:
+    """The class of the method whose first parameter this is; empty for anything else."""
+    if scope.kind != "function" or scope.parent is None or scope.parent.kind != "class":
+        return ""
+    first = next(iter(scope.names), None)
+    own = isinstance(target, ast.Name) and target.id == first and len(scope.names[target.id]) == 1
+    return scope.parent.qualname if own else ""
 
 
 _STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {

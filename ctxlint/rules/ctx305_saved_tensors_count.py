@@ -120,7 +120,7 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
     given = _names_saved(fn, call)
     if not taken.starred and None not in taken.names and given is not None:
         unpacked = [name for name in taken.names if name is not None]
-        left = [name for name in given if name not in unpacked and _needs(method, name)]
+        left = [name for name in given if name not in unpacked and _needs(fn, method, name)]
         more = [name for name in unpacked if name not in given and name in method.facts.names_read]
         if left and len(left) == len(given) - len(unpacked):
             return f"Unpack {quoted(left)} too."
@@ -137,7 +137,18 @@ def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:
     return names if names and len(set(names)) == len(nodes) else None
 
 
-def _needs(method: Method, name: str) -> bool:
-    """Whether the body reads a name that it binds nowhere."""
-    bound = name in method.binders or any(param.name == name for param in method.params)
-    return name in method.facts.names_read and not bound
+def _needs(fn: FunctionClass, method: Method, name: str) -> bool:
+    """Whether the body reads a name before it binds it, or binds it nowhere."""
+    uses = [[each, *_around(method, each)] for each in method.named.get(name, ())]
+    reads = [chain for chain in uses if not any(isinstance(each, cst.AssignTarget) for each in chain)]
+    if not reads or any(param.name == name for param in method.params):
+        return False
+    first = min(reads, key=lambda chain: fn.start(chain[0]))
+    binders = (each for each in method.binders.get(name, ()) if fn.start(each) < fn.start(first[0]))
+    return all(isinstance(each, cst.AssignTarget) and method.parents[each] in first for each in binders)
+
+
+def _around(method: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    while node in method.parents:
+        node = method.parents[node]
+        yield node

@@ -73,8 +73,9 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     There is no fix: what the attribute should hold is not known.
 
     ## Known limits
-    Silent where the name is set on any object in the file, read through `getattr` or `hasattr`, or where the ctx is
-    given to another function, which may set it. An attribute that is set on some paths only is not reported.
+    Silent where the name is set on any object in the file but the ctx or the instance of another class, read through
+    `getattr` or `hasattr`, or where the ctx is given to another function, which may set it. An attribute that is set on
+    some paths only is not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -90,7 +90,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if forward is None or call.starred or call.double_starred:
                 continue
-            problem = _problem(call, forward)
+            problem = _problem(call, forward, _meant(file, call))
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -103,19 +103,30 @@ def _is_judgeable(fn: FunctionClass) -> bool:
     return forward.receiver is None or forward.binding is Binding.CLASS
 
 
-def _problem(call: ApplyCall, forward: Method) -> str | None:
+def _meant(file: SourceFile, call: ApplyCall) -> str:
+    """The one Function of the file that nothing applies and that takes what the call passes; empty where none does."""
+    fitting = [
+        fn.name
+        for fn in file.functions
+        if not fn.applied and fn.forward is not None and _is_judgeable(fn) and _problem(call, fn.forward) is None
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
     """What the call does wrong, what torch does, and what to write, as predicates; None for nothing."""
+    instead = f", or apply `{meant}`" if meant else ""
     positional = forward.positional
     most = len(positional)
     if call.positional > most and forward.variadic is None:
         least = "" if all(param.required for param in positional) else "at most "
         passed = counted(call.positional, "argument")
-        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Leave out what is too many."
+        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Leave out what is too many{instead}."
     by_position = {param.name for param in positional[: call.positional]}
     given = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in given]
     if missing:
-        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} Pass {_pronoun(missing)} too."
+        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
@@ -125,6 +136,13 @@ def _problem(call: ApplyCall, forward: Method) -> str | None:
     if not twice:
         return None
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _rest(call: ApplyCall, missing: list[str]) -> str:
+    """What to pass; by position alone, several that are missing may have moved what is there."""
+    if len(missing) > 1 and not call.keywords:
+        return "Pass one argument for each input"
+    return f"Pass {_pronoun(missing)} too"
 
 
 def _pronoun(names: list[str]) -> str:
