@@ -19,6 +19,7 @@ WITHIN_ONE_FILE = {
     "CTX306": "which attributes other files set on whatever object",
     "CTX501": "the fix adds an import where that name is free",
     "CTX602": "a name of the module's own for a decorator of torch",
+    "CTX701": "which Function of the file a call may mean",
     "CTX703": "what becomes of an instance that another file keeps",
     "CTX801": "an operator, its functions and their registration",
     "CTX802": "an operator, its functions and their registration",
