@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 _RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
 """What a condition mentions that chooses between releases of torch; other versions are those of GPUs and formats."""
 
-_EMPTY = re.compile(r"^[^=]*(numel\(\)|shape|size|len)[^=]* == 0$")
-"""A condition under which a tensor has no elements: to keep that one costs nothing."""
-
 
 class Held(Enum):
     """What a kept tensor is, the worst first."""
@@ -102,7 +99,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         name = write.attribute
         if name not in read or name in exempt or write.value is None:
             continue
-        if any(_RELEASES.search(guard.text) or (guard.holds and _EMPTY.search(guard.text)) for guard in write.guards):
+        if any(_RELEASES.search(guard.text) for guard in write.guards):
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # it is replaced before forward ends
