@@ -154,7 +154,8 @@ def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
     """The elements of a list or tuple with their places; of anything else the value itself."""
     if isinstance(value, Sequence) and value.exact and value.kind in ("list", "tuple"):
         for at, slot in enumerate(value.slots):
-            yield Place(at, len(value.slots)), slot.value
+            for option in slot.value.options():
+                yield Place(at, len(value.slots)), option
     else:
         yield None, value
 

@@ -107,7 +107,8 @@ def _where(fn: FunctionClass, returned: Returned) -> str:
     if fn.forward is None or len(returned.event.value.options()) == 1:
         return ""
     made = [each for each in fn.forward.facts.of(Assigned) if each.value == returned.value]
-    guards = made[0].guards if len(made) == 1 else ()
+    before = {guard.block for guard in returned.event.guards}
+    guards = [guard for guard in made[0].guards if guard.block not in before] if len(made) == 1 else []
     text = guards[0].text if len(guards) == 1 else ""
     if not text or len(text) > _LONGEST_CONDITION or "\n" in text or "`" in text:
         return ""

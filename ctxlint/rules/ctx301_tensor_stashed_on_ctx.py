@@ -88,7 +88,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     An input counts where backward returns a gradient for it that is more than zeros. Index tensors, masks, frozen
     weights and others whose gradient is None may be kept on ctx. So may a buffer that backward writes into, and what
     backward never looks into: it only asks whether the attribute is None, or wants an attribute of the tensor's own.
-    Silent under a condition that asks for the release of torch.
+    Silent under a condition that asks for the release of torch, and where backward reads no values, under one that says
+    that there are no elements.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
