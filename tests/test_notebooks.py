@@ -199,7 +199,7 @@ def test_programs_are_sent_to_the_start_of_the_file_and_told_the_cell(run: Run, 
 def _text_at(region: dict[str, Any]) -> str:
     lines = Path("nb.ipynb").read_text(encoding="utf-8").split("\n")
     assert region["startLine"] == region["endLine"]
-    line = lines[region["startLine"] - 1]
+    line: str = lines[region["startLine"] - 1]
     return line[region["startColumn"] - 1 : region["endColumn"] - 1]
 
 
