@@ -124,7 +124,11 @@ await withWorkbench(async (code) => {
     ['second.ipynb', 'notebook.codeActionsOnSave', { ...ownSetting, 'ctxlint.fixOnSave': false }],
   ]) {
     const place = path.join(workspace, name);
-    const saved = () => [JSON.parse(fs.readFileSync(place, 'utf8')).cells[0].source].flat().join('');
+    // While the editor writes, the file is empty for a moment.
+    const saved = () => {
+      const text = fs.readFileSync(place, 'utf8');
+      return text.endsWith('}') || text.endsWith('}\n') ? [JSON.parse(text).cells[0].source].flat().join('') : '';
+    };
     set(onSave);
     await code.open(name, `class ${className(name)}`);
     await code.problems(/CTX203 \[Ln 12, Col 15\]/);
