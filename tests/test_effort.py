@@ -115,6 +115,18 @@ def large_constant(uses: int) -> str:
     return HEAD + f"Z = ({'1, ' * uses})\n" + function(f"{IND}y = Z\n" * uses + f"{IND}return x\n")
 
 
+def instances(times: int) -> str:
+    return HEAD + function(f"{IND}return x\n") + "".join(f"f{at} = F()\ny = f{at}(1)\n" for at in range(times))
+
+
+def instances_of_one_name(times: int) -> str:
+    return HEAD + function(f"{IND}return x\n") + "f = F()\nself.f = F()\nf(1)\nself.f(1)\n" * times
+
+
+def instances_with_arguments(times: int) -> str:
+    return HEAD + function(f"{IND}return x\n") + "".join(f"f{at} = F(1)\n" for at in range(times))
+
+
 def kept(attributes: int) -> str:
     names = [f"a{at}" for at in range(attributes)]
     computed = "".join(f"{IND}{name} = x * {at}\n" for at, name in enumerate(names))
@@ -133,6 +145,9 @@ def kept(attributes: int) -> str:
         (nested, 100),
         (squared, 40),
         (large_constant, 100),
+        (instances, 50),
+        (instances_of_one_name, 50),
+        (instances_with_arguments, 50),
     ],
 )
 def test_twice_the_text_is_about_twice_the_work(program: Callable[[int], str], size: int) -> None:

@@ -9,7 +9,7 @@ from ctxlint.fixes.edit import Applicability, Edit, Fix
 
 if TYPE_CHECKING:
     from ctxlint.files.source import Source
-    from ctxlint.model.functions import ApplyCall, FunctionClass
+    from ctxlint.model.functions import ApplyCall, FunctionClass, SourceFile
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
@@ -17,15 +17,15 @@ _BOUND = re.compile(r"(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*$")
 _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
-def call_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:
     """Call ``apply`` on the class itself. None where arguments would be lost, go by keyword, or are no inputs."""
-    place = call.callee_span
+    place, source = call.callee_span, file.source
     if place is None or call.keywords or call.double_starred:
         return None
     if call.how == "construct" and ("__init__" in fn.methods or not _may_be_inputs(fn, call)):
         return None
     start, end = source.offset(place.start), source.offset(place.end)
-    if call.how == "construct" and _is_used_as_instance(source.text, source.offset(call.span.start)):
+    if call.how == "construct" and _is_used_as_instance(file, source.offset(call.span.start)):
         return None
     edit = _edit(source.text, call, start, end)
     if edit is None:
@@ -40,10 +40,11 @@ def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
     return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))
 
 
-def _is_used_as_instance(text: str, start: int) -> bool:
+def _is_used_as_instance(file: SourceFile, start: int) -> bool:
     """Whether what is made at ``start`` is called, or asked for ``apply``, by the name that it is bound to."""
+    text = file.source.text
     target = _BOUND.search(text, text.rfind("\n", 0, start) + 1, start)
-    return target is not None and re.search(rf"\b{target[1]}\s*(?:\(|\.apply\b)", text) is not None
+    return target is not None and file.instances.is_used(target[1])
 
 
 def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:

@@ -27,7 +27,7 @@ from ctxlint.model.functions import (
     Style,
 )
 from ctxlint.model.inputs import describe, from_calls, inputs_meant, none_from_calls
-from ctxlint.model.instances import InstanceUse, instance_made_by
+from ctxlint.model.instances import InstanceUse
 from ctxlint.model.interpreter import interpret
 from ctxlint.model.legacy import legacy_state
 from ctxlint.model.project import MAX_ANCESTORS, Definition
@@ -174,7 +174,7 @@ class Builder:
     def is_called(self, call: ApplyCall) -> bool:
         """Whether a call makes an instance that is called."""
         if call.how == "construct" and not call.path:
-            return instance_made_by(call, self.unit.source, self.unit.tree).use is InstanceUse.CALLED
+            return self.unit.instances.made_by(call).use is InstanceUse.CALLED
         return call.how == "construct-call"
 
     def is_patched(self, record: ClassRecord, classes: Iterable[Found | None], attributes: Mapping[str, Value]) -> bool:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from ctxlint.files.slices import Slice
     from ctxlint.files.source import Position, Source, Span
+    from ctxlint.model.instances import Instances
     from ctxlint.model.operators import Operator
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -441,6 +442,8 @@ class SourceFile:
     """One file: its Functions, the calls on them, and what could not be read."""
 
     source: Source
+    instances: Instances
+    """What becomes of the instances of Functions that the file makes."""
     tree: ast.Module | None = None
     """The whole file as ``ast`` reads it; None where it cannot."""
     functions: tuple[FunctionClass, ...] = ()

@@ -168,6 +168,7 @@ class Reader:
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
+            instances=unit.instances,
             functions=built,
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +15,7 @@ from ctxlint.model.finder import ClassFinder
 from ctxlint.model.from_ast import NotMade, class_from_ast, function_from_ast
 from ctxlint.model.functions import BrokenStatement
 from ctxlint.model.indexer import index_module
+from ctxlint.model.instances import Instances
 from ctxlint.model.parsing import parse
 from ctxlint.model.wrapping import wrapping_of
 
@@ -49,6 +51,11 @@ class Unit:
     def is_stub(self) -> bool:
         """Whether it is a stub file (``.pyi``): its bodies say nothing."""
         return self.path.endswith(".pyi")
+
+    @cached_property
+    def instances(self) -> Instances:
+        """The instances of Functions that the file makes."""
+        return Instances(self.source, self.tree)
 
     def anew(self, source: Source) -> Unit:
         """The unit of another ``source`` with the same text: what LibCST parses of it is its own."""

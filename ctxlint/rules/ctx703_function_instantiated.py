@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.diagnostic import Related
 from ctxlint.fixes.calls import call_apply, take_apply
 from ctxlint.model.functions import SourceFile, Style
-from ctxlint.model.instances import InstanceUse, instance_made_by
+from ctxlint.model.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
@@ -103,14 +103,14 @@ class FunctionInstantiated(Rule[SourceFile]):
                 continue
             message = _message(fn, call)
             if message is not None:
-                yield Finding(call.span, message, call_apply(file.source, fn, call))
+                yield Finding(call.span, message, call_apply(file, fn, call))
 
 
 def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
     """About an instance that is neither called nor applied where it is made."""
     if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that is a namespace
         return
-    name, instance = fn.name, instance_made_by(call, file.source, file.tree)
+    name, instance = fn.name, file.instances.made_by(call)
     given = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if given else f"{name}()"
     fix, related = None, tuple(Related(span, "the instance is called here") for span in instance.calls)
@@ -123,7 +123,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         what = f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     elif given and "__init__" not in fn.methods:
         what = f"`{made}` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
-        fix = call_apply(file.source, fn, call)
+        fix = call_apply(file, fn, call)
     else:
         what = (
             f"`{made}` makes an instance; torch deprecates instances. Drop the `{made[len(name) :]}`, or pass `{name}.apply` "
