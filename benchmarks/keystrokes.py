@@ -11,9 +11,9 @@ import statistics
 import time
 from pathlib import Path
 
-from ctxlint.files.source import Source
-from ctxlint.one_file import check_source
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
+from ctxlint.run.lint_file import check_source
+from ctxlint.source.source import Source
 from tests.editor.client import Client
 from tests.editor.test_load import large_file
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ctxlint.api import FixedSource, fix_source, lint_paths, lint_source
-    from ctxlint.configuration import ConfigurationError
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.edit import Applicability, Edit, Fix
-    from ctxlint.settings import Settings
+    from ctxlint.fixes.fix import Applicability, Edit, Fix
 
 __version__ = "0.1.0"
 
@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Applicability": "ctxlint.fixes.edit",
-    "ConfigurationError": "ctxlint.configuration",
+    "Applicability": "ctxlint.fixes.fix",
+    "ConfigurationError": "ctxlint.config.configuration",
     "Diagnostic": "ctxlint.diagnostic",
-    "Edit": "ctxlint.fixes.edit",
-    "Fix": "ctxlint.fixes.edit",
+    "Edit": "ctxlint.fixes.fix",
+    "Fix": "ctxlint.fixes.fix",
     "FixedSource": "ctxlint.api",
-    "Settings": "ctxlint.settings",
+    "Settings": "ctxlint.config.settings",
     "fix_source": "ctxlint.api",
     "lint_paths": "ctxlint.api",
     "lint_source": "ctxlint.api",

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.result import FileResult
-    from ctxlint.settings import Settings
 
 _BOM = "\ufeff"
 
@@ -39,9 +39,9 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits. Where
     ``path`` is a file, the other files of its project count, as they were when the process first read them.
     """
-    from ctxlint.given_settings import checked
-    from ctxlint.one_file import lint_text
-    from ctxlint.surroundings import surroundings_of
+    from ctxlint.config.given_settings import checked
+    from ctxlint.run.in_project import surroundings_of
+    from ctxlint.run.lint_file import lint_text
 
     asked = checked(settings)
     return list(_in_cells(lint_text(path, text, asked, surroundings_of(path, asked))))
@@ -56,9 +56,9 @@ def lint_paths(
     use at most, 0 for one per processor. A file that cannot be read is a finding. Raises ``ConfigurationError``
     for a configuration file that is wrong.
     """
-    from ctxlint import pipeline
-    from ctxlint.configuration import Configuration
-    from ctxlint.given_settings import checked, checked_jobs
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.config.given_settings import checked, checked_jobs
+    from ctxlint.run import pipeline
 
     several = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
     configuration = Configuration(fixed=None if settings is None else checked(settings))
@@ -74,10 +74,10 @@ def fix_source(
     Lines keep their endings, and what no fix touches stays as it is. A text in which a fix does harm comes back
     unchanged, with a finding CTX900.
     """
+    from ctxlint.config.given_settings import checked
     from ctxlint.fixes.apply import mend
-    from ctxlint.given_settings import checked
-    from ctxlint.one_file import check_source, lint_text
-    from ctxlint.surroundings import surroundings_of
+    from ctxlint.run.in_project import surroundings_of
+    from ctxlint.run.lint_file import check_source, lint_text
 
     asked = checked(settings)._replace(fix=True)
     if unsafe_fixes:

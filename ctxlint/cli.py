@@ -83,7 +83,7 @@ def _say_version() -> int:
 
 
 def _run(given: list[str]) -> int:
-    from ctxlint.configuration import ConfigurationError
+    from ctxlint.config.configuration import ConfigurationError
 
     try:
         command, rest = split_command(with_files(given))
@@ -119,9 +119,9 @@ def with_files(given: list[str]) -> list[str]:
 
 
 def _lines_of(path: str) -> list[str]:
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.files.decode import MOST_BYTES, Unreadable
-    from ctxlint.files.formats import Malformed, read_text
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.source.decode import MOST_BYTES, Unreadable
+    from ctxlint.source.formats import Malformed, read_text
 
     try:
         return read_text(path, MOST_BYTES).splitlines()
@@ -176,8 +176,8 @@ def _meant_for(command: str, options: list[str]) -> list[str]:
 
 def _check_spelling(word: str) -> None:
     """Raise ConfigurationError where a word is probably meant as a command."""
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.options import nearest_of
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.options import nearest_of
 
     near = nearest_of(word, (*COMMANDS, "version"))
     if near is not None:

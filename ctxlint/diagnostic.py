@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctxlint.files.source import Span
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.source.source import Span
 
 
 class Severity(Enum):

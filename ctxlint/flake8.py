@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ctxlint import __version__
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
 
 if TYPE_CHECKING:
     import ast
@@ -79,10 +79,10 @@ class Plugin:
 
     def _findings(self) -> list[Diagnostic]:
         """The findings of all rules. An exception would end the whole run of flake8, so it becomes a finding."""
-        from ctxlint.files.source import Source
-        from ctxlint.one_file import lint_source
         from ctxlint.result import describe, internal_error
-        from ctxlint.surroundings import surroundings_of
+        from ctxlint.run.in_project import surroundings_of
+        from ctxlint.run.lint_file import lint_source
+        from ctxlint.source.source import Source
 
         try:
             around = surroundings_of(self._filename, self.settings)
@@ -104,7 +104,7 @@ def _unasked(options: Namespace) -> Iterator[str]:
 
 def _torch(text: str) -> str:
     """Versions of torch. Raises ArgumentTypeError, of which flake8 makes its own message."""
-    from ctxlint.torch_versions import read_target
+    from ctxlint.config.torch_versions import read_target
 
     try:
         read_target(text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic, Fixed
-    from ctxlint.files.source import Located, Source
-    from ctxlint.model.callers import FileFacts, KnownNames, OutsideFacts, Own
-    from ctxlint.model.project import Consulted
-    from ctxlint.suppression.baseline import Gone
+    from ctxlint.model.index.outside_facts import FileFacts, KnownNames, OutsideFacts, Own
+    from ctxlint.model.index.project import Consulted
+    from ctxlint.source.source import Located, Source
+    from ctxlint.suppression.baseline_file import Gone
 
 INTERNAL_ERROR = "CTX900"
 """The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
@@ -40,7 +40,7 @@ class Alone(NamedTuple):
     """What was found out about a file by itself; what that depends on is as in ``FileResult``.
 
     ``findings`` are all, also those that a comment suppresses or that were fixed, each after the key of the Function
-    that it is about (see ``judging``); ``functions`` are its Functions.
+    that it is about (see ``check_file``); ``functions`` are its Functions.
     """
 
     findings: tuple[tuple[str, Diagnostic], ...]
@@ -105,7 +105,7 @@ def without_needless_text(result: FileResult) -> FileResult:
 
 def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
     """Where people find a finding in its file; what is about a notebook as a whole is in none of its cells."""
-    from ctxlint.files.source import WHOLE_FILE, Located, Source
+    from ctxlint.source.source import WHOLE_FILE, Located, Source
 
     if source is None or (diagnostic.span == WHOLE_FILE and diagnostic.code in (INTERNAL_ERROR, "CTX902")):
         return Located(source or Source(diagnostic.path, ""), diagnostic.span)
@@ -115,7 +115,7 @@ def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
 def internal_error(path: str, message: str) -> Diagnostic:
     """The finding that says that ctxlint itself failed on a file."""
     from ctxlint.diagnostic import Diagnostic  # a clean run has no use for it
-    from ctxlint.files.source import WHOLE_FILE
+    from ctxlint.source.source import WHOLE_FILE
 
     message = f"{message}. This is a bug in ctxlint; report it."
     return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
@@ -124,7 +124,7 @@ def internal_error(path: str, message: str) -> Diagnostic:
 def io_error(path: str, reason: str) -> Diagnostic:
     """The finding that says that a file could not be read or written."""
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import WHOLE_FILE
+    from ctxlint.source.source import WHOLE_FILE
 
     return Diagnostic(path, WHOLE_FILE, "CTX902", "io-error", f"{reason}.")
 

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ctxlint.configuration import read_configuration
-from ctxlint.files.source import Source
-from ctxlint.one_file import check_source, lint_source
+from ctxlint.config.configuration import read_configuration
+from ctxlint.config.settings import Selection, Settings
 from ctxlint.result import INTERNAL_ERROR
-from ctxlint.settings import Selection, Settings
+from ctxlint.run.lint_file import check_source, lint_source
+from ctxlint.source.source import Source
 from tests.fixture_reader import Mark
 
 if TYPE_CHECKING:

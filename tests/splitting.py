@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.configuration import Configuration
-from ctxlint.files.decode import decode, read_bytes
-from ctxlint.files.modules import forget
-from ctxlint.one_file import forget_other_files
-from ctxlint.pipeline import lint_paths
-from ctxlint.settings import ALL, Settings
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import ALL, Settings
+from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.pipeline import lint_paths
+from ctxlint.source.decode import decode, read_bytes
+from ctxlint.source.modules import forget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

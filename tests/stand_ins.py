@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ctxlint.diagnostic import Related
-from ctxlint.files.source import Span
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.model.functions import SourceFile
+from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.source.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pytest
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 CANDIDATE = "from torch.autograd import Function\n"
 """A line that makes a file a candidate."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ctxlint.configuration import Configuration
-from ctxlint.files.modules import forget
-from ctxlint.one_file import forget_other_files
-from ctxlint.pipeline import lint_paths
-from ctxlint.settings import Settings
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import Settings
+from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.pipeline import lint_paths
+from ctxlint.source.modules import forget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

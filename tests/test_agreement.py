@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ctxlint
-from ctxlint import project_index
 from ctxlint.cli import main
-from ctxlint.configuration import Configuration
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import ALL, Settings
 from ctxlint.editor.checking import Checker
 from ctxlint.editor.documents import Document
 from ctxlint.editor.workspace import Workspace
-from ctxlint.files.modules import forget
 from ctxlint.flake8 import Plugin
-from ctxlint.one_file import forget_other_files
-from ctxlint.pipeline import lint_paths
-from ctxlint.settings import ALL, Settings
+from ctxlint.run import project_index
+from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.pipeline import lint_paths
+from ctxlint.source.modules import forget
 from tests.fixture_reader import programs
 
 if TYPE_CHECKING:

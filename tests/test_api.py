@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import ctxlint
-from ctxlint.configuration import Configuration
-from ctxlint.files.source import Position, Span
-from ctxlint.pipeline import lint_paths as results_for
-from ctxlint.settings import PerFileIgnore, Selection
-from ctxlint.worker_process import Died
-from ctxlint.workers import WORTH_SHARING, Workers
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import PerFileIgnore, Selection
+from ctxlint.run.pipeline import lint_paths as results_for
+from ctxlint.run.worker_process import Died
+from ctxlint.run.workers import WORTH_SHARING, Workers
+from ctxlint.source.source import Position, Span
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 
@@ -247,7 +247,7 @@ def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPat
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr("ctxlint.worker_process.WorkerProcess", Stillborn)
+    monkeypatch.setattr("ctxlint.run.worker_process.WorkerProcess", Stillborn)
     for count in (WORTH_SHARING, 10_000):
         items = list(range(count))
         started.append(0)
@@ -257,7 +257,7 @@ def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
-    from ctxlint.configuration import ConfigurationError
+    from ctxlint.config.configuration import ConfigurationError
 
     Path("a").mkdir()
     Path("a/c.py").write_text(BROKEN, encoding="utf-8")

@@ -383,7 +383,7 @@ def test_an_error_outside_of_files_is_one_message(run: Run, monkeypatch: pytest.
 
 
 def test_interruption(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxlint import pipeline
+    from ctxlint.run import pipeline
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -1010,7 +1010,7 @@ def test_config(run: Run) -> None:
 def test_help_names_every_option_of_the_configuration(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    from ctxlint.options import OPTIONS
+    from ctxlint.config.options import OPTIONS
 
     only_in_files = {"extend", "extra-bases", "required-version", "extend-safe-fixes", "extend-unsafe-fixes"}
     for option in OPTIONS:
@@ -1049,9 +1049,9 @@ def test_a_file_without_functions_costs_no_imports() -> None:
         "pathspec",
         "difflib",
         "subprocess",
-        "ctxlint.options",
+        "ctxlint.config.options",
     }
-    assert "ctxlint.pipeline" in imported
+    assert "ctxlint.run.pipeline" in imported
     assert heavy & imported <= _standard_baggage()
     assert not any(name.startswith(("ctxlint.model", "ctxlint.rules")) for name in imported)
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint import workers
 from ctxlint.cli import main
 from ctxlint.commands.add_noqa import add_noqa
-from ctxlint.configuration import Configuration
-from ctxlint.one_file import check_source, forget_other_files, lint_file
-from ctxlint.pipeline import lint_paths
-from ctxlint.settings import ALL, Settings
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import ALL, Settings
+from ctxlint.run import workers
+from ctxlint.run.lint_file import check_source, forget_other_files, lint_file
+from ctxlint.run.pipeline import lint_paths
 from tests.subset import together
 
 if TYPE_CHECKING:
-    from ctxlint.files.source import Source
     from ctxlint.result import FileResult
+    from ctxlint.source.source import Source
 
 OPS = """
 import torch

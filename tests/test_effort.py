@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint import workers
 from ctxlint.cli import main
+from ctxlint.config.settings import Selection, Settings
 from ctxlint.effort import STEPS_OF_A_CLASS, STEPS_OF_A_FILE, Effort, TooComplex, spend, steps
-from ctxlint.files.source import Source
 from ctxlint.fixes import apply
-from ctxlint.one_file import check_source, forget_other_files
-from ctxlint.settings import Selection, Settings
+from ctxlint.run import workers
+from ctxlint.run.lint_file import check_source, forget_other_files
+from ctxlint.source.source import Source
 from tests.linting import lint_everything
 
 if TYPE_CHECKING:

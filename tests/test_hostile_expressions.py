@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ctxlint
-from ctxlint.configuration import ConfigurationError, read_configuration
-from ctxlint.configuration_file import version_allowed
-from ctxlint.torch_requirement import torch_requirement
-from ctxlint.torch_versions import read_target
+from ctxlint.config.configuration import ConfigurationError, read_configuration
+from ctxlint.config.load import version_allowed
+from ctxlint.config.torch_requirement import torch_requirement
+from ctxlint.config.torch_versions import read_target
 from tests.growth import is_quick
 from tests.test_hostile_input import FUNCTION, notebook
 

@@ -14,9 +14,9 @@ import pytest
 
 import ctxlint
 from ctxlint.cli import main
-from ctxlint.files import decode
-from ctxlint.one_file import lint_bytes
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
+from ctxlint.run.lint_file import lint_bytes
+from ctxlint.source import decode
 from tests.growth import is_linear
 
 if TYPE_CHECKING:

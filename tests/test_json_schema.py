@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from ctxlint.cli import main
-from ctxlint.files.formats import toml
-from ctxlint.json_schema import json_schema
-from ctxlint.options import OPTIONS
+from ctxlint.config.json_schema import json_schema
+from ctxlint.config.options import OPTIONS
+from ctxlint.source.formats import toml
 from tests.fixture_reader import ROOT, fenced_blocks
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
@@ -57,9 +57,9 @@ def test_the_configurations_of_the_documents_are_valid(document: str) -> None:
     ],
 )
 def test_what_ctxlint_refuses_is_refused(text: str) -> None:
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.configuration_file import apply_inline
-    from ctxlint.settings import Settings
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.load import apply_inline
+    from ctxlint.config.settings import Settings
 
     assert not VALIDATOR.is_valid(_read(text))
     with pytest.raises(ConfigurationError):

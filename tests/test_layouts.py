@@ -11,7 +11,7 @@ import difflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctxlint.settings import Selection, Settings
+from ctxlint.config.settings import Selection, Settings
 from tests.linting import lint, mend
 
 COMMENTS = st.sampled_from(["", "  # noted", "  # émoji 🙂", "  # type: ignore"])

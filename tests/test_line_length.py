@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxlint.configuration import Configuration
-from ctxlint.one_file import forget_other_files
+from ctxlint.config.configuration import Configuration
+from ctxlint.run.lint_file import forget_other_files
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint.config.settings import Selection, Settings
 from ctxlint.rules import all_rules
-from ctxlint.settings import Selection, Settings
 from tests.fixture_reader import rule_fixtures
 from tests.linting import lint, settings_from
 

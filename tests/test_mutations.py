@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint.settings import Selection, Settings
+from ctxlint.config.settings import Selection, Settings
 from tests.linting import lint, listing, mend
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from ctxlint.addresses import rule_page
-from ctxlint.json_schema import json_schema
+from ctxlint.config.json_schema import json_schema
+from ctxlint.config.settings import Settings
 from ctxlint.result import INTERNAL_ERROR
 from ctxlint.rules import all_rules
-from ctxlint.settings import Settings
 from tests.console import run_ctxlint
 from tests.documents import as_it_is
 from tests.fixture_reader import ROOT, fenced_blocks, programs

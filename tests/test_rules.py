@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxlint.diagnostic import Diagnostic
-from ctxlint.files.source import WHOLE_FILE
 from ctxlint.rules import all_rules
 from ctxlint.rules.base import FixAvailability
 from ctxlint.rules.page import summary_of
+from ctxlint.source.source import WHOLE_FILE
 from tests.console import replay
 from tests.fixture_reader import RULE_FIXTURES, Block, Fixture, fenced_blocks, rule_fixtures
 from tests.linting import found_marks, lint, listing, mend, only_rule, settings_from, with_rule

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ctxlint.configuration import Configuration, ConfigurationError, read_configuration
-from ctxlint.configuration_file import version_allowed
-from ctxlint.fixes.edit import Applicability
-from ctxlint.settings import PerFileIgnore, Selection, Settings
+from ctxlint.config.configuration import Configuration, ConfigurationError, read_configuration
+from ctxlint.config.load import version_allowed
+from ctxlint.config.settings import PerFileIgnore, Selection, Settings
+from ctxlint.fixes.fix import Applicability
 from tests import stand_ins
 
 

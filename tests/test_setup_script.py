@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from ctxlint.setup_script import requirements_of
+from ctxlint.config.setup_script import requirements_of
 
 
 def _setup(required: str, before: str = "") -> str:

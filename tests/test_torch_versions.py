@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ctxlint import lint_paths
-from ctxlint.configuration import Configuration
-from ctxlint.one_file import forget_other_files
-from ctxlint.torch_versions import TorchVersions, read_target
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.torch_versions import TorchVersions, read_target
+from ctxlint.run.lint_file import forget_other_files
 
 _RELEASES = [(1, minor) for minor in range(14)] + [(2, minor) for minor in range(20)] + [(3, 0)]
 
@@ -86,7 +86,7 @@ def test_several_ranges_and_none() -> None:
 def test_common_ranges_need_no_package() -> None:
     program = """
 import sys
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
 assert Settings().torch.reach(2, 13)
 assert Settings(target_torch="2.1").torch.fall_below(2, 4)
 assert Settings(project_torch=(">=2.1",)).torch.fall_below(2, 4)

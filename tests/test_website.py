@@ -12,7 +12,7 @@ import pytest
 import ctxlint
 from ctxlint.addresses import SITE, rule_page
 from ctxlint.cli import COMMANDS
-from ctxlint.options import OPTIONS
+from ctxlint.config.options import OPTIONS
 from ctxlint.rules import all_rules, rule_names
 from tests.fixture_reader import fenced_blocks
 from website.build import TEMPLATE, generated_pages, write_sources

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.workers import WORTH_SHARING, Workers
+from ctxlint.run.workers import WORTH_SHARING, Workers
 from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = """
 import sys, time
-from ctxlint.workers import WORTH_SHARING, Workers
+from ctxlint.run.workers import WORTH_SHARING, Workers
 from slow import long_answer
 
 with Workers(2) as workers:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from ctxlint.addresses import REPOSITORY
 from ctxlint.cli import COMMANDS, module_of
-from ctxlint.options import OPTIONS
+from ctxlint.config.options import OPTIONS
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.options import Option
+    from ctxlint.config.options import Option
 
 
 def configuration() -> str:

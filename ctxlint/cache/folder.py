@@ -19,7 +19,7 @@ from ctxlint.cache.stamp import digest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 OLD_NAME = ".ctxlint_cache"
 """What caches were called when they lay in the projects."""
@@ -82,7 +82,7 @@ def key(root: str) -> bytes | None:
 
     It is ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder, unless that is a part of the project itself.
     """
-    from ctxlint.files.boundary import is_in_project
+    from ctxlint.source.boundary import is_in_project
 
     given = os.environ.get("CTXLINT_CACHE_KEY")
     if given:
@@ -101,7 +101,7 @@ def why_not(settings: Settings) -> str:
 
 
 def _key_in(path: str) -> bytes | None:
-    from ctxlint.files.decode import Unreadable, read_bytes
+    from ctxlint.source.decode import Unreadable, read_bytes
 
     try:
         status = os.lstat(path)
@@ -115,7 +115,7 @@ def _key_in(path: str) -> bytes | None:
 
 def _new_key(path: str) -> bytes | None:
     """Of two runs that make one at once, the last wins: the other has kept something that nobody will believe."""
-    from ctxlint.files.writing import write_whole
+    from ctxlint.source.writing import write_whole
 
     with suppress(OSError):
         prepare(os.path.dirname(path))
@@ -150,8 +150,8 @@ def cache_file(folder: str, root: str) -> str:
 
 def check_cache_dir(folder: str, root: str) -> None:
     """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that holds something else."""
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.files.boundary import leaves_project, lies_in_project
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.source.boundary import leaves_project, lies_in_project
 
     if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
         raise ConfigurationError(f"cache-dir: the project leads to {folder} by a link; name the folder itself")
@@ -164,7 +164,7 @@ def prepare(folder: str) -> None:
 
     Raises OSError.
     """
-    from ctxlint.files.writing import write_whole
+    from ctxlint.source.writing import write_whole
 
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
@@ -190,7 +190,7 @@ def is_cache(folder: str) -> bool:
 
 def is_tagged(folder: str) -> bool:
     """Whether ctxlint keeps its caches in ``folder``."""
-    from ctxlint.files.decode import Unreadable, read_bytes
+    from ctxlint.source.decode import Unreadable, read_bytes
 
     if os.path.islink(folder):
         return False
@@ -213,7 +213,7 @@ def old_caches_under(folder: str) -> Iterator[str]:
 def cache_files_under(folder: str) -> Iterator[str]:
     """The user's cache files for projects that lie in ``folder``, in order."""
     from ctxlint.cache.store import root_in
-    from ctxlint.files.boundary import is_inside
+    from ctxlint.source.boundary import is_inside
 
     kept, top = user_folder(), os.path.realpath(folder)
     if kept is None or not os.path.isdir(kept):

@@ -8,22 +8,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
-from ctxlint.files.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
-from ctxlint.files.imports import Imports
-from ctxlint.files.scan import holds_candidate
 from ctxlint.result import shows_text
-from ctxlint.stages import stage
+from ctxlint.run.profiling import stage
+from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
+from ctxlint.source.imports import Imports
+from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.cache.tables import Kept, Tables
-    from ctxlint.files.find import Found
-    from ctxlint.files.scan import Mentions
-    from ctxlint.files.source import Source
-    from ctxlint.model.callers import KnownNames
+    from ctxlint.cache.folder_tables import Kept, Tables
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.index.outside_facts import KnownNames
     from ctxlint.result import Candidate, FileResult
-    from ctxlint.settings import Settings
+    from ctxlint.source.discover import Found
+    from ctxlint.source.scanner import Mentions
+    from ctxlint.source.source import Source
 
 
 class Cache:
@@ -64,8 +64,8 @@ class Cache:
     def _tables_for(self, settings: Settings) -> Tables | None:
         place = _place(settings)
         if place is not None and place not in self._open:
+            from ctxlint.cache.folder_tables import Tables
             from ctxlint.cache.store import Store
-            from ctxlint.cache.tables import Tables
 
             self._open[place] = Tables(Store(*place))
         return self._open[place] if place is not None else None
@@ -139,7 +139,7 @@ class Cache:
         tables = self._tables(candidate.settings)
         if tables is None or result.failed or not result.linted or not result.read or result.consulted is None:
             return
-        from ctxlint.cache.tables import Kept, packed
+        from ctxlint.cache.folder_tables import Kept, packed
 
         look_ups = {
             (os.path.dirname(os.path.abspath(each.importer)), each.name): each.found
@@ -158,7 +158,7 @@ class Cache:
     def _leads_to(self, folder: str, name: str) -> str | None:
         """The file that an import in a folder leads to."""
         if (folder, name) not in self._leads:
-            from ctxlint.files.modules import locate_from
+            from ctxlint.source.modules import locate_from
 
             place = locate_from(folder, name)
             self._leads[folder, name] = place.path if place is not None else None
@@ -172,8 +172,8 @@ class Cache:
 
     def _restored(self, candidate: Candidate, kept: Kept) -> FileResult | None:
         """The result, with the text that was linted, if it is needed."""
-        from ctxlint.cache.records import Refused
-        from ctxlint.cache.tables import unpacked
+        from ctxlint.cache.file_records import Refused
+        from ctxlint.cache.folder_tables import unpacked
 
         try:
             found = unpacked(kept.packed, candidate.path)

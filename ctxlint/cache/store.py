@@ -18,11 +18,11 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from ctxlint.cache.file_records import Reader, Refused, dump, load, reader
 from ctxlint.cache.folder import KEPT_DAYS, cache_file, prepare
 from ctxlint.cache.identity import identity
-from ctxlint.cache.records import Reader, Refused, dump, load, reader
-from ctxlint.files.decode import Unreadable, read_bytes
-from ctxlint.files.writing import write_whole
+from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.writing import write_whole
 
 _HEAD = b"ctxlint cache 4\n"
 _SEAL_SIZE = 32

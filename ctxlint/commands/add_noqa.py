@@ -9,8 +9,8 @@ from ctxlint.commands.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ctxlint.files.source import Source
     from ctxlint.result import FileResult
+    from ctxlint.source.source import Source
 
     Check = Callable[[Source, FileResult], FileResult]
 
@@ -36,9 +36,9 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
-    from ctxlint.files.decode import Undecodable, encode
-    from ctxlint.files.writing import Unwritable, rewrite
     from ctxlint.rules import rule_names
+    from ctxlint.source.decode import Undecodable, encode
+    from ctxlint.source.writing import Unwritable, rewrite
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
     failure = next((each.message for each in result.diagnostics if each.code in NOT_TO_HIDE), "")

@@ -7,8 +7,8 @@ import os
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.commands.parsing import Parser
-from ctxlint.settings import FORMATS
+from ctxlint.commands.argument_parser import Parser
+from ctxlint.config.settings import FORMATS
 
 STDIN = "-"
 """The path that means standard input."""
@@ -238,7 +238,7 @@ def _words(text: str) -> list[str]:
 
 
 def _torch(text: str) -> str:
-    from ctxlint.torch_versions import read_target
+    from ctxlint.config.torch_versions import read_target
 
     try:
         read_target(text)

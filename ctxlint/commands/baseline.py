@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
-from ctxlint.configuration import ConfigurationError
+from ctxlint.config.configuration import ConfigurationError
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Sequence
 
+    from ctxlint.config.settings import Settings
     from ctxlint.result import FileResult
-    from ctxlint.settings import Settings
-    from ctxlint.suppression.baseline import Baseline, Known
+    from ctxlint.suppression.baseline_file import Baseline, Known
 
 DEFAULT_NAME = ".ctxlint-baseline.json"
 
@@ -30,7 +30,7 @@ def _nearest(root: str) -> str:
 
     ``root`` is the folder of the configuration, or the current one: the place for a baseline where there is none.
     """
-    from ctxlint.files.modules import root_of
+    from ctxlint.source.modules import root_of
 
     top, folder = root_of(root), root
     while not os.path.lexists(os.path.join(folder, DEFAULT_NAME)) and folder not in (top, os.path.dirname(folder)):
@@ -54,8 +54,8 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
 
 
 def _read(path: str) -> Baseline:
-    from ctxlint.files.decode import Unreadable
-    from ctxlint.suppression.baseline import MalformedBaseline, read_baseline
+    from ctxlint.source.decode import Unreadable
+    from ctxlint.suppression.baseline_file import MalformedBaseline, read_baseline
 
     try:
         return read_baseline(path)
@@ -68,7 +68,7 @@ def _read(path: str) -> Baseline:
 def write(results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
     """Make what these results say the baseline, and say so. Files that were not looked at keep their place in it."""
     from ctxlint.report import counted
-    from ctxlint.suppression.baseline import Baseline
+    from ctxlint.suppression.baseline_file import Baseline
 
     path = baseline_path(options, settings)
     before = _read(path) if os.path.exists(path) else Baseline(path)
@@ -117,9 +117,9 @@ def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
 
     Whoever wrote the configuration may not choose a place outside of the project.
     """
-    from ctxlint.files.boundary import is_in_project
-    from ctxlint.files.writing import write_report
-    from ctxlint.suppression.baseline import text_of
+    from ctxlint.source.boundary import is_in_project
+    from ctxlint.source.writing import write_report
+    from ctxlint.suppression.baseline_file import text_of
 
     named = options.write_baseline or options.baseline
     if not named and not is_in_project(baseline.path, settings.root):

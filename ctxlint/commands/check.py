@@ -9,24 +9,24 @@ import sys
 from itertools import chain
 from typing import TYPE_CHECKING, TextIO
 
-from ctxlint import interruption
 from ctxlint.commands import baseline, environment, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import is_read_by_people, say, wants_color, write, write_bytes
-from ctxlint.stages import profiled, stage
+from ctxlint.run import interruption
+from ctxlint.run.profiling import profiled, stage
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.configuration import Configuration
-    from ctxlint.files.source import Source
-    from ctxlint.model.callers import OutsideFacts
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.index.outside_facts import OutsideFacts
     from ctxlint.report import Report
     from ctxlint.result import FileResult
-    from ctxlint.settings import Settings
-    from ctxlint.suppression.baseline import Baseline
-    from ctxlint.surroundings import Surroundings
+    from ctxlint.run.in_project import Surroundings
+    from ctxlint.source.source import Source
+    from ctxlint.suppression.baseline_file import Baseline
 
 __all__ = ["parser", "run"]
 
@@ -106,7 +106,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
 
 def _add_noqa(options: Namespace, configuration: Configuration) -> int:
     from ctxlint.commands.add_noqa import add_noqa
-    from ctxlint.pipeline import lint_paths
+    from ctxlint.run.pipeline import lint_paths
 
     known = baseline.load(options, configuration.settings_for("."))
     leave_out = None if known is None else known.leave_out
@@ -122,7 +122,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
     """The results for all files in order of path; mended files are written, unless a diff is wanted."""
     from functools import partial
 
-    from ctxlint.pipeline import lint_paths
+    from ctxlint.run.pipeline import lint_paths
 
     finish = mended if known is None else partial(mended, known=known)
     watch = progress.shown if progress.is_wanted(options) else None
@@ -144,7 +144,7 @@ def _checked(
     source: Source, settings: Settings, known: Baseline | None, outside: OutsideFacts | None = None
 ) -> FileResult:
     """The result for a text, without what is known."""
-    from ctxlint.one_file import check_source
+    from ctxlint.run.lint_file import check_source
 
     result = check_source(source, settings, outside)
     return result if known is None else known.leave_out(result)
@@ -177,9 +177,9 @@ def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> File
     """
     if result.before is None or result.source is None:
         return result
-    from ctxlint.files.decode import encode
-    from ctxlint.files.writing import Unwritable, check_links, rewrite
     from ctxlint.result import io_error, with_finding
+    from ctxlint.source.decode import encode
+    from ctxlint.source.writing import Unwritable, check_links, rewrite
 
     root = result.settings.root
     try:
@@ -199,10 +199,10 @@ def _lint_stdin(
     options: Namespace, settings: Settings, configuration: Configuration, known: Baseline | None
 ) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
-    from ctxlint.files.decode import encode
-    from ctxlint.one_file import lint_bytes
-    from ctxlint.pipeline import is_left_out
     from ctxlint.result import FileResult
+    from ctxlint.run.lint_file import lint_bytes
+    from ctxlint.run.pipeline import is_left_out
+    from ctxlint.source.decode import encode
 
     path = options.stdin_filename or STDIN
     data = _read_stdin()
@@ -219,8 +219,8 @@ def _lint_stdin(
 
 def _read_stdin() -> bytes:
     """What is on standard input. Raises ConfigurationError where that is too much."""
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.files.decode import MOST_BYTES, too_large
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.source.decode import MOST_BYTES, too_large
 
     data = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -230,7 +230,7 @@ def _read_stdin() -> bytes:
 
 def _around(options: Namespace, configuration: Configuration) -> Surroundings | None:
     """The project that standard input is said to be a file of; None where its name says nothing."""
-    from ctxlint.surroundings import Surroundings
+    from ctxlint.run.in_project import Surroundings
 
     name = options.stdin_filename
     if name is None or not os.path.isdir(os.path.dirname(os.path.abspath(name))):
@@ -327,7 +327,7 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
     """``result`` without the text of a file that a committed link leads to: reports go to whoever sent the link."""
     if result.source is None or reads_stdin(options):
         return result
-    from ctxlint.files.boundary import leaves_project
+    from ctxlint.source.boundary import leaves_project
 
     return result._replace(source=None) if leaves_project(result.path, result.settings.root) else result
 
@@ -382,8 +382,8 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
 
 
 def _write_file(name: str, pieces: Iterator[str], settings: Settings) -> None:
-    from ctxlint.configuration import ConfigurationError
-    from ctxlint.files.writing import write_report
+    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.source.writing import write_report
 
     try:
         write_report(name, "".join(pieces).encode("utf-8", "backslashreplace"), settings.root)
@@ -436,8 +436,8 @@ def _exit_code(report: Report, options: Namespace) -> int:
 
 
 def _show_files(options: Namespace, configuration: Configuration) -> int:
-    from ctxlint.pipeline import files_under
     from ctxlint.report.visible import is_command, visible
+    from ctxlint.run.pipeline import files_under
 
     names = sorted(os.path.abspath(path) for path in files_under(options.paths or ["."], configuration))
     shown = (visible(name) if is_command(name) else name for name in names)

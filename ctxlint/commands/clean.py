@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
+from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import say
-from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +20,7 @@ def run(arguments: Sequence[str]) -> int:
 
     import shutil
 
-    from ctxlint.configuration import ConfigurationError
+    from ctxlint.config.configuration import ConfigurationError
 
     for each in options.paths:
         if not os.path.isdir(each):
@@ -53,7 +53,7 @@ def parser() -> Parser:
 
 def _caches(options: argparse.Namespace) -> Iterator[str]:
     from ctxlint.cache.folder import cache_files_under, is_cache, old_caches_under
-    from ctxlint.configuration import Configuration
+    from ctxlint.config.configuration import Configuration
 
     configuration = Configuration(file=environment.value("CONFIG"))
     named = [options.cache_dir or environment.value("CACHE_DIR")]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import write
-from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxlint.options import Option
+    from ctxlint.config.options import Option
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -21,12 +21,12 @@ def run(arguments: Sequence[str]) -> int:
     if options.schema:
         import json
 
-        from ctxlint.json_schema import json_schema
+        from ctxlint.config.json_schema import json_schema
 
         print(json.dumps(json_schema(), indent=2))
         return 0
 
-    from ctxlint.options import BY_KEY, OPTIONS, nearest
+    from ctxlint.config.options import BY_KEY, OPTIONS, nearest
 
     if options.option is not None and options.option not in BY_KEY:
         asked.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")

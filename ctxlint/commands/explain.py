@@ -7,16 +7,16 @@ import sys
 from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
+from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.arguments import STDIN
 from ctxlint.commands.output import say, wants_color, write
-from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.configuration import Configuration
-    from ctxlint.contract.rows import Contract
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.explain.contract_rows import Contract
 
 FAILED = 2
 _NARROWEST, _WIDEST = 80, 120
@@ -33,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     if not options.targets:
         options.targets = [STDIN] if options.stdin_filename is not None else ["."]
 
-    from ctxlint.configuration import Configuration
+    from ctxlint.config.configuration import Configuration
 
     configuration = Configuration(isolated=options.isolated, file=options.config or environment.value("CONFIG"))
     found: list[Contract] = []
@@ -82,7 +82,7 @@ def parser() -> Parser:
 
 def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract | NotFound]:
     """The contracts that one argument asks for, and NotFound in the place of what cannot be read."""
-    from ctxlint.files.decode import NotPython
+    from ctxlint.source.decode import NotPython
 
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
@@ -108,9 +108,9 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
 
 def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | NotFound]:
     """The contracts in the files under a folder, and NotFound in the place of a file that cannot be read."""
-    from ctxlint.files.decode import NotPython
-    from ctxlint.files.scan import holds_candidate
-    from ctxlint.pipeline import files_under
+    from ctxlint.run.pipeline import files_under
+    from ctxlint.source.decode import NotPython
+    from ctxlint.source.scanner import holds_candidate
 
     empty = True
     for each in sorted(files_under([path], configuration)):
@@ -140,8 +140,8 @@ def _split(target: str) -> tuple[str, str | None]:
 
 
 def _read(path: str, configuration: Configuration) -> bytes:
-    from ctxlint.files.boundary import leaves_project
-    from ctxlint.files.decode import Unreadable, read_bytes
+    from ctxlint.source.boundary import leaves_project
+    from ctxlint.source.decode import Unreadable, read_bytes
 
     if leaves_project(path, configuration.settings_for(os.path.dirname(path)).root):
         raise NotFound(f"{path}: A link leads out of the project to this file; it is not shown")
@@ -153,8 +153,8 @@ def _read(path: str, configuration: Configuration) -> bytes:
 
 def _nearest_file(path: str) -> str:
     """``; did you mean `X`?`` with the file beside it that has the most similar name, where it is not there."""
-    from ctxlint.files.find import SUFFIXES
-    from ctxlint.options import nearest
+    from ctxlint.config.options import nearest
+    from ctxlint.source.discover import SUFFIXES
 
     folder, name = os.path.split(path)
     if os.path.lexists(path) or not os.path.isdir(folder or "."):
@@ -165,9 +165,9 @@ def _nearest_file(path: str) -> str:
 
 def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configuration) -> Iterator[Contract]:
     """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
-    from ctxlint.contract.table import contracts_of
-    from ctxlint.files.decode import Undecodable, decode
-    from ctxlint.one_file import understand_source
+    from ctxlint.explain.contract import contracts_of
+    from ctxlint.run.lint_file import understand_source
+    from ctxlint.source.decode import Undecodable, decode
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:
@@ -186,7 +186,7 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     chosen = [each for each in contracts if wanted in (each.qualname, each.name)]
     chosen = chosen or [each for each in contracts if each.qualname.endswith(f".{wanted}")]
     if not chosen:
-        from ctxlint.options import nearest
+        from ctxlint.config.options import nearest
 
         names = [each.qualname for each in contracts]
         raise NotFound(f"{path}: there is no Function `{wanted}` in it{nearest(wanted, names)}")
@@ -200,17 +200,17 @@ def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
     if options.output_format == "json":
         import json
 
-        from ctxlint.contract.record import document
+        from ctxlint.explain.contract_record import document
         from ctxlint.report.visible import in_json
 
         write([in_json(json.dumps(document(contracts), indent=2, ensure_ascii=False)), "\n"], sys.stdout)
         return
     if options.output_format == "markdown":
-        from ctxlint.contract.markdown import section
+        from ctxlint.explain.markdown import section
 
         write(["\n\n".join(map(section, contracts)), "\n" if contracts else ""], sys.stdout, encoding="utf-8")
         return
-    from ctxlint.contract.text import render
+    from ctxlint.explain.terminal_text import render
     from ctxlint.report.style import Style
 
     style = Style(wants_color(options.color, sys.stdout))

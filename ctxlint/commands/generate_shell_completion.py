@@ -9,7 +9,7 @@ import argparse
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.commands.parsing import Parser
+from ctxlint.commands.argument_parser import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         import shtab
     except ImportError:
-        from ctxlint.configuration import ConfigurationError
+        from ctxlint.config.configuration import ConfigurationError
 
         raise ConfigurationError('completion needs shtab; run `pip install "ctxlint[completion]"`') from None
     print(shtab.complete(everything(), options.shell))
@@ -74,7 +74,7 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
     import shtab
 
     from ctxlint.cli import COMMANDS
-    from ctxlint.options import BY_KEY
+    from ctxlint.config.options import BY_KEY
     from ctxlint.rules import rule_names
 
     names = rule_names()

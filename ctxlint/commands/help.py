@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ctxlint.commands.parsing import Parser
+from ctxlint.commands.argument_parser import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ def run(arguments: Sequence[str]) -> int:
     asked = parser()
     command = asked.parse_args(arguments).command
     if command not in COMMANDS:
-        from ctxlint.options import nearest
+        from ctxlint.config.options import nearest
 
         asked.error(f"unknown command `{command}`{nearest(command, COMMANDS)}")
     import_module(module_of(command)).parser().print_help()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands import environment
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
-from ctxlint.configuration import Configuration, anchored, per_file_ignores
-from ctxlint.settings import Selection
+from ctxlint.config.configuration import Configuration, anchored, per_file_ignores
+from ctxlint.config.settings import Selection
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ctxlint.commands.parsing import Parser
+    from ctxlint.commands.argument_parser import Parser
 
 _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 """Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
@@ -124,7 +124,7 @@ def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
         return None
     if not selectors and name in ("select", "fixable"):  # an empty variable of a shell must not switch rules off
         raise ValueError(f"--{name}: names no rule")
-    from ctxlint.options import check_selectors
+    from ctxlint.config.options import check_selectors
 
     try:
         check_selectors(selectors)
@@ -134,7 +134,7 @@ def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
 
 
 def _pairs(options: Namespace, name: str) -> list[tuple[str, tuple[str, ...]]]:
-    from ctxlint.options import check_selectors
+    from ctxlint.config.options import check_selectors
 
     option = f"--{name.replace('_', '-')}"
     pairs: list[tuple[str, tuple[str, ...]]] = []
@@ -151,7 +151,7 @@ def _pairs(options: Namespace, name: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _format(name: str) -> str:
-    from ctxlint.options import check_format
+    from ctxlint.config.options import check_format
 
     try:
         return check_format(name)

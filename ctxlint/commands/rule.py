@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import write
-from ctxlint.commands.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.rule is not None:
         rules = tuple(rule for rule in rules if options.rule.lower() in (rule.code.lower(), rule.name))
     if not rules:
-        from ctxlint.options import nearest
+        from ctxlint.config.options import nearest
 
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
         asked.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")

@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from ctxlint.commands.parsing import Parser
+from ctxlint.commands.argument_parser import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    from ctxlint.editor import server
+    from ctxlint.editor import language_server as server
 
     return server.run()
 

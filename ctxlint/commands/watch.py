@@ -13,12 +13,12 @@ import time
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
-from ctxlint.configuration import ConfigurationError
+from ctxlint.config.configuration import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ctxlint.configuration import Configuration
+    from ctxlint.config.configuration import Configuration
 
     Stamps = dict[str, tuple[int, int] | str | None]
 
@@ -65,8 +65,8 @@ def _wait(before: Stamps, paths: Sequence[str], configured: Callable[[], Configu
 
 
 def _run(arguments: Sequence[str]) -> None:
+    from ctxlint.run.worker_process import command
     from ctxlint.search_path import home, without_current_folder
-    from ctxlint.worker_process import command
 
     paths = json.dumps([without_current_folder(sys.path), home])
     subprocess.run([*command(_PROGRAM), paths, "check", *arguments], check=False)
@@ -74,7 +74,7 @@ def _run(arguments: Sequence[str]) -> None:
 
 def _stamps(paths: Sequence[str], configured: Callable[[], Configuration]) -> Stamps:
     """Size and time of each file that would be read, and of the configuration; what is wrong with that, if anything."""
-    from ctxlint.pipeline import files_under
+    from ctxlint.run.pipeline import files_under
 
     stamps: Stamps = {}
     try:

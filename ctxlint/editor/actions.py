@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from ctxlint.editor.diagnostics import diagnostic_at
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.fixes.apply import mend
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.rules import rule_names
 from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 

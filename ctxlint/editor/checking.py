@@ -7,28 +7,28 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ctxlint.files.modules import forget
-from ctxlint.files.scan import holds_candidate
-from ctxlint.files.slices import ParsedStatements
-from ctxlint.files.source import Position, Source, Span
-from ctxlint.judging import check_file
-from ctxlint.model.parsing import ParsedPieces
-from ctxlint.model.pieces import Lines, statements
-from ctxlint.one_file import read_source
-from ctxlint.pipeline import is_left_out
+from ctxlint.model.index.parsing import ParsedPieces
+from ctxlint.model.index.statement_pieces import Lines, statements
 from ctxlint.result import FileResult
-from ctxlint.surroundings import Surroundings
+from ctxlint.run.check_file import check_file
+from ctxlint.run.in_project import Surroundings
+from ctxlint.run.lint_file import read_source
+from ctxlint.run.pipeline import is_left_out
+from ctxlint.source.modules import forget
+from ctxlint.source.scanner import holds_candidate
+from ctxlint.source.slices import ParsedStatements
+from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.configuration import Configuration
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.editor.documents import Opened
     from ctxlint.editor.workspace import Workspace
-    from ctxlint.fixes.edit import Edit, Fix
-    from ctxlint.model.functions import SourceFile
-    from ctxlint.settings import Settings
+    from ctxlint.fixes.fix import Edit, Fix
+    from ctxlint.model.function import SourceFile
 
 _FILES_KEPT = 4
 _PROJECTS_KEPT = 4

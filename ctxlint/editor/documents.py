@@ -10,10 +10,10 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
-from ctxlint.editor.positions import Places
-from ctxlint.files.find import PYTHON_SUFFIXES
-from ctxlint.files.notebook import notebook_of
-from ctxlint.files.source import Source
+from ctxlint.editor.position_encoding import Places
+from ctxlint.source.discover import PYTHON_SUFFIXES
+from ctxlint.source.notebook import notebook_of
+from ctxlint.source.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ctxlint.contract.hover import hover
+from ctxlint.explain.hover_text import hover
 from ctxlint.rules import all_rules
 
 if TYPE_CHECKING:
     from ctxlint.editor.checking import Checked
     from ctxlint.editor.session import Session
-    from ctxlint.files.source import Position
+    from ctxlint.source.source import Position
 
 _CODE = re.compile(r"\bCTX\d{3}\b")
 _COMMENT = re.compile(r"#.*(?:noqa|ctxlint)", re.IGNORECASE)

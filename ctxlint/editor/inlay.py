@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ctxlint.contract.hints import inlay_hints
+from ctxlint.explain.inlay_hints import inlay_hints
 
 if TYPE_CHECKING:
     from ctxlint.editor.checking import Checked

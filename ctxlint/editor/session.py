@@ -121,7 +121,7 @@ class Session(LanguageServer):
 
     def refresh(self) -> None:
         """Settings or other files changed: check everything anew."""
-        from ctxlint.one_file import forget_other_files
+        from ctxlint.run.lint_file import forget_other_files
 
         forget_other_files()  # at once: the worker would do it after the checks that are asked for below
         self.checker.refresh()

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from ctxlint.editor.documents import NotebookDocument
-from ctxlint.editor.positions import Places
-from ctxlint.files.notebook import Notebook
-from ctxlint.files.source import Source, Span
-from ctxlint.fixes.edit import Edit
+from ctxlint.editor.position_encoding import Places
+from ctxlint.fixes.fix import Edit
+from ctxlint.source.notebook import Notebook
+from ctxlint.source.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.editor.documents import Opened
-    from ctxlint.files.source import Position
+    from ctxlint.source.source import Position
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.configuration import Configuration, ConfigurationError
-from ctxlint.configuration_file import apply_table
-from ctxlint.files.decode import Unreadable
-from ctxlint.options import BY_KEY
-from ctxlint.settings import Settings
-from ctxlint.suppression.baseline import Baseline, MalformedBaseline, read_baseline
+from ctxlint.config.configuration import Configuration, ConfigurationError
+from ctxlint.config.load import apply_table
+from ctxlint.config.options import BY_KEY
+from ctxlint.config.settings import Settings
+from ctxlint.source.decode import Unreadable
+from ctxlint.suppression.baseline_file import Baseline, MalformedBaseline, read_baseline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

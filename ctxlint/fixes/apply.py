@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
-from ctxlint.files.decode import Undecodable, encode
-from ctxlint.files.edits import Edit, apply_edits
-from ctxlint.files.nesting import too_deep_for_ast
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
+from ctxlint.source.decode import Undecodable, encode
+from ctxlint.source.nesting import too_deep_for_ast
+from ctxlint.source.text_edits import Edit, apply_edits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
-    from ctxlint.settings import Settings
+    from ctxlint.source.source import Source
 
 __all__ = ["apply_edits", "is_applicable", "mend", "plan"]
 
@@ -123,7 +123,7 @@ def _check_round(
 
 def _readable(source: Source) -> int:
     """How many top-level statements of a file can be read, where some cannot."""
-    from ctxlint.model.parsing import parse
+    from ctxlint.model.index.parsing import parse
 
     return len(parse(source).module.body)
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Fix
-from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Fix
 
 if TYPE_CHECKING:
-    from ctxlint.model.functions import FunctionClass, Method
+    from ctxlint.model.function import FunctionClass, Method
 
 
 def rename_attribute(fn: FunctionClass, method: Method, node: cst.CSTNode, new: str) -> Fix | None:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import Layout, layout_of, layout_of_import
+from ctxlint.fixes.class_layout import Layout, layout_of, layout_of_import
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
-from ctxlint.model.code import dotted
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctxlint.files.source import Position, Source
     from ctxlint.fixes.module_code import ModuleCode
-    from ctxlint.model.functions import Decorator, FunctionClass, Method
+    from ctxlint.model.function import Decorator, FunctionClass, Method
+    from ctxlint.source.source import Position, Source
 
 _OLD_MODULES = ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
 _MOVED = ("custom_fwd", "custom_bwd")

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.class_layout import layout_of, layout_of_import
 from ctxlint.fixes.decorators import lines_of_decorator
-from ctxlint.fixes.edit import Applicability, Fix
-from ctxlint.fixes.layout import layout_of, layout_of_import
+from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.module_code import module_code
-from ctxlint.model.code import dotted
-from ctxlint.model.functions import Binding
+from ctxlint.model.function import Binding
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Edit
+    from ctxlint.fixes.fix import Edit
     from ctxlint.fixes.module_code import ModuleCode
-    from ctxlint.model.functions import Decorator, FunctionClass, Method
+    from ctxlint.model.function import Decorator, FunctionClass, Method
 
 _OLD = ("torch.cuda.amp", "torch.cuda.amp.autocast_mode")
 _MODULES = ("torch.amp", "torch.amp.autocast_mode", *_OLD)

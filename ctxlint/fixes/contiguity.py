@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.functions import Mutation
-from ctxlint.model.second_order import layout_uses
-from ctxlint.model.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
+from ctxlint.model.analyses.second_order import layout_uses
+from ctxlint.model.function import Mutation
+from ctxlint.model.interpreter.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.functions import FunctionClass
-    from ctxlint.model.values import Value
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Value
 
 
 def allow_any_layout(fn: FunctionClass, call: cst.Call, gradient: str) -> Fix | None:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import drop_parameter, mentions
-from ctxlint.model.functions import Binding
-from ctxlint.model.values import Tri
+from ctxlint.model.function import Binding
+from ctxlint.model.interpreter.values import Tri
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass, Method
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.model.function import FunctionClass, Method
 
 _ONCE_DIFFERENTIABLE = ("torch.autograd.function.once_differentiable",)
 

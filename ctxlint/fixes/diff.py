@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Optional
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.files.source import Source
+    from ctxlint.source.source import Source
 
 _CONTEXT = 3
 """So many unchanged lines are shown around each change."""

@@ -16,15 +16,15 @@ from functools import lru_cache
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ctxlint.files.edits import Edit, apply_edits
-from ctxlint.files.source import Source
 from ctxlint.fixes.wrapping import laid_out
-from ctxlint.model.pieces import Lines, lines_inside
+from ctxlint.model.index.statement_pieces import Lines, lines_inside
+from ctxlint.source.source import Source
+from ctxlint.source.text_edits import Edit, apply_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
 
 
 def formatted(source: Source, fix: Fix, width: int) -> Fix:

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unbound_gradients import returned_position
-from ctxlint.model.code import children
-from ctxlint.model.events import Assigned
-from ctxlint.model.flags import computed_under, flag_of_conditional, flags_of
-from ctxlint.model.values import Tri, is_none
+from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, flags_of
+from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.values import Tri, is_none
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.flags import Misplaced
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.analyses.flags import Misplaced
+    from ctxlint.model.function import FunctionClass
 
 Line = cst.CSTNode
 """A statement of a block: a line of small statements, or a compound one."""

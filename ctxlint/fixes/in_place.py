@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.appending import append_argument
-from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.functions import Mutation, Style
-from ctxlint.model.mutations import gradient_written, may_be_marked
-from ctxlint.model.values import Tri
+from ctxlint.model.analyses.mutations import gradient_written, may_be_marked
+from ctxlint.model.function import Mutation, Style
+from ctxlint.model.interpreter.values import Tri
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Parameter
     from ctxlint.model.method import Method
-    from ctxlint.model.values import Parameter
 
 # ---------------------------------------------------------------------------------------------------------------------
 # CTX401

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import Binding, ParameterKind, Style
+from ctxlint.model.function import Binding, ParameterKind, Style
+from ctxlint.model.syntax import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from ctxlint.files.source import Span
     from ctxlint.fixes.module_code import ModuleCode
-    from ctxlint.model.functions import ApplyCall, FunctionClass, Input, SourceFile
+    from ctxlint.model.function import ApplyCall, FunctionClass, Input, SourceFile
+    from ctxlint.source.source import Span
 
 
 def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.module_code import module_code
-from ctxlint.model.code import dotted
-from ctxlint.model.functions import GenericCall
+from ctxlint.model.function import GenericCall
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.functions import ContextCall, FunctionClass, Method
+    from ctxlint.model.function import ContextCall, FunctionClass, Method
 
 _FUNCTION = ("torch.autograd.Function", "torch.autograd.function.Function")
 _GRADIENTS_ON = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import layout_of
-from ctxlint.model.code import all_children, parents_below
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.model.syntax import all_children, parents_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.model.function import FunctionClass
     from ctxlint.model.method import Method
 
 Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.displays import end_of_element, insert_elements
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.return_annotation import annotate_fewer, annotate_more, annotate_none
-from ctxlint.model.code import children, dotted
-from ctxlint.model.values import Sequence, Tri, is_none
+from ctxlint.model.interpreter.values import Sequence, Tri, is_none
+from ctxlint.model.syntax import children, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from collections.abc import Sequence as SequenceOf
 
-    from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass, Method, Returned
-    from ctxlint.model.placements import Placement, Shortfall
-    from ctxlint.model.values import Slot
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.model.analyses.gradient_placements import Placement, Shortfall
+    from ctxlint.model.function import FunctionClass, Method, Returned
+    from ctxlint.model.interpreter.values import Slot
 
 Additions = tuple[tuple[int, int], ...]
 """Before which of the slots as they are written so many None are put in; the number of slots means at the end."""

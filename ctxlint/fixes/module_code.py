@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.files.source import Position
-from ctxlint.fixes.edit import Edit
+from ctxlint.fixes.fix import Edit
+from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
-    from ctxlint.files.source import Source
-    from ctxlint.model.functions import FunctionClass, SourceFile
+    from ctxlint.model.function import FunctionClass, SourceFile
+    from ctxlint.source.source import Source
 
 Import = ast.Import | ast.ImportFrom
 

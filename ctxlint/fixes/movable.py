@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.events import ContextWrite
-from ctxlint.model.values import Tri, is_tensor
+from ctxlint.model.interpreter.events import ContextWrite
+from ctxlint.model.interpreter.values import Tri, is_tensor
 
 if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.edit import Applicability, Fix
-from ctxlint.fixes.layout import Layout
+from ctxlint.fixes.class_layout import Layout
+from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import (
     Untraceable,
@@ -15,11 +15,11 @@ from ctxlint.fixes.parameters import (
     mentions,
     rename_parameter,
 )
-from ctxlint.model.functions import ParameterKind
+from ctxlint.model.function import ParameterKind
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Edit
-    from ctxlint.model.functions import Method, Param, SourceFile
+    from ctxlint.fixes.fix import Edit
+    from ctxlint.model.function import Method, Param, SourceFile
     from ctxlint.model.operators import Operator
 
 _KEYWORDS = "keyword_only_inputs"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Fix
-from ctxlint.fixes.layout import layout_of
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.parameters import Untraceable, append_parameters, drop_last_parameters, mentions, uses_of
-from ctxlint.model.functions import ParameterKind
+from ctxlint.model.function import ParameterKind
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass, Method, Param
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.model.function import FunctionClass, Method, Param
 
 
 def take_gradients(fn: FunctionClass, count: int) -> Fix | None:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import children
-from ctxlint.model.local_names import bound_names, target_names
+from ctxlint.model.interpreter.local_names import bound_names, target_names
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.edit import Edit
-    from ctxlint.fixes.layout import Layout
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.fixes.fix import Edit
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 

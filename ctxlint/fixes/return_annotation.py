@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import dotted
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ctxlint.fixes.edit import Edit
-    from ctxlint.fixes.layout import Layout
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.fixes.fix import Edit
     from ctxlint.model.method import Method
 
 _IMPORTED = re.compile(r"^from typing import [^#\n]*\bTuple\b|^from typing import \([^)#]*\bTuple\b", re.MULTILINE)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unpacking import plain_unpacking
-from ctxlint.model.events import SavedRead
-from ctxlint.model.values import Sequence, TensorTuple, Tri, Variadic, is_none, is_tensor
+from ctxlint.model.interpreter.events import SavedRead
+from ctxlint.model.interpreter.values import Sequence, TensorTuple, Tri, Variadic, is_none, is_tensor
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
-    from ctxlint.model.events import ContextCall
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import ContextCall
+    from ctxlint.model.interpreter.values import Slot, Value
     from ctxlint.model.method import Method
-    from ctxlint.model.values import Slot, Value
 
 
 def save_properly(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> Fix | None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.edit import Edit
+from ctxlint.fixes.fix import Edit
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.events import SavedRead, TupleUsedAsTensor
-from ctxlint.model.saved import saved_counts, saving_call
+from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
+from ctxlint.model.interpreter.events import SavedRead, TupleUsedAsTensor
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
     from ctxlint.model.method import Method
 
 _LOOPS = (cst.For, cst.While)

@@ -11,23 +11,23 @@ import libcst as cst
 from ctxlint.fixes.appending import append_argument
 from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.context_uses import ContextUses, context_uses
-from ctxlint.fixes.edit import Applicability, Edit
+from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import MethodCode, code_of_method
 from ctxlint.fixes.unpacking import read_from_saved
-from ctxlint.model.events import ContextCall, ContextLent, Mutation
-from ctxlint.model.kept_uses import uses_of_kept
-from ctxlint.model.repeats import names_in
-from ctxlint.model.stashes import Held
-from ctxlint.model.values import NONE, Fresh, Tri, is_tensor, usual_storage
+from ctxlint.model.analyses.repeats import names_in
+from ctxlint.model.analyses.saved_state_uses import uses_of_kept
+from ctxlint.model.analyses.stashes import Held
+from ctxlint.model.interpreter.events import ContextCall, ContextLent, Mutation
+from ctxlint.model.interpreter.values import NONE, Fresh, Tri, is_tensor, usual_storage
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.events import ContextWrite, Event
-    from ctxlint.model.functions import FunctionClass
-    from ctxlint.model.kept_uses import KeptUses
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.analyses.saved_state_uses import KeptUses
+    from ctxlint.model.analyses.stashes import Stash
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import ContextWrite, Event
+    from ctxlint.model.interpreter.values import Value
     from ctxlint.model.method import Method
-    from ctxlint.model.stashes import Stash
-    from ctxlint.model.values import Value
 
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:

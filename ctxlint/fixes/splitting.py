@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from ctxlint.fixes.apply import apply_edits
+from ctxlint.fixes.class_layout import Layout, layout_of
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.edit import Applicability, Edit
-from ctxlint.fixes.layout import Layout, layout_of
+from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import MethodCode
 from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
 from ctxlint.fixes.parameters import drop_parameter
-from ctxlint.model.events import Mutation
-from ctxlint.model.functions import Binding
-from ctxlint.model.local_names import times_bound
+from ctxlint.model.function import Binding
+from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.interpreter.values import Parameter, usual_storage
 from ctxlint.model.method import ParameterKind
-from ctxlint.model.values import Parameter, usual_storage
 
 if TYPE_CHECKING:
     from ctxlint.fixes.context_uses import ContextUses
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.function import FunctionClass
     from ctxlint.model.method import Method
 
 Line = cst.CSTNode

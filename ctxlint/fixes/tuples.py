@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.fixes.layout import layout_of
-from ctxlint.model.values import Mapping, Scalar, Sequence, TensorTuple, Tri, Variadic, is_container
+from ctxlint.fixes.class_layout import layout_of
+from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.model.interpreter.values import Mapping, Scalar, Sequence, TensorTuple, Tri, Variadic, is_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.layout import Layout
-    from ctxlint.model.functions import FunctionClass, Method, Returned
-    from ctxlint.model.values import Value
+    from ctxlint.fixes.class_layout import Layout
+    from ctxlint.model.function import FunctionClass, Method, Returned
+    from ctxlint.model.interpreter.values import Value
 
 
 def return_a_tuple(

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.events import Assigned, Question
-from ctxlint.model.flags import flags_of, unbound_uses
-from ctxlint.model.values import NeedsInputGrad
+from ctxlint.model.analyses.flags import flags_of, unbound_uses
+from ctxlint.model.interpreter.events import Assigned, Question
+from ctxlint.model.interpreter.values import NeedsInputGrad
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.fixes.edit import Edit, Fix
+    from ctxlint.fixes.fix import Edit, Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
-    from ctxlint.model.events import Guard, MaybeUnbound
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Guard, MaybeUnbound
     from ctxlint.model.method import Method
 
 

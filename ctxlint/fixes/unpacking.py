@@ -9,10 +9,10 @@ import libcst as cst
 
 from ctxlint.fixes.appending import append_target
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.model.stashes import OF_A_TENSOR
+from ctxlint.model.analyses.stashes import OF_A_TENSOR
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.edit import Edit
+    from ctxlint.fixes.fix import Edit
     from ctxlint.fixes.method_code import MethodCode
 
 

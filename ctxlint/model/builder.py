@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import TooComplex
-from ctxlint.model.binding import bound_parameters
-from ctxlint.model.code import dotted
-from ctxlint.model.context_parameter import lacks_context
-from ctxlint.model.events import Escape
-from ctxlint.model.finder import conditional_methods, members
-from ctxlint.model.following import Follower
-from ctxlint.model.functions import (
+from ctxlint.model.analyses.context_parameter import lacks_context
+from ctxlint.model.analyses.input_uses import Uses
+from ctxlint.model.analyses.inputs import describe, from_calls, inputs_meant, none_from_calls
+from ctxlint.model.analyses.legacy import legacy_state
+from ctxlint.model.analyses.returns import joined, returned_by
+from ctxlint.model.analyses.setup_uses import evidence_in_setup
+from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.function import (
     PROTOCOL,
     ApplyCall,
     Evidence,
@@ -26,18 +27,14 @@ from ctxlint.model.functions import (
     Returned,
     Style,
 )
-from ctxlint.model.inputs import describe, from_calls, inputs_meant, none_from_calls
-from ctxlint.model.instances import InstanceUse
-from ctxlint.model.interpreter import interpret
-from ctxlint.model.legacy import legacy_state
-from ctxlint.model.project import MAX_ANCESTORS, Definition
-from ctxlint.model.returns import joined, returned_by
-from ctxlint.model.scopes import LOCAL, Scope, resolve
-from ctxlint.model.setup_uses import evidence_in_setup
-from ctxlint.model.shifted import is_shifted
-from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
-from ctxlint.model.uses import Uses
-from ctxlint.model.values import (
+from ctxlint.model.index.class_finder import conditional_methods, members
+from ctxlint.model.index.instances import InstanceUse
+from ctxlint.model.index.project import MAX_ANCESTORS, Definition
+from ctxlint.model.index.scopes import LOCAL, Scope, resolve
+from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.function_summaries import Follower
+from ctxlint.model.interpreter.parameter_binding import bound_parameters
+from ctxlint.model.interpreter.values import (
     UNKNOWN,
     InputsTuple,
     Kind,
@@ -47,16 +44,19 @@ from ctxlint.model.values import (
     Value,
     constant,
 )
-from ctxlint.torch_api import decorators
+from ctxlint.model.interpreter.walk import interpret
+from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
+from ctxlint.model.syntax import dotted
+from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from ctxlint.files.slices import Slice
-    from ctxlint.model.index import ClassRecord
-    from ctxlint.model.project import Project
-    from ctxlint.model.unit import Unit
-    from ctxlint.model.wrapping import Wrapping
+    from ctxlint.model.index.decorator_summaries import Wrapping
+    from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
+    from ctxlint.source.slices import Slice
 
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Gives a method the facts of its body, with the values that its parameters have."""

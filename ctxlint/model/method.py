@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.model.code import dotted, parents_below
-from ctxlint.model.events import (
+from ctxlint.model.interpreter.events import (
     ContextCall,
     ContextRead,
     ContextWrite,
@@ -21,18 +20,19 @@ from ctxlint.model.events import (
     SavedRead,
     UnboundContext,
 )
-from ctxlint.model.local_names import BINDING, bound_by
-from ctxlint.model.values import Tri
+from ctxlint.model.interpreter.local_names import BINDING, bound_by
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.syntax import dotted, parents_below
 from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeVar
 
-    from ctxlint.files.slices import Slice
-    from ctxlint.model.events import Guard
-    from ctxlint.model.project import Definition
-    from ctxlint.model.values import Value
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.source.slices import Slice
 
     EventType = TypeVar("EventType", bound=Event)
 
@@ -101,7 +101,7 @@ class Decorator:
 
 @record
 class MethodFacts:
-    """What one walk over a method's body found; see ``interpreter.py``."""
+    """What one walk over a method's body found; see ``walk.py``."""
 
     events: tuple[Event, ...] = ()
     falls_through: Tri = Tri.UNKNOWN

@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, TooComplex
-from ctxlint.files.source import Position
-from ctxlint.model.binding import bound_parameters
-from ctxlint.model.functions import Binding, GivenUp, Method, MethodFacts, Param, ParameterKind, Returned
-from ctxlint.model.interpreter import interpret
-from ctxlint.model.returns import returned_by
-from ctxlint.model.scopes import LOCAL, Scope, dotted_name, resolutions
+from ctxlint.model.analyses.returns import returned_by
+from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Param, ParameterKind, Returned
+from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
+from ctxlint.model.interpreter.parameter_binding import bound_parameters
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.signatures import params_of
-from ctxlint.model.values import Tri
+from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import libcst as cst
 
-    from ctxlint.files.source import Span
-    from ctxlint.model.index import CallRecord
-    from ctxlint.model.unit import Unit
+    from ctxlint.model.index.file_index import CallRecord
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.source.source import Span
 
 _CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
 _REGISTER = "torch.library.register_autograd"

@@ -7,25 +7,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import Effort, TooComplex
-from ctxlint.files.source import Position
+from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
-from ctxlint.model.call_sites import CallSites
-from ctxlint.model.callers import NOTHING, OutsideFacts, Own, Target
-from ctxlint.model.elsewhere import Elsewhere, facts_of
-from ctxlint.model.functions import GivenUp, SourceFile
-from ctxlint.model.open_questions import own
+from ctxlint.model.function import GivenUp, SourceFile
+from ctxlint.model.index.call_sites import CallSites
+from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
+from ctxlint.model.index.outside_facts import NOTHING, OutsideFacts, Own, Target
+from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operators import operators_of
-from ctxlint.model.project import Definition, Project
-from ctxlint.stages import stage
+from ctxlint.run.profiling import stage
+from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from ctxlint.files.source import Source
-    from ctxlint.model.callers import FileFacts, KnownNames
-    from ctxlint.model.functions import ApplyCall, FunctionClass
-    from ctxlint.model.index import ClassRecord
-    from ctxlint.model.unit import Unit
+    from ctxlint.model.function import ApplyCall, FunctionClass
+    from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.outside_facts import FileFacts, KnownNames
+    from ctxlint.source.source import Source
 
     Ask = Callable[["Reader"], OutsideFacts]
     """Finds out what other files say about the one that is being read."""

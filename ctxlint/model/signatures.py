@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.files.nesting import too_deep
-from ctxlint.model.code import children, code_of, dotted
-from ctxlint.model.functions import Binding, Decorator, Param, ParameterKind
-from ctxlint.model.scopes import dotted_name, resolve, resolve_certainly
-from ctxlint.model.values import NONE, Opaque, Scalar, Tri, Value, constant
-from ctxlint.model.wrapping import Wrapping
-from ctxlint.torch_api import autograd, decorators
+from ctxlint.model.function import Binding, Decorator, Param, ParameterKind
+from ctxlint.model.index.decorator_summaries import Wrapping
+from ctxlint.model.index.scopes import dotted_name, resolve, resolve_certainly
+from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
+from ctxlint.model.syntax import children, code_of, dotted
+from ctxlint.source.nesting import too_deep
+from ctxlint.torch_api import autograd
+from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxlint.model.scopes import Scope
+    from ctxlint.model.index.scopes import Scope
 
 _AUTOCAST_PAIR = re.compile(r"(?:^|[._])custom_(?:fwd|bwd)$")
 _RECEIVERS = ("self", "cls")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.edit import Applicability
+    from ctxlint.fixes.fix import Applicability
     from ctxlint.result import FileResult
 
 FOR_PEOPLE = ("concise", "full", "grouped")
@@ -58,7 +58,7 @@ def applicability_of(diagnostic: Diagnostic) -> Applicability | None:
 
 
 def render(report: Report, output_format: str) -> Iterator[str]:
-    """The text of ``report`` in one of the formats of ``ctxlint.settings.FORMATS``, in pieces."""
+    """The text of ``report`` in one of the formats of ``ctxlint.config.settings.FORMATS``, in pieces."""
     from ctxlint.report.visible import in_json, in_xml, visible_report
 
     name = _MODULES.get(output_format, output_format.replace("-", "_"))

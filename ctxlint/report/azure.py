@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report.paths import absolute
-from ctxlint.report.places import message_with_cell, span_in_file
+from ctxlint.report.regions import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

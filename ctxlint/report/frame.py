@@ -10,8 +10,8 @@ from ctxlint.report.visible import TAB, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.files.source import Source, Span
     from ctxlint.report.style import Style
+    from ctxlint.source.source import Source, Span
 
 _CONTEXT = 1
 _LONGEST = 6

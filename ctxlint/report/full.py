@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.diagnostic import Diagnostic, Related
-    from ctxlint.files.edits import Edit
-    from ctxlint.files.source import Located, LocatedEdits, Source
-    from ctxlint.fixes.edit import Fix
+    from ctxlint.fixes.fix import Fix
     from ctxlint.report import Report
+    from ctxlint.source.source import Located, LocatedEdits, Source
+    from ctxlint.source.text_edits import Edit
 
 _NOTES = {
     "unsafe": "This is an unsafe fix and may change behavior",

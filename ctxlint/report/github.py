@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report.paths import absolute, relative
-from ctxlint.report.places import span_in_file
+from ctxlint.report.regions import span_in_file
 from ctxlint.result import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Span
     from ctxlint.report import Report
+    from ctxlint.source.source import Span
 
 
 def render(report: Report) -> Iterator[str]:

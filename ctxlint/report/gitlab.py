@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from ctxlint.diagnostic import Severity
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
-from ctxlint.report.places import message_with_cell, span_in_file
+from ctxlint.report.regions import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.files.source import Span
     from ctxlint.report import Report
+    from ctxlint.source.source import Span
 
 
 def render(report: Report) -> Iterator[str]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Position, Source
     from ctxlint.report import Report
     from ctxlint.result import FileResult
+    from ctxlint.source.source import Position, Source
 
 
 def render(report: Report) -> Iterator[str]:
@@ -38,7 +38,7 @@ def _records(result: FileResult) -> Iterator[dict[str, Any]]:
         row = located.span.start.line
         if result.source is not None:
             if layout is None:
-                from ctxlint.suppression.layout import read_layout
+                from ctxlint.suppression.comment_layout import read_layout
 
                 layout = read_layout(result.source)
             line = diagnostic.span.start.line

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.addresses import REPOSITORY
 from ctxlint.report import applicability_of
 from ctxlint.report.paths import absolute
-from ctxlint.report.places import message_with_cell, span_in_file
+from ctxlint.report.regions import message_with_cell, span_in_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Position, Source
     from ctxlint.report import Report
+    from ctxlint.source.source import Position, Source
 
 
 def render(report: Report) -> Iterator[str]:

@@ -9,20 +9,20 @@ from urllib.parse import quote
 
 from ctxlint import __version__
 from ctxlint.addresses import SITE
-from ctxlint.files.source import WHOLE_FILE
 from ctxlint.report import applicability_of
 from ctxlint.report.fingerprints import with_fingerprints
 from ctxlint.report.paths import relative
-from ctxlint.report.places import message_with_cell
+from ctxlint.report.regions import message_with_cell
 from ctxlint.rules.page import page_of, section_of, summary_of
+from ctxlint.source.source import WHOLE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Position, Source, Span
     from ctxlint.report import Report
     from ctxlint.rules.base import Rule
+    from ctxlint.source.source import Position, Source, Span
 
 _ROOT = "%SRCROOT%"
 

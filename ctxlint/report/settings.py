@@ -9,12 +9,12 @@ from ctxlint.report.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 def describe(path: str, settings: Settings) -> Iterator[str]:
     """The lines of ``--show-settings``: every option as it came out, and the rules that are on."""
-    from ctxlint.options import OPTIONS
+    from ctxlint.config.options import OPTIONS
     from ctxlint.rules import all_rules
 
     yield f"Resolved settings for: {visible(path)}\n"

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
-    from ctxlint.files.source import Span
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import (  # noqa: F401  (some are named in the docstring)
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.function import (  # noqa: F401  (some are named in the docstring)
         ApplyCall,
         FunctionClass,
         Returned,
         SourceFile,
     )
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.source.source import Span
 
 
 class Category(Enum):
@@ -67,7 +67,7 @@ class Rule(ABC, Generic[Subject]):
     """One claim about the contract of ``torch.autograd.Function``.
 
     A rule's docstring is its documentation page. Its ``subject`` says what it reads: FunctionClass, ApplyCall or
-    SourceFile (see ``ctxlint.model.functions``). ``check`` is pure: the same subject gives the same findings, and
+    SourceFile (see ``ctxlint.model.function``). ``check`` is pure: the same subject gives the same findings, and
     nothing is kept between calls.
     """
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
-from ctxlint.model.functions import Binding, FunctionClass
+from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 
 class MissingStaticmethod(Rule[FunctionClass]):

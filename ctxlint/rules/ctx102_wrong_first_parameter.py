@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.context_parameter import add_ctx, call_it_ctx, drop_receiver
 from ctxlint.fixes.decorators import static_for_class
-from ctxlint.model.functions import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
+from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver
+from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import moment, refusal
@@ -16,9 +16,9 @@ from ctxlint.rules.wording import moment, refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.function import Method
 
 
 _RECEIVERS = ("self", "cls")

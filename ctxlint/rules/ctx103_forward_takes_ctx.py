@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.context_parameter import drop_ctx
-from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.fixes.receiver_parameters import drop_ctx
+from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class ForwardTakesCtx(Rule[FunctionClass]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import Binding, FunctionClass, ParameterKind
+from ctxlint.model.function import Binding, FunctionClass, ParameterKind
 from ctxlint.model.signatures import is_context_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted
@@ -12,8 +12,8 @@ from ctxlint.rules.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method, Param
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method, Param
 
 
 class SetupContextSignature(Rule[FunctionClass]):

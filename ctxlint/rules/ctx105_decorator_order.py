@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import put_binding_first
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 _BINDING = ("staticmethod", "classmethod")
 _EFFECT = {

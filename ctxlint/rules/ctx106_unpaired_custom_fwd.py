@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
-from ctxlint.model.functions import Escape, FunctionClass, GenericCall, Style
+from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Decorator, Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Decorator, Method
 
 
 class UnpairedCustomFwd(Rule[FunctionClass]):

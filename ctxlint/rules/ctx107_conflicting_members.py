@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass, ParameterKind, Style
-from ctxlint.model.values import Constant
+from ctxlint.model.function import FunctionClass, ParameterKind, Style
+from ctxlint.model.interpreter.values import Constant
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class ConflictingMembers(Rule[FunctionClass]):

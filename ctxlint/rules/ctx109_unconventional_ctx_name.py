@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.context_parameter import call_it_ctx
-from ctxlint.model.functions import FunctionClass
+from ctxlint.fixes.receiver_parameters import call_it_ctx
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 _LEFT_TO_OTHERS = ("self", "cls")
 _UNUSED = ("_", "_ctx", "__", "unused_ctx")

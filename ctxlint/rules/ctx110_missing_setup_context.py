@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.splitting import split_forward
-from ctxlint.model.functions import FunctionClass, Style
+from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class MissingSetupContext(Rule[FunctionClass]):

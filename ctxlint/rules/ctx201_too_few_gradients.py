@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import unfit_outputs
-from ctxlint.model.placements import shortfalls
-from ctxlint.model.values import NONE
+from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.analyses.outputs import unfit_outputs
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
@@ -15,7 +15,7 @@ from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class TooFewGradients(Rule[FunctionClass]):

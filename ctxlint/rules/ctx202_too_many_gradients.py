@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass, Style
-from ctxlint.model.placements import exact_calls
-from ctxlint.model.reachability import judged_gradients
-from ctxlint.model.tensor_containers import is_record, is_tensor_container
-from ctxlint.model.values import Tri, is_none
+from ctxlint.model.analyses.gradient_placements import exact_calls
+from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.analyses.tensor_containers import is_record, is_tensor_container
+from ctxlint.model.function import FunctionClass, Style
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import all_inputs, counted, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Returned
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Returned
 
 
 class TooManyGradients(Rule[FunctionClass]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import put_none_in
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.placements import shortfalls
+from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, quoted, wanted_inputs
@@ -15,9 +15,9 @@ from ctxlint.rules.wording import counted, place_of_gradients, quoted, wanted_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.placements import Placement
-    from ctxlint.model.values import Slot
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.gradient_placements import Placement
+    from ctxlint.model.interpreter.values import Slot
 
 _LONGEST_MESSAGE = 215
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import write_none
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.placements import shortfalls
-from ctxlint.model.reachability import judged_gradients
-from ctxlint.model.shifted import is_shifted
-from ctxlint.model.tensor_containers import is_tensor_container
-from ctxlint.model.values import Tri, is_none
+from ctxlint.model.analyses.gradient_placements import shortfalls
+from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.analyses.tensor_containers import is_tensor_container
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, quoted
@@ -18,8 +18,8 @@ from ctxlint.rules.wording import counted, place_of_gradients, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Input, Returned
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Input, Returned
 
 
 class GradientForNonTensor(Rule[FunctionClass]):

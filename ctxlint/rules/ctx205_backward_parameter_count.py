@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.output_gradients import take_gradients
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import gradients_taken, never_wants_gradients, unfit_outputs
+from ctxlint.model.analyses.outputs import gradients_taken, never_wants_gradients, unfit_outputs
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import counted, own_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import Returned
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.function import Returned
 
 
 class BackwardParameterCount(Rule[FunctionClass]):

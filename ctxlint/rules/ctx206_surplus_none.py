@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import drop_surplus
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.values import Tri, is_none
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import all_inputs, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class SurplusNone(Rule[FunctionClass]):

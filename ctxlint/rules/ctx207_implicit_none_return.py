@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.fall_through import lost_path
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.analyses.fall_through import lost_path
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import own_place, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class ImplicitNoneReturn(Rule[FunctionClass]):

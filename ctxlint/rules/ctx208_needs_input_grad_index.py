@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.events import NeedsInputGradRead, Question
-from ctxlint.model.functions import FunctionClass, Style
-from ctxlint.model.placements import exact_calls
-from ctxlint.model.reachability import methods_that_run
+from ctxlint.model.analyses.gradient_placements import exact_calls
+from ctxlint.model.analyses.reachability import methods_that_run
+from ctxlint.model.function import FunctionClass, Style
+from ctxlint.model.interpreter.events import NeedsInputGradRead, Question
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import all_inputs, counted
@@ -15,8 +15,8 @@ from ctxlint.rules.wording import all_inputs, counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.events import Guard
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import Guard
 
 
 class NeedsInputGradIndex(Rule[FunctionClass]):

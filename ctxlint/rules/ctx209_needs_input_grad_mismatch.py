@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import ask_about_own_input
-from ctxlint.model.flags import misplaced_gradients
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.analyses.flags import misplaced_gradients
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class NeedsInputGradMismatch(Rule[FunctionClass]):

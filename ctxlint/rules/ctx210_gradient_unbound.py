@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.flags import flags_of, unbound_uses
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.analyses.flags import flags_of, unbound_uses
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.events import MaybeUnbound
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import MaybeUnbound
 
 
 class GradientUnbound(Rule[FunctionClass]):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import ignored_gradients, output_values
+from ctxlint.model.analyses.outputs import ignored_gradients, output_values
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class IgnoredOutputGradient(Rule[FunctionClass]):

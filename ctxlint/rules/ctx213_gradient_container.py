@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.reachability import judged_gradients
-from ctxlint.model.refused import refused_gradient
-from ctxlint.model.values import Constant, Mapping, Scalar, Sequence
+from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.analyses.refused_gradients import refused_gradient
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import own_place, place_of_gradients
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import Returned
-    from ctxlint.model.refused import Refused
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.analyses.refused_gradients import Refused
+    from ctxlint.model.function import Returned
+    from ctxlint.model.interpreter.values import Value
 
 
 class GradientContainer(Rule[FunctionClass]):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.outputs import unmaterialized, untested_operations
+from ctxlint.model.analyses.outputs import unmaterialized, untested_operations
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class UnmaterializedGradient(Rule[FunctionClass]):

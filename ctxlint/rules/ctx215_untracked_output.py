@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.edit import Applicability
+from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
-from ctxlint.model.functions import Assigned, FunctionClass
-from ctxlint.model.helpers import helpers_behind
-from ctxlint.model.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
+from ctxlint.model.analyses.helper_places import helpers_behind
+from ctxlint.model.function import Assigned, FunctionClass
+from ctxlint.model.interpreter.values import Kind, Mapping, Sequence, TensorTuple, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.fixes.edit import Fix
-    from ctxlint.model.functions import Returned
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.fixes.fix import Fix
+    from ctxlint.model.function import Returned
+    from ctxlint.model.interpreter.values import Value
 
 
 class UntrackedOutput(Rule[FunctionClass]):

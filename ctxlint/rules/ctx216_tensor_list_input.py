@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.tensor_containers import beside_a_tensor, container_inputs_with_gradient
+from ctxlint.model.analyses.tensor_containers import beside_a_tensor, container_inputs_with_gradient
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class TensorListInput(Rule[FunctionClass]):

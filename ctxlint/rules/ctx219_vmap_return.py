@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.values import Constant, Fresh, Mapping, Scalar, Sequence, Single, View
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Constant, Fresh, Mapping, Scalar, Sequence, Single, View
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.values import Value
 
 
 class VmapReturn(Rule[FunctionClass]):

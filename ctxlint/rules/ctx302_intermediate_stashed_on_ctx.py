@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.stashes import Held, freed_by_hand, holds_gradient, is_one_number, stashes
+from ctxlint.model.analyses.stashes import Held, freed_by_hand, holds_gradient, is_one_number, stashes
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of
 from ctxlint.rules.stash_wording import asked_of, remedy
@@ -14,7 +14,7 @@ from ctxlint.rules.stash_wording import asked_of, remedy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class IntermediateStashedOnCtx(Rule[FunctionClass]):

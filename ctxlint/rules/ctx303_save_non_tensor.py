@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import ContextCall, FunctionClass, Trust
-from ctxlint.model.values import (
+from ctxlint.model.function import ContextCall, FunctionClass, Trust
+from ctxlint.model.interpreter.values import (
     Constant,
     Mapping,
     Parameter,
@@ -20,14 +19,15 @@ from ctxlint.model.values import (
     is_none,
     is_tensor,
 )
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.values import Slot, Value
     from ctxlint.model.method import Method
-    from ctxlint.model.values import Slot, Value
-    from ctxlint.settings import Settings
 
 
 class SaveNonTensor(Rule[FunctionClass]):

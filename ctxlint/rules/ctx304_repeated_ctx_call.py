@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.merging import merge_calls
-from ctxlint.model.functions import ContextCall, FunctionClass
-from ctxlint.model.repeats import always_follows, loop_around, names_in, repeated, told_again, turned_names
+from ctxlint.model.analyses.repeats import always_follows, loop_around, names_in, repeated, told_again, turned_names
+from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.model.method import Method
-    from ctxlint.settings import Settings
 
 _REPLACING = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable")
 

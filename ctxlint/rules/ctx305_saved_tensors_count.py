@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.functions import FunctionClass, Unpacking
-from ctxlint.model.saved import mismatched, saved_counts, saving_call
+from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
+from ctxlint.model.function import FunctionClass, Unpacking
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import saves
 from ctxlint.rules.wording import counted, quoted
@@ -15,9 +15,9 @@ from ctxlint.rules.wording import counted, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import SavedItem
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import SavedItem
     from ctxlint.model.method import Method
-    from ctxlint.settings import Settings
 
 
 class SavedTensorsCount(Rule[FunctionClass]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import (
+from ctxlint.model.analyses.reachability import methods_that_run
+from ctxlint.model.function import (
     ContextCall,
     ContextRead,
     ContextWrite,
@@ -13,15 +14,14 @@ from ctxlint.model.functions import (
     NeedsInputGradRead,
     SavedRead,
 )
-from ctxlint.model.reachability import methods_that_run
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.model.method import Method
-    from ctxlint.settings import Settings
 
 
 class UndefinedCtxAttribute(Rule[FunctionClass]):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saved_tuple import bind_once, name_of_tuple
-from ctxlint.model.functions import FunctionClass, SavedRead
-from ctxlint.model.repeats import loop_around, repeated
+from ctxlint.model.analyses.repeats import loop_around, repeated
+from ctxlint.model.function import FunctionClass, SavedRead
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.model.method import Method
-    from ctxlint.settings import Settings
 
 
 class SavedTensorsReadTwice(Rule[FunctionClass]):

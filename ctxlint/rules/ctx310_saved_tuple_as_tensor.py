@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_call
-from ctxlint.model.functions import FunctionClass, SavedRead, TupleUsedAsTensor
+from ctxlint.model.function import FunctionClass, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.model.method import Method
-    from ctxlint.settings import Settings
 
 
 class SavedTupleAsTensor(Rule[FunctionClass]):

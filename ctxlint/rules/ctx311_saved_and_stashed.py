@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import drop_attribute
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import saved_and_stashed
+from ctxlint.model.analyses.saved_state import saved_and_stashed
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import at, reads_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class SavedAndStashed(Rule[FunctionClass]):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unread_saves import leave_out
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import never_read
+from ctxlint.model.analyses.saved_state import never_read
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class SavedNeverRead(Rule[FunctionClass]):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import ChangedInBackward, changed_in_backward
+from ctxlint.model.analyses.saved_state import ChangedInBackward, changed_in_backward
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.model.interpreter.values import Value
 
 
 class SavedTensorMutated(Rule[FunctionClass]):

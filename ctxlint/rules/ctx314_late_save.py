@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import ContextCall, FunctionClass
-from ctxlint.model.values import ContextAttribute, SavedTensor, storage
+from ctxlint.model.function import ContextCall, FunctionClass
+from ctxlint.model.interpreter.values import ContextAttribute, SavedTensor, storage
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 _ONLY_BEFORE_BACKWARD = (
     "save_for_backward",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.events import ClassAttribute
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import ClassAttribute
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class StateOnClass(Rule[FunctionClass]):

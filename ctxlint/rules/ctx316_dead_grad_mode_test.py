@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.code import children
-from ctxlint.model.conditions import certain_parts
-from ctxlint.model.functions import FunctionClass, GenericCall
+from ctxlint.model.function import FunctionClass, GenericCall
+from ctxlint.model.interpreter.conditions import certain_parts
+from ctxlint.model.syntax import children
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 _GRAD_MODE_SWITCHES = ("torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.enable_grad")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import changed_after_saving
+from ctxlint.model.analyses.saved_state import changed_after_saving
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class SavedBeforeMutation(Rule[FunctionClass]):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import saved_output_views
+from ctxlint.model.analyses.saved_state import saved_output_views
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class SavedOutputView(Rule[FunctionClass]):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
-from ctxlint.model.functions import FunctionClass, Mutation
-from ctxlint.model.mutations import (
+from ctxlint.model.analyses.mutations import (
     input_written,
     marked_dirty,
     may_be_marked,
@@ -14,16 +13,17 @@ from ctxlint.model.mutations import (
     returns_memory_of,
     without_gradient,
 )
-from ctxlint.model.values import Tri
+from ctxlint.model.function import FunctionClass, Mutation
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Input
-    from ctxlint.model.values import Parameter
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Input
+    from ctxlint.model.interpreter.values import Parameter
 
 
 class MissingMarkDirty(Rule[FunctionClass]):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import ContextCall, FunctionClass, Mutation
-from ctxlint.model.mutations import is_returned
-from ctxlint.model.repeats import happens_after
-from ctxlint.model.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor, usual_storage
+from ctxlint.model.analyses.mutations import is_returned
+from ctxlint.model.analyses.repeats import happens_after
+from ctxlint.model.function import ContextCall, FunctionClass, Mutation
+from ctxlint.model.interpreter.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor, usual_storage
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Returned
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Returned
+    from ctxlint.model.interpreter.values import Slot, Value
     from ctxlint.model.method import Method
-    from ctxlint.model.values import Slot, Value
-    from ctxlint.settings import Settings
 
 
 class MarkDirtyMisuse(Rule[FunctionClass]):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.kept import marks_of_no_output
-from ctxlint.model.values import Parameter, View
+from ctxlint.model.analyses.saved_state import marks_of_no_output
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Parameter, View
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.values import Value
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.values import Value
 
 
 class MarkNonDifferentiableMisuse(Rule[FunctionClass]):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import copy_gradient
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass, Mutation
-from ctxlint.model.mutations import gradient_written, on_a_temporary
+from ctxlint.model.analyses.mutations import gradient_written, on_a_temporary
+from ctxlint.model.function import FunctionClass, Mutation
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class ModifiedGradOutput(Rule[FunctionClass]):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.code import code_of
-from ctxlint.model.events import Mutation
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.mutations import on_a_temporary
-from ctxlint.model.values import Alias, Fresh, View
+from ctxlint.model.analyses.mutations import on_a_temporary
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.values import Alias, Fresh, View
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class DiscardedInplaceCollective(Rule[FunctionClass]):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.contiguity import allow_any_layout
-from ctxlint.model.functions import FunctionClass
-from ctxlint.model.second_order import layout_uses
+from ctxlint.model.analyses.second_order import layout_uses
+from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class NonContiguousGradOutput(Rule[FunctionClass]):

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.attributes import rename_attribute
-from ctxlint.model.code import children, dotted
-from ctxlint.model.functions import PROTOCOL, Escape, FunctionClass, SavedRead
+from ctxlint.model.function import PROTOCOL, Escape, FunctionClass, SavedRead
 from ctxlint.model.signatures import is_context_name
+from ctxlint.model.syntax import children, dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 
 class SavedVariables(Rule[FunctionClass]):

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.autocast import use_torch_amp
-from ctxlint.fixes.edit import Applicability
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import FunctionClass
+from ctxlint.fixes.fix import Applicability
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Decorator
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Decorator
 
 _DEPRECATED = frozenset(
     f"{module}.{name}"

@@ -13,16 +13,16 @@ from ctxlint.fixes.legacy_names import (
     use_the_tensor,
     variable_arguments,
 )
-from ctxlint.model.code import code_of
-from ctxlint.model.functions import ContextCall, FunctionClass, GenericCall
+from ctxlint.model.function import ContextCall, FunctionClass, GenericCall
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.torch_api.autograd import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 _INPLACE_FUNCTION = "torch.autograd.function.InplaceFunction"
 

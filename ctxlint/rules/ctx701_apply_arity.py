@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import Binding, ParameterKind, SourceFile
+from ctxlint.model.function import Binding, ParameterKind, SourceFile
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import ApplyCall, FunctionClass, Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall, FunctionClass, Method
 
 
 class ApplyArity(Rule[SourceFile]):

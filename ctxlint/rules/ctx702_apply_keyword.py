@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.keyword_arguments import pass_by_position
-from ctxlint.model.functions import ParameterKind, SourceFile, Style
+from ctxlint.model.function import ParameterKind, SourceFile, Style
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
-from ctxlint.torch_api import decorators
+from ctxlint.torch_api import known_decorators as decorators
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import ApplyCall, Method
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall, Method
 
 
 class ApplyKeyword(Rule[SourceFile]):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.fixes.calls import call_apply, take_apply
-from ctxlint.model.functions import SourceFile, Style
-from ctxlint.model.instances import InstanceUse
+from ctxlint.fixes.function_calls import call_apply, take_apply
+from ctxlint.model.function import SourceFile, Style
+from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.functions import ApplyCall, FunctionClass
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall, FunctionClass
 
 
 class FunctionInstantiated(Rule[SourceFile]):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.operator_parameters import call_them_so
-from ctxlint.model.functions import ParameterKind, SourceFile
+from ctxlint.model.function import ParameterKind, SourceFile
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class OperatorSetupContextNames(Rule[SourceFile]):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import SourceFile
-from ctxlint.model.values import Tri, is_none
+from ctxlint.model.function import SourceFile
+from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.model.functions import Param
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Param
 
 
 class OperatorGradientCount(Rule[SourceFile]):

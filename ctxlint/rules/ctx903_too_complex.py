@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Span
-from ctxlint.model.functions import SourceFile
+from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.source.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class TooComplex(Rule[SourceFile]):

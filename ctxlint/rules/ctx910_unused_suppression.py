@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.files.source import Span
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.source.source import Span
 from ctxlint.suppression.unused import UnusedDirective, codes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 class UnusedSuppression(Rule[UnusedDirective]):

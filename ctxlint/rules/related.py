@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.model.events import ContextCall, SavedRead
+from ctxlint.model.interpreter.events import ContextCall, SavedRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import libcst as cst
 
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.functions import Style
+from ctxlint.model.function import Style
 
 if TYPE_CHECKING:
-    from ctxlint.model.functions import FunctionClass
-    from ctxlint.model.placements import Expectation
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.gradient_placements import Expectation
+    from ctxlint.model.function import FunctionClass
 
 
 def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
-    from ctxlint.model.stashes import Stash
+    from ctxlint.model.analyses.stashes import Stash
 
 
 def asked_of(stash: Stash) -> str:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
-from ctxlint.model.helpers import Helper, helpers_behind
+from ctxlint.model.analyses.helper_places import Helper, helpers_behind
 from ctxlint.rules.wording import quoted, when
 
 if TYPE_CHECKING:
-    from ctxlint.model.functions import FunctionClass
+    from ctxlint.model.function import FunctionClass
     from ctxlint.rules.base import Finding
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ctxlint.files.source import Span
-    from ctxlint.model.events import Guard
-    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.analyses.gradient_placements import Expectation
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.method import Method
-    from ctxlint.model.placements import Expectation
+    from ctxlint.source.source import Span
 
 
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:

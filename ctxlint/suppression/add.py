@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.edit import Edit
-from ctxlint.suppression.layout import read_layout
+from ctxlint.fixes.fix import Edit
+from ctxlint.suppression.comment_layout import read_layout
 from ctxlint.suppression.noqa import Directive, read_directives
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
+    from ctxlint.source.source import Source
 
 NOT_TO_HIDE = ("CTX900", "CTX901", "CTX902", "CTX903")
 """What is said about files that are not checked, or not in full: there is no line that it belongs to."""

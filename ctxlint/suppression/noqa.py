@@ -23,16 +23,16 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.config.settings import is_prefix, specificity
 from ctxlint.result import INTERNAL_ERROR
-from ctxlint.settings import is_prefix, specificity
-from ctxlint.stages import stage
-from ctxlint.suppression.layout import Comment, Layout, Lines, read_layout
+from ctxlint.run.profiling import stage
+from ctxlint.suppression.comment_layout import Comment, Layout, Lines, read_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
+    from ctxlint.source.source import Source
 
 _WORTH_A_LOOK = re.compile(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
 _LINE = re.compile(r"#\s*noqa", re.IGNORECASE)
@@ -252,7 +252,7 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             start, end = comment.offset + found.start(), comment.offset + found.end()
             yield Directive(comment, lines, known, True, start, end, words)
         if unknown:
-            from ctxlint.options import nearest
+            from ctxlint.config.options import nearest
 
             meant = nearest(unknown[0], [*names, *names.values()])
             yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`{meant}")
@@ -264,7 +264,7 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
 
 def _is_nearly_a_directive(word: str) -> bool:
     """Whether it cannot be prose."""
-    from ctxlint.options import nearest_of
+    from ctxlint.config.options import nearest_of
 
     return nearest_of(word, ("ignore", "noqa", "disable")) is not None
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.edit import Applicability, Edit, Fix
-from ctxlint.settings import is_prefix, specificity
+from ctxlint.config.settings import is_prefix, specificity
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.suppression.noqa import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.files.source import Source
-    from ctxlint.suppression.layout import Lines
+    from ctxlint.source.source import Source
+    from ctxlint.suppression.comment_layout import Lines
     from ctxlint.suppression.noqa import Directive, Suppression, Word
 
 CODE, NAME = "CTX910", "unused-suppression"

@@ -14,7 +14,7 @@ from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 
 if TYPE_CHECKING:
-    from ctxlint.settings import Settings
+    from ctxlint.config.settings import Settings
 
 
 @pytest.fixture(autouse=True)

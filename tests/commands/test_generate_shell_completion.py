@@ -11,7 +11,7 @@ import pytest
 
 from ctxlint.cli import COMMANDS, main
 from ctxlint.commands.generate_shell_completion import SHELLS
-from ctxlint.settings import FORMATS
+from ctxlint.config.settings import FORMATS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.interruption import noticed, until_interrupted
-from ctxlint.workers import WORTH_SHARING
+from ctxlint.run.interruption import noticed, until_interrupted
+from ctxlint.run.workers import WORTH_SHARING
 from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if sys.platform != "win32":
 
     @pytest.mark.parametrize(
         "starts",
-        ["subprocess:Popen.__init__", "ctxlint.worker_process:WorkerProcess.__init__", "threading:Thread.start"],
+        ["subprocess:Popen.__init__", "ctxlint.run.worker_process:WorkerProcess.__init__", "threading:Thread.start"],
     )
     @pytest.mark.parametrize("seconds", [0.01, 0.02, 0.04])
     @pytest.mark.parametrize("command", ["--no-cache", "--add-noqa"])

@@ -243,7 +243,7 @@ def test_extended_attributes_survive(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("option", ["--fix", "--add-noqa"])
 def test_an_edit_made_meanwhile_is_not_lost(run: Run, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxlint.files.decode import read_bytes
+    from ctxlint.source.decode import read_bytes
 
     edited = "# edited meanwhile\n" + BROKEN
 
@@ -252,7 +252,7 @@ def test_an_edit_made_meanwhile_is_not_lost(run: Run, option: str, monkeypatch: 
         Path("a.py").write_bytes(edited.encode())
         return data
 
-    monkeypatch.setattr("ctxlint.one_file.read_bytes", read_and_edit)
+    monkeypatch.setattr("ctxlint.run.lint_file.read_bytes", read_and_edit)
     code, out, err = run(option)
     assert Path("a.py").read_text(encoding="utf-8") == edited
     assert code == 1

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.files.decode import MOST_CHARACTERS
-from ctxlint.files.source import Source
-from ctxlint.one_file import check_source
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
+from ctxlint.run.lint_file import check_source
+from ctxlint.source.decode import MOST_CHARACTERS
+from ctxlint.source.source import Source
 from tests.editor.texts import HEAD, ONE, missing_none
 
 if TYPE_CHECKING:

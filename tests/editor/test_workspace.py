@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint import one_file
 from ctxlint.editor.workspace import Workspace, read_client_settings
-from ctxlint.files.source import Source
+from ctxlint.run import lint_file
+from ctxlint.source.source import Source
 from tests.editor.texts import HEAD, ONE, missing_none
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_the_client_may_say_more(tmp_path: Path, options: Any) -> None:
     mistakes: list[str] = []
     workspace = Workspace(mistakes.append, (str(tmp_path),), read_client_settings(options))
     settings = workspace.settings_for(str(tmp_path / "a.py"))
-    assert one_file.lint_source(Source(str(tmp_path / "a.py"), ONE), settings) == []
+    assert lint_file.lint_source(Source(str(tmp_path / "a.py"), ONE), settings) == []
     assert not mistakes
     assert not workspace.client.mistakes
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ctxlint.config.settings import Settings
 from ctxlint.diagnostic import Fixed
-from ctxlint.files.source import WHOLE_FILE, Source
 from ctxlint.fixes.apply import apply_edits, mend, plan
-from ctxlint.fixes.edit import Applicability, Edit, Fix, with_line_endings_of
-from ctxlint.one_file import check_source
+from ctxlint.fixes.fix import Applicability, Edit, Fix, with_line_endings_of
 from ctxlint.result import FileResult
-from ctxlint.settings import Settings
+from ctxlint.run.lint_file import check_source
+from ctxlint.source.source import WHOLE_FILE, Source
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 

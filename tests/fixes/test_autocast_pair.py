@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.mending import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, mended_by
 
 CODE = "CTX106"
 NEW = '(device_type="cuda")'

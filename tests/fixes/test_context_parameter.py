@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.mending import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, mended_by
 
 _HEAD = "import torch\n\n\nclass F(torch.autograd.Function):\n"
 _REST = "\n    @staticmethod\n    def backward(ctx, g):\n        return g\n"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.fixes.mending import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, mended_by
 
 _CLASS = """import torch
 

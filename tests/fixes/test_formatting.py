@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ctxlint.config.settings import Selection, Settings
 from ctxlint.fixes.wrapping import laid_out
-from ctxlint.settings import Selection, Settings
 from tests.fixture_reader import rule_fixtures
 from tests.linting import mend
 

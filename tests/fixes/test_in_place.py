@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixes.mending import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, mended_by
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
 MIDDLE = "    @staticmethod\n    def backward(ctx, grad):\n"

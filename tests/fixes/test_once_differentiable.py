@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.mending import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, mended_by
 
 _IMPORT = "from torch.autograd.function import once_differentiable\n"
 _BACKWARD = "    def backward(ctx, g):\n        return g.detach()\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.settings import Selection, Settings
-from tests.fixes.mending import assert_mended, mended_by
+from ctxlint.config.settings import Selection, Settings
+from tests.fixes.fixing import assert_mended, mended_by
 from tests.linting import mend
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.settings import Settings
-from tests.fixes.mending import assert_mended, mended_by
+from ctxlint.config.settings import Settings
+from tests.fixes.fixing import assert_mended, mended_by
 from tests.linting import lint, only_rule
 
 CODE = "CTX110"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxlint.files.source import Source
-from ctxlint.files.writing import Unwritable, rewrite
 from ctxlint.fixes.diff import unified_diff
+from ctxlint.source.source import Source
+from ctxlint.source.writing import Unwritable, rewrite
 
 if TYPE_CHECKING:
     from pathlib import Path

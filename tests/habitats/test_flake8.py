@@ -212,7 +212,7 @@ def test_nothing_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("ctxlint.one_file.check_source", fails)
+    monkeypatch.setattr("ctxlint.run.lint_file.check_source", fails)
     plugin = Plugin(compile("", "", "exec", flags=0x400), [STASH], "a.py")
     [(line, column, text, _)] = plugin.run()
     assert (line, column) == (1, 0)

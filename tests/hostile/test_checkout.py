@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint.settings import FORMATS
+from ctxlint.config.settings import FORMATS
 from tests.editor.client import Client
 from tests.fixture_reader import ROOT
 from tests.hostile import audit

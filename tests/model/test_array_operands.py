@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.asking import contract_of
+from tests.explain.contracts import contract_of
 
 _CODE = """
 import numpy as np

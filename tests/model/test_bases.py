@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.model.understanding import read
+from tests.model.models import read
 
 BODY = """
     @staticmethod

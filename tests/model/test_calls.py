@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.model.understanding import read
+from tests.model.models import read
 
 FUNCTION = """
 import torch, pytest

@@ -11,10 +11,10 @@ import libcst as cst
 import pytest
 
 import ctxlint
-from ctxlint.files.source import Source
-from ctxlint.model.code import children
-from ctxlint.model.from_ast import NotMade, class_from_ast, function_from_ast
-from ctxlint.model.unit import read_unit
+from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast
+from ctxlint.model.index.module_unit import read_unit
+from ctxlint.model.syntax import children
+from ctxlint.source.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.settings import Selection, Settings
+from ctxlint.config.settings import Selection, Settings
 from tests.linting import lint
 
 _CLASS = """\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.functions import Input, InputKind, Trust
-from ctxlint.model.values import Tri
-from tests.model.understanding import function, read_code
+from ctxlint.model.function import Input, InputKind, Trust
+from ctxlint.model.interpreter.values import Tri
+from tests.model.models import function, read_code
 
 TENSOR, OPTIONAL = InputKind.TENSOR, InputKind.OPTIONAL_TENSOR
 NO_TENSOR, UNKNOWN = InputKind.NON_TENSOR, InputKind.UNKNOWN

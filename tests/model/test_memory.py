@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.files.source import Source
-from ctxlint.model.functions import FunctionClass
+from ctxlint.model.function import FunctionClass
 from ctxlint.model.reader import understand
-from tests.model.understanding import HEAD
+from ctxlint.source.source import Source
+from tests.model.models import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from ctxlint.model.events import ContextCall, Mutation, SavedRead
-from ctxlint.model.repeats import loop_around, repeated
-from ctxlint.model.values import (
+from ctxlint.model.analyses.repeats import loop_around, repeated
+from ctxlint.model.interpreter.events import ContextCall, Mutation, SavedRead
+from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
     Alias,
@@ -22,7 +22,7 @@ from ctxlint.model.values import (
     storage,
     usual_storage,
 )
-from tests.model.understanding import backward_of, forward_of
+from tests.model.models import backward_of, forward_of
 
 A, B = cst.Name("a"), cst.Name("b")
 X, Y = Parameter("input", 0, "x", Tri.YES), Parameter("input", 1, "y", Tri.YES)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.files.source import Source
-from ctxlint.model.older_syntax import in_older_syntax
-from ctxlint.model.parsing import parse
+from ctxlint.model.index.older_syntax import in_older_syntax
+from ctxlint.model.index.parsing import parse
+from ctxlint.source.source import Source
 from tests.linting import lint
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxlint.files.source import Source
-from ctxlint.model.parsing import Parsed, ParsedPieces, parse
+from ctxlint.model.index.parsing import Parsed, ParsedPieces, parse
+from ctxlint.source.source import Source
 
 PROGRAMS = sorted(Path("fixtures/programs").rglob("*.py"))
 

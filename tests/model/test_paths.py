@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.events import (
+from ctxlint.model.interpreter.events import (
     Assigned,
     ContextCall,
     ContextRead,
@@ -20,9 +20,9 @@ from ctxlint.model.events import (
     TupleUsedAsTensor,
     UnboundContext,
 )
-from ctxlint.model.values import Tri
-from tests.model.telling import told
-from tests.model.understanding import HEAD, backward_of, events, forward_of, function, read
+from ctxlint.model.interpreter.values import Tri
+from tests.model.models import HEAD, backward_of, events, forward_of, function, read
+from tests.model.value_text import told
 
 GRADIENTS = "grad:\n return grad, grad, None, None"
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.files.modules import forget
-from ctxlint.files.source import Source
-from ctxlint.one_file import forget_other_files, lint_source
-from ctxlint.settings import Settings
+from ctxlint.config.settings import Settings
+from ctxlint.run.lint_file import forget_other_files, lint_source
+from ctxlint.source.modules import forget
+from ctxlint.source.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

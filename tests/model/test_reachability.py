@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.reachability import backward_never_runs
-from tests.model.understanding import function
+from ctxlint.model.analyses.reachability import backward_never_runs
+from tests.model.models import function
 
 INTEGRAL = {
     "type of the GPU": "torch.cuda.IntTensor(3)",

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from ctxlint.files.source import Source
-from ctxlint.model.functions import InputKind, Style
+from ctxlint.model.function import InputKind, Style
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.reader import understand
-from ctxlint.model.values import Tri
-from tests.model.understanding import counts, read
+from ctxlint.source.source import Source
+from tests.model.models import counts, read
 
 FUNCTION = """\
 class Fn(torch.autograd.Function):

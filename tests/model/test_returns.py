@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.values import Tri, is_none
-from tests.model.understanding import backward_of, counts, function
+from ctxlint.model.interpreter.values import Tri, is_none
+from tests.model.models import backward_of, counts, function
 
 # ---------------------------------------------------------------------------------------------------------------------
 # backward: (parameters and body, expected counts)
@@ -606,7 +606,7 @@ def test_a_function_of_an_enclosing_function_sees_the_names_there() -> None:
 
         return Inner.apply
     """
-    from tests.model.understanding import only, read_code
+    from tests.model.models import only, read_code
 
     assert counts(only(read_code(code)).gradients) == ["1+"]
 

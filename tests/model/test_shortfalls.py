@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.fall_through import lost_path
-from ctxlint.model.placements import Placement, shortfalls
-from tests.model.understanding import function, read_code
+from ctxlint.model.analyses.fall_through import lost_path
+from ctxlint.model.analyses.gradient_placements import Placement, shortfalls
+from tests.model.models import function, read_code
 
 _KEPT = """
 {parameters}:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint.model.values import Tri, is_none
-from tests.model.understanding import function
+from ctxlint.model.interpreter.values import Tri, is_none
+from tests.model.models import function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ctxlint.model.functions import FunctionClass, Returned
+    from ctxlint.model.function import FunctionClass, Returned
 
 NAMES = ("a", "b", "c")
 FLAGS = 4

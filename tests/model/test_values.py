@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.model.functions import ContextWrite, Mutation
-from ctxlint.model.values import Kind, kind_of, storage, usual_storage
-from tests.model.telling import told
-from tests.model.understanding import HEAD, backward_of, events, forward_of, function, read
+from ctxlint.model.function import ContextWrite, Mutation
+from ctxlint.model.interpreter.values import Kind, kind_of, storage, usual_storage
+from tests.model.models import HEAD, backward_of, events, forward_of, function, read
+from tests.model.value_text import told
 
 # In forward, ``x`` is a tensor, ``w`` an optional one, ``n`` an int and ``f`` unknown.
 GRADIENTS = "grad:\n return grad, grad, None, None"

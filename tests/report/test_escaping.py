@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ctxlint.cli import main
+from ctxlint.config.settings import FORMATS
 from ctxlint.report.visible import visible
-from ctxlint.settings import FORMATS
 from tests.hostile.checkout import BROKEN, ODD_NAMES
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ctxlint import __version__
-from ctxlint.files.source import Source
-from ctxlint.one_file import check_source
+from ctxlint.config.settings import FORMATS, Settings
 from ctxlint.report import Report, render
 from ctxlint.report.sarif import _described
 from ctxlint.result import FileResult, io_error
 from ctxlint.rules import all_rules
-from ctxlint.settings import FORMATS, Settings
+from ctxlint.run.lint_file import check_source
+from ctxlint.source.source import Source
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 

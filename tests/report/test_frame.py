@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.files.source import Position, Source, Span
-from ctxlint.fixes.edit import Applicability, Edit, Fix
+from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.report.frame import Frame, columns
 from ctxlint.report.full import fix_diff
 from ctxlint.report.style import Style
 from ctxlint.report.visible import visible
+from ctxlint.source.source import Position, Source, Span
 
 PLAIN = Style(on=False)
 

@@ -7,8 +7,8 @@ import tokenize
 
 import pytest
 
-from ctxlint.files.source import Source
-from ctxlint.suppression.layout import Lines, read_layout
+from ctxlint.source.source import Source
+from ctxlint.suppression.comment_layout import Lines, read_layout
 from tests.fixture_reader import ROOT
 
 

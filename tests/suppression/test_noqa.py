@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxlint.diagnostic import Diagnostic
-from ctxlint.files.source import Position, Source, Span
+from ctxlint.source.source import Position, Source, Span
 from ctxlint.suppression.noqa import suppress
 
 NAMES = {"CTX101": "missing-staticmethod", "CTX203": "missing-none", "CTX301": "tensor-stashed-on-ctx"}

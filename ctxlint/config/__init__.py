@@ -1,0 +1,1 @@
+"""Options and settings, and where they are read from."""

@@ -1,0 +1,152 @@
+"""Which settings apply to a folder: the nearest configuration file above it, and what the command line adds."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ctxlint.config.settings import PerFileIgnore, Settings
+
+PROJECT_FILE = "pyproject.toml"
+_OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
+MOST_BYTES = 1_000_000
+"""The size of the largest configuration; those of large projects have a tenth of it."""
+
+
+class ConfigurationError(Exception):
+    """A configuration that cannot be used; the message names file, line and what to write instead."""
+
+
+class Configuration:
+    """Finds the settings for any folder, and remembers them for the run.
+
+    ``overrides`` are attributes of Settings that the command line sets; they come on top of every file. With
+    ``isolated`` no file is read. ``file`` is the one file to use instead of the nearest, ``inline`` are further
+    ``key = value`` lines of TOML on top of it. ``fixed`` are settings to use everywhere, whatever the rest says.
+    """
+
+    def __init__(
+        self,
+        overrides: dict[str, Any] | None = None,
+        *,
+        isolated: bool = False,
+        file: str | None = None,
+        inline: tuple[str, ...] = (),
+        fixed: Settings | None = None,
+    ) -> None:
+        """Nothing is read before something is asked for."""
+        self.overrides = overrides or {}
+        self.isolated = isolated
+        self.file = file
+        self.inline = inline
+        self.fixed = fixed
+        self._by_folder: dict[str, Settings] = {}
+
+    def settings_for(self, folder: str) -> Settings:
+        """The settings for the files that lie in ``folder``: those of the nearest configuration file above.
+
+        Raises ConfigurationError.
+        """
+        if self.fixed is not None:
+            return self.fixed
+        folder = "" if self.isolated or self.file is not None else os.path.abspath(folder)
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._load(folder)
+        return known
+
+    def settings_for_file(self, path: str) -> Settings:
+        """``settings_for`` the folder of a file, with what the project around it says of torch and of long lines.
+
+        Only a file that is going to be linted is worth the look. Raises ConfigurationError.
+        """
+        folder = os.path.dirname(path)
+        settings = self.settings_for(folder)
+        if self.fixed is not None or self.isolated:
+            return settings
+        from ctxlint.config.line_length import line_length
+
+        folder = os.path.abspath(folder)
+        settings = settings._replace(line_length=line_length(folder))
+        if settings.target_torch is not None:
+            return settings
+        from ctxlint.config.torch_requirement import torch_requirement
+
+        return settings._replace(project_torch=torch_requirement(folder))
+
+    def _load(self, folder: str) -> Settings:
+        file = self.file
+        if file is None and not self.isolated:
+            file = _own_file(folder)
+            parent = os.path.dirname(folder)
+            if file is None and parent != folder:
+                return self.settings_for(parent)
+        settings = Settings(root=os.getcwd()) if file is None else read_configuration(file)
+        if self.inline:
+            from ctxlint.config.load import apply_inline
+
+            for line in self.inline:
+                settings = apply_inline(settings, line)
+        return settings._replace(**added(settings, self.overrides))
+
+
+def _own_file(folder: str) -> str | None:
+    """The configuration file in ``folder`` itself, if any."""
+    for name in _OWN_FILES:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    path = os.path.join(folder, PROJECT_FILE)
+    if not os.path.isfile(path):
+        return None
+    data = bytes_of(path)
+    if b"ctxlint" not in data:  # most projects say nothing about ctxlint: they should not cost a TOML parser
+        return None
+    from ctxlint.config.load import holds_table
+
+    return path if holds_table(path, data) else None
+
+
+def bytes_of(path: str) -> bytes:
+    """The content of a configuration file. Raises ConfigurationError."""
+    from ctxlint.source.decode import Unreadable, read_bytes
+
+    try:
+        return read_bytes(path, MOST_BYTES)
+    except Unreadable as error:
+        from ctxlint.config.load import shown
+
+        raise ConfigurationError(f"{shown(path)}: cannot be read: {error}") from None
+
+
+def read_configuration(path: str | os.PathLike[str]) -> Settings:
+    """The settings that one file gives; a file named pyproject.toml is asked for its ``[tool.ctxlint]`` table.
+
+    Raises ConfigurationError when it cannot be read, holds a key that is unknown, or a value of the wrong kind.
+    """
+    from ctxlint.config.load import read
+
+    return read(os.path.abspath(path))
+
+
+def added(base: Settings, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` for attributes of Settings, where those that extend something come after those of ``base``."""
+    return {key: (*getattr(base, key), *value) if key.startswith("extend_") else value for key, value in values.items()}
+
+
+def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
+    """The records for pairs of glob and selectors, as they stand in the configuration."""
+    return tuple(
+        PerFileIgnore(anchored(glob.lstrip("!"), root), tuple(selectors), negated=glob.startswith("!"))
+        for glob, selectors in pairs
+    )
+
+
+def anchored(pattern: str, root: str) -> str:
+    """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
+    from glob import escape
+
+    pattern = pattern.rstrip("/") or pattern
+    if "/" not in pattern or os.path.isabs(pattern):
+        return pattern
+    return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"

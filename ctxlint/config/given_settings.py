@@ -1,0 +1,103 @@
+"""Settings that a program gives, held to what a configuration file and the command line may say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.config.configuration import ConfigurationError, per_file_ignores
+from ctxlint.config.options import BY_KEY, OPTIONS, Option, kind_of
+from ctxlint.config.settings import PerFileIgnore, Selection, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEFAULTS = Settings()
+_PATHS = ("baseline", "cache_dir", "root", "config_file")
+
+
+def checked(settings: Settings | None) -> Settings:
+    """``settings`` with tuples for other sequences, and text for paths; the defaults where there are none.
+
+    Raises ConfigurationError for what no configuration could say, in the words of the command line.
+    """
+    if settings is None:
+        return _DEFAULTS
+    if not isinstance(settings, Settings):
+        raise ConfigurationError(f"settings: expected ctxlint.Settings, found {kind_of(settings)}")
+    try:
+        return _checked_once(settings)
+    except TypeError:  # a list in it, which is in no cache
+        return _checked(settings)
+
+
+def checked_jobs(jobs: object) -> int:
+    """``jobs`` if it is a number of processes. Raises ConfigurationError."""
+    if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 0:
+        raise ConfigurationError(f"jobs: expected a number from 1 on, or 0 for one per processor; found {jobs}")
+    return jobs
+
+
+def _checked(settings: Settings) -> Settings:
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        given = getattr(settings, option.field, None)
+        if given != getattr(_DEFAULTS, option.field, None):
+            values[option.field] = _read(option.field, given, settings, option)
+    for name in _PATHS:
+        path = getattr(settings, name)
+        values[name] = os.fspath(path) if isinstance(path, os.PathLike) else path
+    line = settings.command_line
+    values["command_line"] = Selection(
+        None if line.select is None else _selectors("select", line.select),
+        _selectors("extend_select", line.extend_select),
+        _selectors("ignore", line.ignore),
+    )
+    return settings._replace(**values)
+
+
+_checked_once = lru_cache(maxsize=64)(_checked)
+
+
+def _read(name: str, given: Any, settings: Settings, option: Option) -> Any:
+    """The value of one option."""
+    if name == "per_file_ignores":
+        return _per_file_ignores(name, given, settings.root)
+    if isinstance(given, os.PathLike):
+        given = os.fspath(given)
+    with _named(name):
+        return option.read(_listed(given))
+
+
+def _selectors(name: str, given: Any) -> tuple[str, ...]:
+    return tuple(_read(name, given, _DEFAULTS, BY_KEY[name.replace("_", "-")]))
+
+
+def _per_file_ignores(name: str, given: Any, root: str | os.PathLike[str]) -> tuple[PerFileIgnore, ...]:
+    """Records as they are, or a mapping of globs as a configuration file has it."""
+    if isinstance(given, Mapping):
+        with _named(name):
+            table = BY_KEY["per-file-ignores"].read({glob: _listed(each) for glob, each in given.items()})
+        return per_file_ignores(table.items(), os.fspath(root))
+    if isinstance(given, str) or not all(isinstance(each, PerFileIgnore) for each in given):
+        raise ConfigurationError(f"{name}: expected a dict of globs and rules, or PerFileIgnore records")
+    return tuple(each._replace(selectors=_selectors("ignore", each.selectors)) for each in given)
+
+
+def _listed(given: Any) -> Any:
+    """A list for anything else that holds values, as TOML has it."""
+    if isinstance(given, (set, frozenset)):
+        return sorted(given, key=str)
+    return list(given) if isinstance(given, tuple) else given
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say which option a ValueError is about."""
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: {error}") from None

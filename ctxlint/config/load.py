@@ -1,0 +1,233 @@
+"""Reading a configuration file: what its keys mean for the settings, and what is wrong with them, and where."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ctxlint import __version__
+from ctxlint.config.configuration import PROJECT_FILE, ConfigurationError, added, anchored, bytes_of, per_file_ignores
+from ctxlint.config.settings import Settings
+from ctxlint.source.formats import Malformed, from_toml, text_of
+
+_TABLE = ("tool", "ctxlint")
+_MOST_EXTENDED = 20
+
+
+def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | None = None) -> Settings:
+    """The settings that the file at an absolute path gives. Raises ConfigurationError."""
+    try:
+        data = bytes_of(path)
+    except ConfigurationError as error:
+        if _asked_by is None:
+            raise
+        raise _asked_by.error(("extend",), f"`extend`: {error}") from None
+    document = _parse(path, data)
+    if os.path.basename(path) == PROJECT_FILE:
+        table: object = _own_table(document) or {}
+        above: tuple[str, ...] = _TABLE
+    else:
+        table, above = document, ()
+    place = _Place(path, data.decode("utf-8", "replace"), above)
+    if not isinstance(table, dict):
+        from ctxlint.config.options import kind_of
+
+        raise place.error((), f"`{'.'.join(above)}`: expected a table, found {kind_of(table)}")
+    return _read_table(table, place, (*_extended_by, path))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a table stands, to say in which line a key is wrong."""
+
+    path: str
+    text: str
+    above: tuple[str, ...]
+
+    def error(self, keys: tuple[str, ...], message: str) -> ConfigurationError:
+        line = _line_of(self.text, (*self.above, *keys))
+        return ConfigurationError(f"{shown(self.path)}:{line}: {message}")
+
+
+def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) -> Settings:
+    values = _values(table, place)
+    root = os.path.dirname(place.path)
+    base = Settings()
+    extended = values.pop("extend", None)
+    if extended is not None:
+        target = os.path.abspath(os.path.join(root, os.path.expanduser(extended)))
+        if target in chain:
+            raise place.error(("extend",), "the files extend each other in a circle")
+        if len(chain) >= _MOST_EXTENDED:
+            raise place.error(("extend",), f"more than {_MOST_EXTENDED} files extend each other")
+        base = read(target, _extended_by=chain, _asked_by=place)
+    required = values.get("required_version")
+    if required is not None and not version_allowed(__version__, required):
+        raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
+    anchored_values = _anchored(values, root, base)
+    _check_cache_dir(anchored_values, root, place)
+    return base._replace(**anchored_values, root=root, config_file=place.path)
+
+
+def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
+    """Raise ConfigurationError for a folder outside: whoever wrote the file may not choose where things are written."""
+    from ctxlint.source.boundary import is_inside
+
+    folder = values.get("cache_dir")
+    if folder is not None and not is_inside(os.path.abspath(folder), root):
+        reason = "expected a folder next to this file or below; for others there is --cache-dir"
+        raise place.error(("cache-dir",), f"`cache-dir`: {reason}")
+
+
+def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
+    """The attributes of Settings that a table sets. Raises ConfigurationError for what does not belong there."""
+    from ctxlint.config.options import BY_KEY, nearest
+
+    values = {}
+    for key, value in table.items():
+        option = BY_KEY.get(key)
+        if option is None:
+            raise place.error((key,), f"unknown key `{key}`{nearest(key, BY_KEY)}")
+        try:
+            values[option.field] = option.read(value)
+        except ValueError as error:
+            raise place.error((key,), f"`{key}`: {error}") from None
+    return values
+
+
+def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, Any]:
+    """``values`` with globs made absolute, and with what comes on top of an extended file joined to that."""
+    values = dict(values)
+    for key in ("exclude", "extend_exclude"):
+        if key in values:
+            values[key] = tuple(anchored(glob, root) for glob in values[key])
+    for key in ("baseline", "cache_dir"):
+        if key in values:
+            values[key] = os.path.join(root, os.path.expanduser(values[key]))
+    for key in ("per_file_ignores", "extend_per_file_ignores"):
+        if key in values:
+            values[key] = per_file_ignores(values[key].items(), root)
+    return added(base, values)
+
+
+def apply_inline(settings: Settings, line: str) -> Settings:
+    """``--config 'key = value'``: the key goes on top of the file's."""
+    try:
+        table = from_toml(line)
+    except Malformed as error:
+        raise ConfigurationError(
+            f"--config {line!r} is neither an existing file nor a `key = value` pair of TOML: {error}"
+        ) from None
+    return apply_table(settings, table, os.getcwd(), "--config")
+
+
+def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: str) -> Settings:
+    """``settings`` with the keys of ``table`` on top; globs are relative to ``root``.
+
+    Raises ConfigurationError, whose message begins with ``origin``.
+    """
+    from ctxlint.config.options import BY_KEY, nearest
+
+    values = {}
+    for key, value in table.items():
+        option = BY_KEY.get(key)
+        if option is None or key == "extend":
+            raise ConfigurationError(f"{origin}: unknown key `{key}`{nearest(key, BY_KEY)}")
+        try:
+            values[option.field] = option.read(value)
+        except ValueError as error:
+            raise ConfigurationError(f"{origin}: `{key}`: {error}") from None
+    return settings._replace(**_anchored(values, root, Settings()))
+
+
+def holds_table(path: str, data: bytes) -> bool:
+    """Whether a pyproject.toml with this content has a ``[tool.ctxlint]`` table. Raises ConfigurationError."""
+    return _own_table(_parse(path, data)) is not None
+
+
+def _own_table(document: dict[str, Any]) -> object:
+    """The ``[tool.ctxlint]`` table of a pyproject.toml; None where there is none."""
+    tool = document.get("tool")
+    return tool.get("ctxlint") if isinstance(tool, dict) else None
+
+
+def _parse(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        return from_toml(text_of(data))
+    except Malformed as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = f":{found[1]}:{found[2]}" if found else ""
+        raise ConfigurationError(f"{shown(path)}{place}: {error}") from None
+
+
+def _line_of(text: str, keys: tuple[str, ...]) -> int:
+    """The 1-based line that sets ``keys``, or opens the deepest table above it: TOML readers do not say."""
+    best, best_depth = 1, 0
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(re.split(r"\r?\n", text), start=1):
+        header = _HEADER.match(line)
+        if header:
+            table = here = _split_key(header[1])
+        else:
+            key, equals, _ = line.partition("=")
+            if not equals:
+                continue
+            here = (*table, *_split_key(key))
+        depth = len(here) if keys[: len(here)] == here else (len(keys) if here[: len(keys)] == keys else 0)
+        if depth > best_depth:
+            best, best_depth = number, depth
+    return best
+
+
+_HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]")
+
+
+def _split_key(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in re.findall(r""""[^"]*"|'[^']*'|[\w\-]+""", dotted))
+
+
+def shown(path: str) -> str:
+    """``path`` as a message should show it: relative where that is shorter."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return min(relative, path, key=len)
+
+
+_LONGEST = 1000
+"""The length of the longest version that is read."""
+
+
+def version_allowed(version: str, required: str) -> bool:
+    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
+
+    Raises ValueError where ``required`` is none.
+    """
+    comparisons = {
+        "==": lambda a, b: a == b,
+        "!=": lambda a, b: a != b,
+        ">=": lambda a, b: a >= b,
+        "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b,
+        "<": lambda a, b: a < b,
+    }
+    met = True
+    if len(required) > _LONGEST:
+        raise ValueError(f"expected at most {_LONGEST} characters")
+    for clause in required.split(","):
+        found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
+        if found is None:
+            raise ValueError(f'expected something like ">=0.1,<1", found "{required}"')
+        met = met and comparisons[found[1] or "=="](_release(version), _release(found[2]))
+    return met
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """``(0, 1)`` for ``0.1.0``: trailing zeros say nothing."""
+    numbers = [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

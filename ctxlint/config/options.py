@@ -1,0 +1,354 @@
+"""Every option of ``[tool.ctxlint]``: its key, type, default, what it does, and how its value is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.config.settings import ALL, FORMATS, is_prefix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+ADDING = ("extend-select", "extend-ignore", "extend-per-file-ignores", "extend-fixable", "extend-exclude")
+"""The keys whose values are added to those of a file that is extended, and to which the command line adds."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One key. ``read`` turns a TOML value into the setting; it raises ValueError with what is wrong."""
+
+    key: str
+    type: str
+    default: str
+    example: str
+    text: str
+    read: Callable[[Any], Any]
+
+    @property
+    def field(self) -> str:
+        """The name of the attribute of Settings."""
+        return self.key.replace("-", "_")
+
+    @property
+    def adds(self) -> bool:
+        """Whether the value of an extending file comes on top of the one it extends, rather than in its place."""
+        return self.key in ADDING
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``; did you mean `X`?`` with the known word that ``word`` is a slip of, or nothing."""
+    near = nearest_of(word, known)
+    return "" if near is None else f"; did you mean `{near}`?"
+
+
+def nearest_of(word: str, known: Iterable[str]) -> str | None:
+    """The known word that ``word`` is a slip of, if any.
+
+    Another number is no slip: a code has many neighbours, and none of them is nearer than the others.
+    """
+    from difflib import get_close_matches
+
+    def spelt(text: str) -> str:
+        return text.lower().replace("_", "-")
+
+    def digits(text: str) -> list[str]:
+        return [each for each in text if each.isdigit()]
+
+    by_spelling = {spelt(each): each for each in known if digits(each) == digits(word)}
+    close = get_close_matches(spelt(word), by_spelling, n=1, cutoff=0.8)
+    return by_spelling[close[0]] if close else None
+
+
+def check_selectors(selectors: Iterable[str]) -> None:
+    """Raise ValueError for a selector that is neither ``ALL`` nor a code, a prefix or a name of any rule."""
+    from ctxlint.rules import rule_names
+
+    names = rule_names()
+    for each in selectors:
+        if each == ALL or each in names.values():
+            continue
+        if not (is_prefix(each) and any(code.startswith(each) for code in names)):
+            raise ValueError(f"unknown rule selector `{each}`{nearest(each, [ALL, *names, *names.values()])}")
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"expected a list of strings, found {kind_of(value)}")
+    return tuple(value)
+
+
+def _globs(value: object) -> tuple[str, ...]:
+    from ctxlint.source.globs import check_globs
+
+    globs = _strings(value)
+    check_globs(globs)
+    return globs
+
+
+def _dotted_names(value: object) -> tuple[str, ...]:
+    names = _strings(value)
+    for each in names:
+        parts = each.split(".")
+        if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+            raise ValueError(f'expected names such as "mylib.autograd.KernelFunction", found "{each}"')
+    return names
+
+
+def _selectors(value: object) -> tuple[str, ...]:
+    selectors = _strings(value)
+    check_selectors(selectors)
+    return selectors
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, found {kind_of(value)}")
+    return value
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a string, found {kind_of(value)}")
+    return value
+
+
+def _output_format(value: object) -> str:
+    return check_format(_string(value))
+
+
+def check_format(value: str) -> str:
+    """``value`` if it is an output format; raises ValueError if not."""
+    if value not in FORMATS:
+        raise ValueError(f"unknown output format `{value}`{nearest(value, FORMATS)}")
+    return value
+
+
+def _torch(value: object) -> str:
+    from ctxlint.config.torch_versions import read_target
+
+    text = _string(value)
+    read_target(text)
+    return text
+
+
+def _required_version(value: object) -> str:
+    from ctxlint.config.load import version_allowed
+
+    required = _string(value)
+    version_allowed("0", required)
+    return required
+
+
+def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table of globs and lists of rules, found {kind_of(value)}")
+    from ctxlint.source.globs import check_globs
+
+    check_globs(value)
+    read = {}
+    for glob, selectors in value.items():
+        try:
+            read[glob] = _selectors(selectors)
+        except ValueError as error:
+            raise ValueError(f"`{glob}`: {error}") from None
+    return read
+
+
+def kind_of(value: object) -> str:
+    """What a value from TOML is, in words for a message."""
+    if isinstance(value, list):
+        strange = next((each for each in value if not isinstance(each, str)), None)
+        return "a list" if strange is None else f"a list with {kind_of(strange)} in it"
+    words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", dict: "a table"}
+    return words.get(type(value), f"a {type(value).__name__}")
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "select",
+        "list[selector]",
+        "the rules that are on by default",
+        'select = ["CTX2", "tensor-stashed-on-ctx"]',
+        "The rules to run. A selector is a code, the beginning of one, a rule's name, or `ALL`. The most specific\n"
+        "selector decides; `ignore` wins a tie. An empty list switches all rules off.",
+        _selectors,
+    ),
+    Option(
+        "extend-select",
+        "list[selector]",
+        "[]",
+        'extend-select = ["CTX206"]',
+        "Rules to run on top of those that are on anyway.",
+        _selectors,
+    ),
+    Option("ignore", "list[selector]", "[]", 'ignore = ["CTX102"]', "Rules not to run.", _selectors),
+    Option(
+        "extend-ignore",
+        "list[selector]",
+        "[]",
+        'extend-ignore = ["CTX102"]',
+        "Rules to ignore in addition to `ignore`.",
+        _selectors,
+    ),
+    Option(
+        "per-file-ignores",
+        "dict[glob, list[selector]]",
+        "{}",
+        'per-file-ignores = { "tests/*" = ["CTX2"] }',
+        "Rules not to run in the files that a glob matches. A glob that starts with `!` means all other files.",
+        _per_file_ignores,
+    ),
+    Option(
+        "extend-per-file-ignores",
+        "dict[glob, list[selector]]",
+        "{}",
+        'extend-per-file-ignores = { "tests/*" = ["CTX2"] }',
+        "The same, in addition to `per-file-ignores`.",
+        _per_file_ignores,
+    ),
+    Option(
+        "fixable",
+        "list[selector]",
+        '["ALL"]',
+        'fixable = ["CTX1"]',
+        "The rules whose fixes may be applied.",
+        _selectors,
+    ),
+    Option(
+        "extend-fixable",
+        "list[selector]",
+        "[]",
+        'extend-fixable = ["CTX401"]',
+        "Rules whose fixes may be applied, in addition to `fixable`.",
+        _selectors,
+    ),
+    Option(
+        "unfixable",
+        "list[selector]",
+        "[]",
+        'unfixable = ["CTX301"]',
+        "Rules whose fixes are never applied.",
+        _selectors,
+    ),
+    Option(
+        "extend-safe-fixes",
+        "list[selector]",
+        "[]",
+        'extend-safe-fixes = ["CTX401"]',
+        "Rules whose unsafe fixes count as safe.",
+        _selectors,
+    ),
+    Option(
+        "extend-unsafe-fixes",
+        "list[selector]",
+        "[]",
+        'extend-unsafe-fixes = ["CTX301"]',
+        "Rules whose safe fixes count as unsafe.",
+        _selectors,
+    ),
+    Option("fix", "bool", "false", "fix = true", "Apply fixes, as `--fix` does.", _boolean),
+    Option("unsafe-fixes", "bool", "false", "unsafe-fixes = true", "Let `--fix` apply unsafe fixes too.", _boolean),
+    Option(
+        "show-fixes", "bool", "false", "show-fixes = true", "List what was fixed, as `--show-fixes` does.", _boolean
+    ),
+    Option(
+        "exclude",
+        "list[glob]",
+        ".git, .venv, build, dist, node_modules and the like",
+        'exclude = ["third_party"]',
+        "Files and folders to pass over, in place of the default list. A glob without a slash matches a name\n"
+        "anywhere; one with a slash is relative to the folder of the configuration file.",
+        _globs,
+    ),
+    Option(
+        "extend-exclude",
+        "list[glob]",
+        "[]",
+        'extend-exclude = ["third_party"]',
+        "Files and folders to pass over, on top of `exclude`.",
+        _globs,
+    ),
+    Option(
+        "force-exclude",
+        "bool",
+        "false",
+        "force-exclude = true",
+        "Pass over excluded files even when they are named on the command line.",
+        _boolean,
+    ),
+    Option(
+        "respect-gitignore",
+        "bool",
+        "true",
+        "respect-gitignore = false",
+        "Pass over what `.gitignore` files, `.git/info/exclude` and the like name.",
+        _boolean,
+    ),
+    Option(
+        "target-torch",
+        "str",
+        'the project\'s own requirement on torch, else ">=2.4"',
+        'target-torch = ">=2.1,<2.7"',
+        "The versions of torch that the code has to run on; a bare `2.4` means `>=2.4`. What is true of any of them\n"
+        "is reported, and a fix is safe when it is right for all of them. The project's requirement is what the\n"
+        "nearest `pyproject.toml`, `setup.cfg` and `setup.py` (parsed, never run) say is installed; where these name\n"
+        "no version, their extras; then the files that environments are made from: `requirements*.txt`,\n"
+        "`requirements/*.txt`, `constraints*.txt`, `environment*.yml` and `conda*.yml` beside them. Of several\n"
+        "versions any one counts, so the oldest decides.\n"
+        "Without a lower bound, 2.4 is the oldest where that is possible.",
+        _torch,
+    ),
+    Option(
+        "extra-bases",
+        "list[str]",
+        "[]",
+        'extra-bases = ["mylib.autograd.KernelFunction"]',
+        "Classes of other packages that descend from `torch.autograd.Function`, by their dotted names.",
+        _dotted_names,
+    ),
+    Option(
+        "output-format",
+        "str",
+        '"full"',
+        'output-format = "concise"',
+        f"How findings are written: {', '.join(FORMATS)}.",
+        _output_format,
+    ),
+    Option(
+        "baseline",
+        "str",
+        ".ctxlint-baseline.json beside the configuration file, where there is one",
+        'baseline = "lint/ctxlint-baseline.json"',
+        "The file with the findings that are known and not reported, as `--write-baseline` makes it.",
+        _string,
+    ),
+    Option(
+        "cache-dir",
+        "str",
+        "the folder of ctxlint in the user's cache",
+        'cache-dir = ".cache/ctxlint"',
+        "The folder for what is known about files that have not changed, and for nothing else, next to this file or\n"
+        "below. What is in it counts only with the seal of the user who runs ctxlint. `ctxlint clean` removes it.",
+        _string,
+    ),
+    Option(
+        "required-version",
+        "str",
+        "not set",
+        'required-version = ">=0.1"',
+        "The versions of ctxlint that may be used; any other one stops with an error.",
+        _required_version,
+    ),
+    Option(
+        "extend",
+        "str",
+        "not set",
+        'extend = "../pyproject.toml"',
+        "A configuration file to start from; what this file says comes on top.",
+        _string,
+    ),
+)
+
+BY_KEY = {option.key: option for option in OPTIONS}

@@ -1,0 +1,200 @@
+"""What a run is asked to do: one frozen record that every stage may read.
+
+Where the answers come from (files, the command line) is the business of the modules next to it and of ``ctxlint.cli``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.config.torch_versions import TorchVersions
+    from ctxlint.fixes.fix import Applicability
+
+ALL = "ALL"
+"""The selector that means every rule."""
+
+FORMATS = (
+    "concise",
+    "full",
+    "grouped",
+    "json",
+    "json-lines",
+    "github",
+    "gitlab",
+    "junit",
+    "sarif",
+    "pylint",
+    "azure",
+    "rdjson",
+)
+"""The values of ``output-format``."""
+
+ALWAYS_ON = ("CTX901", "CTX902", "CTX903")
+"""Rules that do not wait to be selected, since what is not read is not checked; ``ignore`` turns them off."""
+
+_EXACT = 1000  # a name or a whole code is more specific than any prefix
+
+
+class Selection(NamedTuple):
+    """Which rules are on, as one place (a file, the command line) says it.
+
+    Each entry is a selector: ``ALL``, a prefix of a code (``CTX2``), a code, or a rule's name. ``select`` is None where
+    the place does not say it.
+    """
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def turns_on(self, code: str, name: str, *, before: bool) -> bool:
+        """Whether the rule is on after this selection, when it was ``before``.
+
+        The most specific selector that fits decides; ``ignore`` wins a tie. A ``select`` starts from nothing.
+        """
+        wanted = specificity((*(self.select or ()), *self.extend_select), code, name)
+        refused = specificity(self.ignore, code, name)
+        if wanted is None and refused is None:
+            return before and self.select is None
+        return (-1 if wanted is None else wanted) > (-1 if refused is None else refused)
+
+
+def specificity(selectors: Iterable[str], code: str, name: str) -> int | None:
+    """How closely the best of ``selectors`` fits a rule: None for not at all, the higher the closer."""
+    return max((fit for fit in (_fit(each, code, name) for each in selectors) if fit is not None), default=None)
+
+
+def _fit(selector: str, code: str, name: str) -> int | None:
+    if selector == ALL:
+        return 0
+    if selector in (code, name):
+        return _EXACT
+    return len(selector) if is_prefix(selector) and code.startswith(selector) else None
+
+
+def is_prefix(selector: str) -> bool:
+    """Whether ``selector`` has the shape of a code or of its beginning: ``CTX``, ``CTX2``, ``CTX203``."""
+    return re.fullmatch(r"CTX\d{0,3}", selector) is not None
+
+
+class PerFileIgnore(NamedTuple):
+    """Rules that are off in the files that ``pattern`` matches, or, when ``negated``, in all others.
+
+    A pattern without a slash matches any part of the path; one with a slash is relative to ``Settings.root``.
+    """
+
+    pattern: str
+    selectors: tuple[str, ...]
+    negated: bool = False
+
+
+class Settings(NamedTuple):
+    """All options of a run. The defaults are those of a project without configuration.
+
+    ``select``, ``extend_select``, ``ignore`` and ``extend_ignore`` are what the configuration file says;
+    ``command_line`` comes on top.
+    ``root`` is the folder that globs are relative to. ``target_torch`` is what it says about torch, ``project_torch``
+    what the project's own requirement says (see ``ctxlint.config.torch_requirement``). ``line_length`` is what the
+    project's formatter is told (see ``ctxlint.config.line_length``). ``leave_noqa`` is for hosts that honour
+    ``# noqa`` themselves. ``no_cache`` is what only the command line says.
+    """
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    extend_ignore: tuple[str, ...] = ()
+    command_line: Selection = Selection()
+    fixable: tuple[str, ...] = (ALL,)
+    extend_fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+    extend_safe_fixes: tuple[str, ...] = ()
+    extend_unsafe_fixes: tuple[str, ...] = ()
+    per_file_ignores: tuple[PerFileIgnore, ...] = ()
+    extend_per_file_ignores: tuple[PerFileIgnore, ...] = ()
+    exclude: tuple[str, ...] | None = None
+    extend_exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    respect_gitignore: bool = True
+    target_torch: str | None = None
+    project_torch: tuple[str, ...] = ()
+    line_length: int = 88
+    extra_bases: tuple[str, ...] = ()
+    ignore_noqa: bool = False
+    leave_noqa: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    show_fixes: bool = False
+    output_format: str = "full"
+    required_version: str | None = None
+    baseline: str | None = None
+    cache_dir: str | None = None
+    no_cache: bool = False
+    root: str = "."
+    config_file: str | None = None
+
+    @property
+    def exclude_globs(self) -> tuple[str, ...]:
+        """``exclude``, or the default list."""
+        from ctxlint.source.discover import DEFAULT_EXCLUDE
+
+        return DEFAULT_EXCLUDE if self.exclude is None else self.exclude
+
+    # Which rules
+
+    def is_selected(self, code: str, name: str, *, default: bool) -> bool:
+        """Whether a rule is on; ``default`` says whether it is when nobody says anything."""
+        own = Selection(self.select, self.extend_select, (*self.ignore, *self.extend_ignore))
+        layers = (own, self.command_line)
+        on = default
+        for layer in layers:
+            if code in ALWAYS_ON:
+                layer = layer._replace(select=None)  # noqa: PLW2901
+            on = layer.turns_on(code, name, before=on)
+        return on
+
+    def is_ignored_in(self, path: str, code: str, name: str) -> bool:
+        """Whether ``per-file-ignores`` turns a rule off in one file."""
+        return any(
+            each.negated is not matches(each.pattern, path, self.root)
+            for each in (*self.per_file_ignores, *self.extend_per_file_ignores)
+            if specificity(each.selectors, code, name) is not None
+        )
+
+    # Which fixes
+
+    def is_fixable(self, code: str, name: str) -> bool:
+        """Whether the rule's fixes may be applied at all."""
+        wanted = specificity((*self.fixable, *self.extend_fixable), code, name)
+        refused = specificity(self.unfixable, code, name)
+        return wanted is not None and (refused is None or wanted > refused)
+
+    def applicability(self, code: str, name: str, given: Applicability) -> Applicability:
+        """How far a fix of the rule can be trusted, after ``extend-safe-fixes`` and ``extend-unsafe-fixes``."""
+        from ctxlint.fixes.fix import Applicability
+
+        if given is Applicability.DISPLAY:
+            return given
+        safer = specificity(self.extend_safe_fixes, code, name)
+        less_safe = specificity(self.extend_unsafe_fixes, code, name)
+        if less_safe is not None and (safer is None or less_safe >= safer):
+            return Applicability.UNSAFE
+        return given if safer is None else Applicability.SAFE
+
+    # What the code is for
+
+    @property
+    def torch(self) -> TorchVersions:
+        """The releases of torch that the code has to run on."""
+        from ctxlint.config.torch_versions import TorchVersions, normal
+
+        return TorchVersions(self.project_torch if self.target_torch is None else (normal(self.target_torch),))
+
+
+def matches(pattern: str, path: str, root: str) -> bool:
+    """Whether a glob fits ``path`` or a folder that it lies in; see PerFileIgnore for what it is relative to."""
+    from ctxlint.source.discover import is_excluded
+
+    return is_excluded(path, [pattern], root)

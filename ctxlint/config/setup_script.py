@@ -1,0 +1,173 @@
+"""The requirements in a ``setup.py``, as far as they are written there: it is parsed, and never run.
+
+Understood are literals, their sums, variables, lists that are extended, functions that return them, f-strings and
+``join``. A variable stands for everything that is ever assigned to it, and a function for all that it may return: each
+of these is a requirement somewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Strings = tuple[str, ...]
+
+_MOST_STRINGS = 1_000
+_LONGEST_STRING = 1_000
+_DEEPEST = 20
+_GROWING = ("append", "extend", "add", "update")
+
+
+def requirements_of(text: str) -> tuple[Strings, Strings]:
+    """What ``install_requires`` and ``extras_require`` hold; nothing for a text that cannot be parsed."""
+    from ctxlint.source.nesting import too_deep_for_ast
+
+    if too_deep_for_ast(text) is not None:
+        return (), ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return (), ()
+    script = _Script(tree)
+    return script.keyword("install_requires"), script.keyword("extras_require")
+
+
+class _Script:
+    """The values of expressions in one module. Names are not told apart by scope."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.assigned: dict[str, list[ast.expr]] = {}
+        self.setups: list[ast.Call] = []
+        for node in ast.walk(tree):
+            self._note(node)
+        self._known: dict[str, Strings] = {}
+        self._asked: set[str] = set()
+
+    def _note(self, node: ast.AST) -> None:
+        """Remember a call of ``setup``, and what a statement assigns or adds to a variable."""
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._assign(target, node.value)
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+            self._assign(node.target, node.value)
+        elif isinstance(node, ast.FunctionDef):
+            returned = [
+                each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value is not None
+            ]
+            self.assigned.setdefault(node.name, []).extend(returned)
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name == "setup":
+                self.setups.append(node)
+            elif name in _GROWING and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+                self._assign(node.func.value, node.args[0])
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        while isinstance(target, ast.Subscript):  # an entry of a dictionary counts as the dictionary's
+            target = target.value
+        if isinstance(target, ast.Name):
+            self.assigned.setdefault(target.id, []).append(value)
+
+    def keyword(self, name: str) -> Strings:
+        """What the calls of ``setup`` are given by a keyword, directly or by ``**`` of a dictionary."""
+        return _limited(string for call in self.setups for string in self._given(call.keywords, name))
+
+    def _given(self, keywords: list[ast.keyword], name: str) -> Iterator[str]:
+        for keyword in keywords:
+            if keyword.arg == name:
+                yield from self.strings(keyword.value)
+            elif keyword.arg is None:
+                yield from self._entry(keyword.value, name)
+
+    def _entry(self, node: ast.expr, name: str) -> Iterator[str]:
+        values = self.assigned.get(node.id, []) if isinstance(node, ast.Name) else [node]
+        for value in values:
+            if isinstance(value, ast.Dict):
+                for key, entry in zip(value.keys, value.values):
+                    if isinstance(key, ast.Constant) and key.value == name:
+                        yield from self.strings(entry)
+            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
+                yield from (
+                    string
+                    for keyword in value.keywords
+                    if keyword.arg == name
+                    for string in self.strings(keyword.value)
+                )
+
+    def strings(self, node: ast.expr | None, depth: int = 0) -> Strings:
+        """Every string that an expression may be, or may hold; what is not understood holds none."""
+        return () if node is None or depth > _DEEPEST else _limited(self._strings(node, depth + 1))
+
+    def _strings(self, node: ast.expr, depth: int) -> Iterable[str]:
+        match node:
+            case ast.Constant(value=str(text)):
+                return text.splitlines() if "\n" in text else (text,)
+            case ast.Name(id=name):
+                return self._variable(name, depth)
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+                return (string for each in elements for string in self.strings(each, depth))
+            case ast.Dict(values=values):
+                return (string for each in values for string in self.strings(each, depth))
+            case ast.Starred(value=value) | ast.Subscript(value=value):
+                return self.strings(value, depth)
+            case ast.IfExp(body=body, orelse=other):
+                return (*self.strings(body, depth), *self.strings(other, depth))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._sum(left, right, depth)
+            case ast.JoinedStr(values=parts):
+                return self._joined(parts, depth)
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "sorted" | "dict"), args=args, keywords=keywords):
+                given = (*args, *(each.value for each in keywords))
+                return (string for each in given for string in self.strings(each, depth))
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(between)), attr="join"), args=[parts]):
+                return (between.join(self.strings(parts, depth)),)
+            case ast.Call(func=ast.Name(id=name)):
+                return self._variable(name, depth)
+        return ()
+
+    def _variable(self, name: str, depth: int) -> Strings:
+        if name in self._known:
+            return self._known[name]
+        if name in self._asked:  # it is made from itself
+            return ()
+        self._asked.add(name)
+        found = _limited(string for each in self.assigned.get(name, ()) for string in self.strings(each, depth))
+        self._asked.discard(name)
+        self._known[name] = found
+        return found
+
+    def _sum(self, left: ast.expr, right: ast.expr, depth: int) -> Iterable[str]:
+        first, second = self.strings(left, depth), self.strings(right, depth)
+        if self._is_text(left) and self._is_text(right):
+            return (one + other for one in first for other in second)
+        return (*first, *second)
+
+    def _joined(self, parts: list[ast.expr], depth: int) -> Iterable[str]:
+        texts: Strings = ("",)
+        for part in parts:
+            value = part.value if isinstance(part, ast.FormattedValue) else part
+            texts = _limited(text + each for text in texts for each in self.strings(value, depth))
+        return texts
+
+    def _is_text(self, node: ast.expr, depth: int = 0) -> bool:
+        """Whether an expression is a string rather than a list of them, as far as it shows."""
+        match node:
+            case ast.Constant() | ast.JoinedStr():
+                return True
+            case ast.BinOp(left=left):
+                return depth < _DEEPEST and self._is_text(left, depth + 1)
+            case ast.Name(id=name) if depth < _DEEPEST:
+                return any(self._is_text(each, depth + 1) for each in self.assigned.get(name, [])[:1])
+        return False
+
+
+def _limited(strings: Iterable[str]) -> Strings:
+    """The first of some strings, so many as a project may have, that are short enough to be requirements."""
+    return tuple(each for each in islice(strings, _MOST_STRINGS) if len(each) <= _LONGEST_STRING)

@@ -1,0 +1,219 @@
+"""What a project itself says about the torch that it runs on: the default of ``target-torch``.
+
+The nearest folder with a ``pyproject.toml``, ``setup.cfg``, ``setup.py`` or ``.git`` is the project. What it requires
+to be installed answers; where that names no version of torch, its extras do, then the files that environments are made
+from. Of several versions any one counts, and so the oldest: markers and platforms are not looked at. Nothing is run and
+nothing is raised: what cannot be read says nothing, and what is wrong with a ``pyproject.toml`` is for others to say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctxlint.config.configuration import MOST_BYTES, PROJECT_FILE
+from ctxlint.config.torch_versions import LONGEST
+from ctxlint.source.decode import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SETUP_CFG = "setup.cfg"
+_SETUP_PY = "setup.py"
+_PROJECT_MARKS = (PROJECT_FILE, _SETUP_CFG, _SETUP_PY, ".git")
+_MOST_FILES = 100
+_MOST_SPECIFIERS = 50
+"""A project that names more versions says nothing: each takes time, and none has that many."""
+
+
+class _Said(NamedTuple):
+    """The specifiers of torch that one file gives, by how much they say about the package itself."""
+
+    required: Iterable[str] = ()
+    extras: Iterable[str] = ()
+
+
+@cache
+def torch_requirement(folder: str) -> tuple[str, ...]:
+    """The specifiers, any of which the torch of the project around an absolute ``folder`` may meet; often just one.
+
+    None where the project does not say it.
+    """
+    if not any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_MARKS):
+        parent = os.path.dirname(folder)
+        return () if parent == folder else torch_requirement(parent)
+    said = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
+    places: tuple[Iterable[Iterable[str]], ...] = (
+        (each.required for each in said),
+        (each.extras for each in said),
+        (_environments(folder),),
+    )
+    every = (tuple(dict.fromkeys(chain(*place))) for place in places)
+    specifiers = next((found for found in every if found), ())
+    return specifiers if len(specifiers) <= _MOST_SPECIFIERS else ()
+
+
+# The places
+
+
+def _pyproject(folder: str) -> _Said:
+    text = _read(folder, PROJECT_FILE)
+    if "torch" not in text.lower():  # most files should not cost a TOML parser
+        return _Said()
+    from ctxlint.source.formats import Malformed, from_toml
+
+    try:
+        document = from_toml(text)
+    except Malformed:
+        return _Said()
+    project = _table(document.get("project"))
+    poetry = _table(_table(document.get("tool")).get("poetry"))
+    optional = (_table(project.get("optional-dependencies")), _table(document.get("dependency-groups")))
+    return _Said(
+        (
+            *_specifiers(_strings(project.get("dependencies"))),
+            *_poetry(_table(poetry.get("dependencies")).get("torch")),
+        ),
+        tuple(_specifiers(each for extras in optional for extra in extras.values() for each in _strings(extra))),
+    )
+
+
+def _setup_cfg(folder: str) -> _Said:
+    text = _read(folder, _SETUP_CFG)
+    if "torch" not in text.lower():
+        return _Said()
+    from configparser import ConfigParser, Error
+
+    parser = ConfigParser(interpolation=None)
+    try:
+        parser.read_string(_SPACE_INSIDE.sub(" ", text))
+    except Error:
+        return _Said()
+    extras = parser["options.extras_require"].values() if parser.has_section("options.extras_require") else ()
+    return _Said(
+        tuple(_specifiers(parser.get("options", "install_requires", fallback="").splitlines())),
+        tuple(_specifiers(line for extra in extras for line in extra.splitlines())),
+    )
+
+
+def _setup_py(folder: str) -> _Said:
+    text = _read(folder, _SETUP_PY)
+    if "torch" not in text.lower():
+        return _Said()
+    from ctxlint.config.setup_script import requirements_of
+
+    required, extras = requirements_of(text)
+    return _Said(tuple(_specifiers(required)), tuple(_specifiers(extras)))
+
+
+_REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")
+_CONDA = re.compile(r"(?:environment|conda).*\.ya?ml")
+
+
+def _environments(folder: str) -> Iterator[str]:
+    """What the plain lines of requirement files, of constraint files and of conda's environments say."""
+    pinned = [(folder, name) for name in _names(folder) if _REQUIREMENTS.fullmatch(name) or _CONDA.fullmatch(name)]
+    below = os.path.join(folder, "requirements")
+    pinned += [(below, name) for name in _names(below) if name.endswith(".txt")]
+    for where, name in pinned[:_MOST_FILES]:
+        lines = _read(where, name).splitlines()
+        yield from _specifiers(lines) if name.endswith(".txt") else _conda(lines)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _read(folder: str, name: str) -> str:
+    """The text of a file; empty where there is none that can be read."""
+    try:
+        return read_bytes(os.path.join(folder, name), MOST_BYTES).decode("utf-8-sig", "replace")
+    except Unreadable:
+        return ""
+
+
+def _table(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _strings(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+# Their languages
+
+_SPACE_INSIDE = re.compile(r"(?<=\S)[ \t]+")
+"""Where it is long, the standard library's reader takes the square of its length in time."""
+_REQUIREMENT = re.compile(r"\s*torch\s*(?:\[[^\]]*\]\s*)?\(?\s*([<>=!~][^;#)\\]*?)\s*(?:[;#)\\]|\s--|$)", re.IGNORECASE)
+
+
+def _specifiers(requirements: Iterable[str]) -> Iterator[str]:
+    """The versions that requirements on torch name: ``>=2.1`` of ``torch>=2.1; sys_platform == "linux"``."""
+    for requirement in requirements:
+        found = _REQUIREMENT.match(requirement) if len(requirement) <= LONGEST else None
+        if found:
+            yield re.sub(r"\s", "", found[1])
+
+
+_CONDA_ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?(?:pytorch(?:-[cg]pu)?)\b(?!-)\s*([^"'#]*)""")
+
+
+def _conda(lines: Iterable[str]) -> Iterator[str]:
+    """The versions of pytorch, or of torch from pip, that the items of lists name: ``- pytorch=2.1``."""
+    for line in lines:
+        if len(line) > LONGEST:
+            continue
+        item = re.match(r"""\s*-\s*["']?(torch\b(?!-)[^"']*)""", line)
+        if item:
+            yield from _specifiers([item[1]])
+        item = _CONDA_ITEM.match(line)
+        for alternative in item[1].split("|") if item else ():
+            specifier = ",".join(filter(None, map(_from_conda, alternative.split(","))))
+            if specifier:
+                yield specifier
+
+
+def _from_conda(clause: str) -> str:
+    """A clause as PEP 440 has it: ``==2.1.*`` for ``=2.1``, with and without a build behind it."""
+    found = re.match(r"\s*(==|>=|<=|!=|~=|<|>|=|)\s*(\d+(?:\.\d+)*)((?:\.?\*)?)", clause)
+    if found is None:
+        return ""
+    operator, version = found[1], found[2]
+    if operator in ("", "="):
+        exact = not operator or version.count(".") > 1
+        return f"=={version}" if exact and not found[3] else f"=={version}.*"
+    return f"{operator}{version}{'.*' if found[3] and operator in ('==', '!=') else ''}"
+
+
+def _poetry(value: object) -> Iterator[str]:
+    """The versions that a dependency of poetry's names: a string, a table with one, or a list of such tables."""
+    for each in value if isinstance(value, list) else [value]:
+        text = each.get("version") if isinstance(each, dict) else each
+        if isinstance(text, str) and len(text) <= LONGEST:
+            for alternative in re.split(r"\|\|?", text):
+                clauses = [_from_poetry(clause.strip()) for clause in alternative.split(",")]
+                if any(clauses):
+                    yield ",".join(filter(None, clauses))
+
+
+def _from_poetry(clause: str) -> str:
+    """A clause as PEP 440 has it: ``>=2.1,<3`` for ``^2.1``, ``>=2.1,<2.2`` for ``~2.1``, ``==2.1`` for ``2.1``."""
+    found = re.fullmatch(r"([~^]|)\s*v?(\d+(?:\.\d+)*)((?:\.\*)?)", clause)
+    if found is None:
+        return "" if clause == "*" else clause
+    operator, version = found[1], found[2]
+    if not operator:
+        return f"=={version}{found[3]}"
+    numbers = [int(number) for number in version.split(".")]
+    if operator == "~":
+        fixed = min(len(numbers), 2)
+    else:
+        fixed = next((at for at, number in enumerate(numbers, start=1) if number), len(numbers))
+    following = [*numbers[: fixed - 1], numbers[fixed - 1] + 1]
+    return f">={version},<{'.'.join(map(str, following))}"

@@ -1,0 +1,77 @@
+"""From what is read of the ctx to where it was kept, and back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
+
+from ctxlint.editor.position_encoding import Places
+from ctxlint.explain.definitions import definition, references
+from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.session import Session
+    from ctxlint.explain.contract_rows import Place
+    from ctxlint.model.function import SourceFile
+    from ctxlint.source.source import Source
+
+    Find = Callable[[SourceFile, int, int], Iterable[Place]]
+
+
+def register(session: Session) -> None:
+    """Add the features."""
+
+    @session.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    async def go_to(params: lsp.DefinitionParams) -> list[lsp.Location]:
+        return await _found(session, params.text_document.uri, params.position, definition)
+
+    @session.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+    async def find(params: lsp.ReferenceParams) -> list[lsp.Location]:
+        wanted = partial(references, include_definition=params.context.include_declaration)
+        return await _found(session, params.text_document.uri, params.position, wanted)
+
+
+async def _found(session: Session, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
+    checked = await session.checked(uri)
+    if checked is None:
+        return []
+    return await session.on_worker(lambda: locations(session, checked, uri, where, find))
+
+
+def locations(session: Session, checked: Checked, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
+    """Where ``find`` leads from a place of a document. For the worker."""
+    file = session.checker.understood(checked.document)
+    offset = session.view(checked).offset(uri, where)
+    if file is None or offset is None:
+        return []
+    position = checked.source.position(offset)
+    found = (location(session, checked, place) for place in find(file, *position))
+    return [each for each in found if each is not None]
+
+
+def location(session: Session, checked: Checked, place: Place) -> lsp.Location | None:
+    """A place of this document or of another file, as the client names it."""
+    if place.path == checked.source.path:
+        return session.view(checked).location(place.span)
+    source = _other(session, place.path)
+    uri = from_fs_path(place.path)
+    if source is None or uri is None:
+        return None
+    return lsp.Location(uri, Places(source, session.documents.encoding).range(place.span))
+
+
+def _other(session: Session, path: str) -> Source | None:
+    """Another file, as it is open in the editor, else as it is on disk."""
+    for document in session.documents:
+        if document.path == path:
+            return document.source
+    try:
+        return decode(path, read_bytes(path))
+    except (Unreadable, Undecodable, NotPython):
+        return None

@@ -1,0 +1,128 @@
+"""From the model of a Function to its contract."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ctxlint.explain.context_state_rows import attribute_rows, save_rows
+from ctxlint.explain.contract_rows import Contract, InputRow, MethodRow, Reason
+from ctxlint.explain.gradient_rows import gradients_for, positions_certain, return_rows
+from ctxlint.explain.locations import one_line, place_in, place_of
+from ctxlint.explain.output_rows import output_rows, outputs_known
+from ctxlint.explain.unknowns import notes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.explain.contract_rows import Guard, ReturnRow
+    from ctxlint.model.function import Evidence, FunctionClass, Input, SourceFile
+    from ctxlint.model.method import Method
+
+_SECOND_OF_A_NAME = re.compile(r"@\d+")
+"""How the model tells apart two classes of one name, by their lines."""
+
+
+def contracts_of(file: SourceFile) -> tuple[Contract, ...]:
+    """The contract of every Function of a file, in source order."""
+    found = [contract_of(fn) for fn in file.functions]
+    return tuple(sorted(found, key=lambda each: each.place.span.start))
+
+
+def contract_of(fn: FunctionClass) -> Contract:
+    """The contract of one Function."""
+    returns = return_rows(fn)
+    return Contract(
+        name=fn.name,
+        qualname=_SECOND_OF_A_NAME.sub("", fn.qualname),
+        style=fn.style.value,
+        place=place_in(fn.source, fn.slice.span(fn.node.name)),
+        body=fn.slice.span(fn.node),
+        methods=tuple(_method_row(fn, fn.methods[name]) for name in _SHOWN if name in fn.methods),
+        inputs=tuple(_input_rows(fn, returns)),
+        outputs=tuple(output_rows(fn)),
+        outputs_known=outputs_known(fn),
+        returns=returns,
+        positions_known=positions_certain(fn),
+        saves=tuple(save_rows(fn)),
+        attributes=tuple(attribute_rows(fn)),
+        notes=tuple(dict.fromkeys(notes_of(fn))),
+    )
+
+
+_SHOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap")
+
+
+def _method_row(fn: FunctionClass, method: Method) -> MethodRow:
+    return MethodRow(
+        method.name, one_line(method.node.params), place_of(fn, method.node.name), inherited=method.inherited
+    )
+
+
+# Inputs
+
+
+def _input_rows(fn: FunctionClass, returns: tuple[ReturnRow, ...]) -> Iterator[InputRow]:
+    for given in fn.inputs:
+        gradients = gradients_for(given.index, returns)
+        yield InputRow(
+            position=given.index,
+            name=given.name,
+            kind=given.kind.value,
+            evidence=_reasons(fn, given),
+            gradients=gradients,
+            guards=_common_guards([each.slot.guards for each in gradients if each.slot and each.slot.none != "yes"]),
+            required=given.required,
+            variadic=False,
+            place=place_of(fn, given.param.node.name),
+        )
+    if fn.variadic_inputs is not None:
+        at = len(fn.inputs)
+        yield InputRow(
+            position=at,
+            name=fn.variadic_inputs.name,
+            kind="unknown",
+            evidence=(),
+            gradients=gradients_for(at, returns, variadic=True),
+            guards=(),
+            required=False,
+            variadic=True,
+            place=place_of(fn, fn.variadic_inputs.node.name),
+        )
+
+
+def _common_guards(guards: list[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+    """The guards of all gradients of an input; none where one of them has none, for then it hangs on no flag."""
+    if not guards or not all(guards):
+        return ()
+    return tuple({(each.text, each.input): each for found in guards for each in found}.values())
+
+
+def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
+    """The evidence for what an input is, strongest first; what is said several times is said once."""
+    reasons = [_reason(fn, each, each.tensor) for each in given.evidence]
+    reasons += [_reason(fn, each, None) for each in given.may_be_none]
+    found: dict[str, Reason] = {}
+    for each in reasons:
+        same = found.setdefault(each.text, each)
+        if each.tensor is not same.tensor and None not in (each.tensor, same.tensor):
+            found[each.text] = replace(same, tensor=None)  # it asks the question, and answers nothing
+    for text in [each for each, reason in found.items() if reason.tensor is None]:
+        if any(other.startswith(text) and other != text for other in found):
+            del found[text]  # the same annotation
+    for text in [each for each in found if each.endswith("` is read of it")]:
+        if text.replace("` is read of it", "()` is called on it") in found:
+            del found[text]
+    return tuple(found.values())
+
+
+def _reason(fn: FunctionClass, evidence: Evidence, tensor: bool | None) -> Reason:
+    text = evidence.reason
+    for opening in ("it is ", "its "):
+        text = text.removeprefix(opening)
+    place = place_of(fn, evidence.node) if evidence.node is not None else None
+    if evidence.call is not None:
+        text = f"passed{text.partition('passes')[2]}"
+        place = place_in(fn.source, evidence.call)
+    return Reason(text, tensor, evidence.trust.name.lower(), place)

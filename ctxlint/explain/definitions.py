@@ -1,0 +1,69 @@
+"""From an attribute of ctx to where it is set, from an unpacked name to the tensor that was saved, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.explain.contract import contracts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ctxlint.explain.contract_rows import Contract, Place
+    from ctxlint.model.function import SourceFile
+
+
+class _Group:
+    """Places that belong together: where something is kept, and where it is used."""
+
+    def __init__(self, kept: Iterable[Place | None], used: Iterable[Place | None]) -> None:
+        self.kept = [each for each in kept if each is not None]
+        self.used = [each for each in used if each is not None]
+
+    def holds(self, path: str, line: int, column: int) -> bool:
+        return any(points_at(each, path, line, column) for each in (*self.kept, *self.used))
+
+
+def definition(file: SourceFile, line: int, column: int) -> tuple[Place, ...]:
+    """Where what stands at a position was kept: ``ctx.a`` set, a tensor saved. Empty for anything else.
+
+    Line and column are 1-based, the column counts characters. There may be several places, and places in other files.
+    """
+    return _ordered(place for group in _groups_at(file, line, column) for place in group.kept)
+
+
+def references(file: SourceFile, line: int, column: int, include_definition: bool = True) -> tuple[Place, ...]:
+    """Every place that uses what stands at a position: reads of ``ctx.a``, the places where a saved tensor is taken.
+
+    ``include_definition`` adds the places that ``definition`` gives.
+    """
+    groups = list(_groups_at(file, line, column))
+    used = [place for group in groups for place in group.used]
+    kept = [place for group in groups for place in group.kept] if include_definition else []
+    return _ordered((*kept, *used))
+
+
+def points_at(place: Place | None, path: str, line: int, column: int) -> bool:
+    """Whether a position is on a place, or right behind it, where a cursor still means it."""
+    if place is None or place.path != path:
+        return False
+    return place.span.start <= (line, column) <= place.span.end
+
+
+def _groups_at(file: SourceFile, line: int, column: int) -> Iterator[_Group]:
+    for contract in contracts_of(file):
+        for group in _groups(contract):
+            if group.holds(file.source.path, line, column):
+                yield group
+
+
+def _groups(contract: Contract) -> Iterator[_Group]:
+    for attribute in contract.attributes:
+        yield _Group((each.place for each in attribute.set), (each.place for each in attribute.read))
+    for save in contract.saves:
+        reads = [each for each in save.reads or () if save.starred or not each.whole]
+        yield _Group([save.place], (each.place for each in reads))
+
+
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(set(places), key=lambda each: (each.path, each.span)))

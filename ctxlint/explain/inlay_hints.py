@@ -1,0 +1,118 @@
+"""Inlay hints: which input a returned gradient belongs to, what was saved, which output a gradient comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.explain.contract import contracts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.explain.contract_rows import Contract, OutputRow, Place, Slot
+    from ctxlint.model.function import SourceFile
+    from ctxlint.source.source import Position
+
+
+@dataclass(frozen=True, order=True)
+class InlayHint:
+    """A few words to show behind the character before ``position`` (1-based line and column, in characters).
+
+    ``label`` is written like a comment, without spaces around it.
+    """
+
+    position: Position
+    label: str
+    tooltip: str
+
+
+def inlay_hints(file: SourceFile) -> tuple[InlayHint, ...]:
+    """All hints of a file, in source order."""
+    found = {
+        hint
+        for contract in contracts_of(file)
+        for hint in (*_gradients(contract), *_saved(contract), *_parameters(contract))
+    }
+    return tuple(sorted(found))
+
+
+def _own(contract: Contract, place: Place | None) -> bool:
+    """Whether a place is in the class's own body: what it inherits is shown where it is written."""
+    if place is None or place.path != contract.place.path:
+        return False
+    return contract.body.start <= place.span.start and place.span.end <= contract.body.end
+
+
+def _gradients(contract: Contract) -> Iterator[InlayHint]:
+    """``return gx /* x */, None /* shape */``."""
+    by_place: dict[Position, set[tuple[Slot, ...]]] = {}
+    for row in contract.returns:
+        slots: dict[Position, list[Slot]] = {}
+        for slot in row.slots or ():
+            if slot.written_here and slot.place is not None and _own(contract, slot.place):
+                slots.setdefault(slot.place.span.end, []).append(slot)
+        for position, same in slots.items():
+            by_place.setdefault(position, set()).add(tuple(same))
+    for position, alternatives in by_place.items():
+        names = {tuple(slot.input_name for slot in same) for same in alternatives}
+        if len(names) != 1:
+            continue  # the return gives tuples of different lengths
+        known = [name for name in names.pop() if name is not None]
+        if known:
+            yield InlayHint(position, _comment(_listed(known)), f"The gradient for {' and '.join(known)}")
+
+
+def _saved(contract: Contract) -> Iterator[InlayHint]:
+    """``a /* x */, b /* weight */ = ctx.saved_tensors``."""
+    expressions: dict[tuple[Position, str], list[str]] = {}
+    for save in contract.saves:
+        for read in save.reads or ():
+            if read.name is not None and not read.whole and read.place is not None and _own(contract, read.place):
+                expressions.setdefault((read.place.span.end, read.name), []).append(save.expression)
+    for (position, name), saved in expressions.items():
+        different = list(dict.fromkeys(saved))
+        if different != [name]:
+            label = _shortened(" or ".join(different))
+            yield InlayHint(position, _comment(label), f"Saved as {' or '.join(different)}")
+
+
+def _parameters(contract: Contract) -> Iterator[InlayHint]:
+    """``def backward(ctx, grad /* y */)``."""
+    for output in contract.outputs:
+        place = output.parameter_place
+        if (
+            place is None
+            or output.parameter is None
+            or not output.parameter.isidentifier()
+            or not _own(contract, place)
+        ):
+            continue
+        label = f"output {output.position}"
+        tooltip = f"The gradient of output {output.position}"
+        name = name_of_output(output)
+        if name is not None:
+            label, tooltip = name, f"{tooltip}, {name}"
+        yield InlayHint(place.span.end, _comment(label), tooltip)
+
+
+def name_of_output(output: OutputRow) -> str | None:
+    """The name that every return of forward gives an output; None where it is no plain name."""
+    names = {each.text for each in output.expressions}
+    name = names.pop() if len(names) == 1 else ""
+    return name if name.isidentifier() else None
+
+
+_LONGEST = 30
+
+
+def _comment(text: str) -> str:
+    return f"/* {text} */"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"

@@ -1,0 +1,60 @@
+"""Where nodes of a Function stand, and their code on one line."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from typing import TYPE_CHECKING
+
+from ctxlint.explain.contract_rows import Place
+from ctxlint.model.syntax import code_of
+from ctxlint.source.source import Span
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.source.source import Source
+
+_CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*)*\)")
+
+
+def place_in(source: Source, span: Span) -> Place:
+    """A stretch of a file."""
+    located = source.locate(span)
+    return Place(source.path, span, located.span, located.cell)
+
+
+def place_of(fn: FunctionClass, node: cst.CSTNode) -> Place | None:
+    """Where a node stands; None for one that belongs to none of the class's statements."""
+    found = fn.whereabouts(node)
+    return place_in(*found) if found is not None else None
+
+
+def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> Place | None:
+    """As ``place_of``, with the closing parentheses around an expression, which LibCST leaves out."""
+    found = fn.whereabouts(node)
+    if found is None:
+        return None
+    source, span = found
+    end = source.offset(span.end)
+    for _ in getattr(node, "rpar", ()):
+        closing = _CLOSING.match(source.text, end)
+        if closing is None:
+            break
+        end = closing.end()
+    return place_in(source, Span(span.start, source.position(end)))
+
+
+def one_line(node: cst.CSTNode) -> str:
+    """The code of an expression or statement, on one line and without its comments."""
+    code = code_of(node).strip()
+    if "\n" not in code and "\r" not in code:
+        return code
+    for opening, closing in (("", ""), ("(\n", "\n)")):
+        try:
+            return ast.unparse(ast.parse(opening + textwrap.dedent(code) + closing))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return " ".join(re.sub(r"#[^\r\n]*", "", code).split())

@@ -1,0 +1,191 @@
+"""A contract, or a part of it, as Markdown for editors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.explain.phrases import (
+    differentiability,
+    gradient_text,
+    label_of,
+    output_text,
+    place_of_gradient,
+    save_index,
+    slot_text,
+    unknown_source,
+    with_place,
+)
+from ctxlint.report.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ctxlint.explain.contract_rows import (
+        AttributeRow,
+        Contract,
+        Gradient,
+        Guard,
+        InputRow,
+        OutputRow,
+        ReadRow,
+        SaveRow,
+        Slot,
+    )
+
+_UNNAMED = ("unknown", "missing")
+"""Words that are no code."""
+
+
+def section(contract: Contract) -> str:
+    """The contract as a part of a document: a heading with its place, then all of it."""
+    cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
+    place = visible(f"{contract.place.path}:{cell}{contract.place.line}")
+    return f"### {code(contract.qualname)} ({code(place)})\n\n{of_class(contract)}"
+
+
+def of_class(contract: Contract) -> str:
+    """The whole contract of a class."""
+    blocks = [f"**{contract.name}**: what autograd is promised"]
+    if contract.inputs:
+        rows = [
+            (str(each.position), code(label_of(each)), each.kind, _gradients(each), _tests(each.guards))
+            for each in contract.inputs
+        ]
+        blocks.append(_table(("", "input", "kind", "gradient", "only if"), rows))
+    if contract.outputs:
+        outputs = [
+            (str(each.position), _code_or_word(output_text(each)), _receiver(each), differentiability(each))
+            for each in contract.outputs
+        ]
+        blocks.append(_table(("", "output", "its gradient arrives as", ""), outputs))
+    if contract.saves:
+        saves = [(save_index(each), code(each.expression), _reads(contract, each)) for each in contract.saves]
+        blocks.append(_table(("", "saved", "read back as"), saves))
+    if contract.attributes:
+        blocks.append("\n".join(f"- {_attribute_line(contract, each)}" for each in contract.attributes))
+    blocks.extend(f"*{note}*" for note in contract.notes)
+    return "\n\n".join(blocks)
+
+
+def of_input(contract: Contract, given: InputRow) -> str:
+    """An input of forward: what it is, and why; which gradient it gets."""
+    lines = [f"**input {given.position}** of {code(contract.name)}: {code(label_of(given))}, {given.kind}"]
+    lines += [f"- {with_place(each.text, contract, each.place)}" for each in given.evidence]
+    if given.gradients:
+        lines.append("")
+    for gradient in dict.fromkeys(given.gradients):
+        lines.append(f"gradient: {with_place(_gradient(gradient), contract, place_of_gradient(gradient))}")
+        lines.append("")
+        if gradient.slot is not None:
+            lines += _steps(contract, gradient.slot)
+    if given.guards:
+        lines.append(f"computed only if {_tests(given.guards)}")
+    return "\n".join(lines).rstrip()
+
+
+def of_slots(contract: Contract, slots: list[Slot]) -> str:
+    """What backward returns in one place: for which inputs, how computed."""
+    named = [each for each in slots if each.input_name is not None]
+    kinds = {each.position: each.kind for each in contract.inputs if not each.variadic}
+    whom = " and ".join(
+        f"**input {each.input}**, {code(each.input_name or '')}"
+        + (f" ({kinds[each.input]})" if each.input in kinds else "")
+        for each in named
+    )
+    first = slots[0]
+    lines = [f"gradient for {whom}" if whom else "gradient for an input that cannot be told"]
+    lines += ["", _code_or_word(slot_text(first))]
+    lines += ["", *_steps(contract, first)]
+    if first.guards:
+        lines += ["", f"computed only if {_tests(first.guards)}"]
+    return "\n".join(lines).rstrip()
+
+
+def of_output(contract: Contract, output: OutputRow) -> str:
+    """A parameter of backward: the output whose gradient it receives."""
+    shown = " or ".join(with_place(code(each.text), contract, each.place) for each in output.expressions)
+    lines = [f"gradient of **output {output.position}** of {code(contract.name)}" + (f": {shown}" if shown else "")]
+    said = differentiability(output)
+    if said:
+        lines += ["", said]
+    return "\n".join(lines)
+
+
+def of_save(contract: Contract, saves: list[SaveRow]) -> str:
+    """A saved tensor: where it is saved, and where it is read back."""
+    lines = []
+    for save in saves:
+        place = with_place(code(save.expression), contract, save.place)
+        lines.append(f"**saved tensor {save_index(save)}**: {place}, by {code(save.call)}")
+        lines.append(f"read back: {_reads(contract, save)}")
+    return "\n\n".join(dict.fromkeys(lines))
+
+
+def of_attribute(contract: Contract, attribute: AttributeRow) -> str:
+    """An attribute of ctx: where it is set and read."""
+    return _attribute_line(contract, attribute)
+
+
+# Pieces
+
+
+def code(text: str) -> str:
+    """``text`` as code, whatever backticks it holds."""
+    if "`" not in text:
+        return f"`{text}`"
+    fence = "`" * (max(len(run) for run in text.replace("`", " `").split(" ") if run) + 2)
+    return f"{fence} {text} {fence}"
+
+
+def _code_or_word(text: str) -> str:
+    return text if text in _UNNAMED else code(text)
+
+
+def _gradients(given: InputRow) -> str:
+    return "<br>".join(dict.fromkeys(_gradient(each) for each in given.gradients)) or "unknown"
+
+
+def _gradient(gradient: Gradient) -> str:
+    source = unknown_source(gradient)
+    return _code_or_word(gradient_text(gradient)) if source is None else f"unknown, from {code(source)}"
+
+
+def _tests(guards: Iterable[Guard]) -> str:
+    return " and ".join(dict.fromkeys(code(each.text) for each in guards))
+
+
+def _steps(contract: Contract, slot: Slot) -> Iterator[str]:
+    for step in slot.computed:
+        yield f"- {with_place(code(step.text), contract, step.place)}"
+
+
+def _receiver(output: OutputRow) -> str:
+    return code(output.parameter) if output.parameter is not None else "unknown"
+
+
+def _reads(contract: Contract, save: SaveRow) -> str:
+    if save.reads is None:
+        return "unknown"
+    shown = [with_place(_name_of_read(each), contract, each.place) for each in save.reads]
+    return ", ".join(shown) or "nowhere"
+
+
+def _name_of_read(read: ReadRow) -> str:
+    if read.name is not None:
+        return code(f"*{read.name}" if read.whole else read.name)
+    return "all at once" if read.whole else "in an expression"
+
+
+def _attribute_line(contract: Contract, attribute: AttributeRow) -> str:
+    codes = [(code(each.text) if each.text is not None else "a value", each.place) for each in attribute.set]
+    written = ", ".join(with_place(text, contract, place) for text, place in codes)
+    read = ", ".join(with_place(each.method, contract, each.place) for each in attribute.read)
+    name = code(f"ctx.{attribute.name}")
+    return f"{name}: set to {written or 'nothing in view'}; read in {read or 'no method in view'}"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    used = [at for at in range(len(head)) if any(row[at] for row in rows)]
+    lines = [[head[at] for at in used], ["---"] * len(used)]
+    lines += [[row[at].replace("|", "\\|") for at in used] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

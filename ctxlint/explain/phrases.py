@@ -1,0 +1,70 @@
+"""The words that the terminal and the editor share when they show a contract."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctxlint.explain.contract_rows import Contract, Gradient, InputRow, OutputRow, Place, SaveRow, Slot
+
+
+def at(contract: Contract, place: Place | None) -> str:
+    """``line 12``, or ``base.py:12`` in another file; empty where the place is unknown."""
+    if place is None:
+        return ""
+    if place.path == contract.place.path:
+        return place.where
+    name = os.path.basename(place.path)
+    return f"{name}:{place.line}" if place.cell is None else f"{name}, {place.where}"
+
+
+def with_place(text: str, contract: Contract, place: Place | None) -> str:
+    """``text (line 12)``; the text alone where it names the line itself, or the place is unknown."""
+    where = at(contract, place)
+    return f"{text} ({where})" if where and where not in text else text
+
+
+def label_of(given: InputRow) -> str:
+    """The name of an input, with its star."""
+    return f"*{given.name}" if given.variadic else given.name
+
+
+def gradient_text(gradient: Gradient) -> str:
+    """The gradient that one return gives: its code, ``None``, ``missing`` or ``unknown``."""
+    return slot_text(gradient.slot) if gradient.slot is not None else gradient.state
+
+
+def unknown_source(gradient: Gradient) -> str | None:
+    """The code that an unknown gradient comes from: all that is returned; None where something is known."""
+    known = gradient.state == "missing" or (gradient.slot is not None and gradient.slot.text is not None)
+    return None if known or not gradient.of.text else gradient.of.text
+
+
+def place_of_gradient(gradient: Gradient) -> Place | None:
+    """Where a gradient is written, at the latest at its return."""
+    return gradient.slot.place or gradient.of.place if gradient.slot is not None else gradient.of.place
+
+
+def slot_text(slot: Slot) -> str:
+    """The code of a slot, ``unknown`` where there is none to show."""
+    text = slot.text if slot.text is not None else "unknown"
+    return f"{text} or None" if slot.none == "sometimes" and "None" not in text else text
+
+
+def output_text(output: OutputRow) -> str:
+    """The codes of an output."""
+    text = " or ".join(each.text for each in output.expressions) or "unknown"
+    return f"any number: {text}" if output.starred else text
+
+
+def differentiability(output: OutputRow) -> str:
+    """Whether a gradient comes for an output."""
+    if output.because is not None:
+        return f"not differentiable: {output.because}"
+    return {"yes": "differentiable", "no": "not differentiable"}.get(output.differentiable, "")
+
+
+def save_index(save: SaveRow) -> str:
+    """The position of a saved tensor; ``?`` where it is unknown."""
+    return "?" if save.index is None else str(save.index)

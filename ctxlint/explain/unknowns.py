@@ -1,0 +1,61 @@
+"""Why something about a Function stays unknown, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.explain.locations import one_line, place_of
+from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.method import PROTOCOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.method import Method
+
+
+def notes_of(fn: FunctionClass) -> Iterator[str]:
+    """The notes on a Function, in the order of what they are about: the class, its methods, ctx."""
+    if not fn.bases_known:
+        yield "a base class cannot be read: it may define more"
+    if fn.patched:
+        yield "methods are assigned elsewhere or under conditions: they may differ from what is read here"
+    yield from _on_methods(fn)
+    for method in _protocol_methods(fn):
+        for decorator in method.decorators:
+            if decorator.keeps_signature is not Tri.YES:
+                name = one_line(decorator.node.decorator)
+                yield f"`@{name}` may change what {method.name} is given and returns"
+    for method in _protocol_methods(fn):
+        for escape in method.facts.of(Escape):
+            yield _on_escape(fn, method, escape)
+
+
+def _protocol_methods(fn: FunctionClass) -> list[Method]:
+    return [fn.methods[name] for name in PROTOCOL if name in fn.methods]
+
+
+def _on_methods(fn: FunctionClass) -> Iterator[str]:
+    for name, method in (("forward", fn.forward), ("backward", fn.backward)):
+        if method is None:
+            yield f"{name} is neither in this class nor in a base that can be read"
+        elif not method.facts.complete or method.facts.is_generator or method.facts.is_async:
+            yield f"the body of {method.name} cannot be followed"
+        elif method.raises_only:
+            yield f"{method.name} always raises"
+        elif method.facts.falls_through is Tri.YES:
+            yield f"{method.name} can end without a return, which gives None"
+
+
+_HOW = {"passed": "is passed on", "stored": "is stored", "returned": "is returned", "captured": "is captured"}
+
+
+def _on_escape(fn: FunctionClass, method: Method, escape: Escape) -> str:
+    place = place_of(fn, escape.node)
+    line = f" ({place.where})" if place is not None else ""
+    to = f" to `{one_line(escape.node.func)}`" if isinstance(escape.node, cst.Call) else ""
+    return f"ctx {_HOW.get(escape.how, 'leaves')}{to} in {method.name}{line}: what happens to it there is unknown"

@@ -1,0 +1,68 @@
+"""Calls of a Function written as ``Fn.apply(...)``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.fix import Applicability, Edit, Fix
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
+    from ctxlint.source.source import Source
+
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
+_BOUND = re.compile(r"(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*$")
+_ATTRIBUTE = re.compile(r"\.(forward)\b")
+
+
+def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+    """Call ``apply`` on the class itself. None where arguments would be lost, go by keyword, or are no inputs."""
+    place, source = call.callee_span, file.source
+    if place is None or call.keywords or call.double_starred:
+        return None
+    if call.how == "construct" and ("__init__" in fn.methods or not _may_be_inputs(fn, call)):
+        return None
+    start, end = source.offset(place.start), source.offset(place.end)
+    if call.how == "construct" and _is_used_as_instance(file, source.offset(call.span.start)):
+        return None
+    edit = _edit(source.text, call, start, end)
+    if edit is None:
+        return None
+    safe = call.how == "construct-apply" and "__init__" not in fn.methods
+    return Fix(f"Call `{fn.name}.apply`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
+    """Whether ``forward`` can take what the constructor is given."""
+    fewest, most = fn.required_inputs, None if fn.variadic_inputs is not None else len(fn.inputs)
+    return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))
+
+
+def _is_used_as_instance(file: SourceFile, start: int) -> bool:
+    """Whether what is made at ``start`` is called, or asked for ``apply``, by the name that it is bound to."""
+    text = file.source.text
+    target = _BOUND.search(text, text.rfind("\n", 0, start) + 1, start)
+    return target is not None and file.instances.is_used(target[1])
+
+
+def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
+    """Take ``apply`` of the class, not of an instance: ``Fn.apply`` for ``Fn().apply``. None beside ``__init__``."""
+    found = _WITHOUT_ARGUMENTS.fullmatch(source.text, source.offset(call.span.start), source.offset(call.span.end))
+    if found is None or "__init__" in fn.methods:
+        return None
+    return Fix(f"Take `{fn.name}.apply`", (Edit(found.end(1), found.end(), ""),), Applicability.SAFE)
+
+
+def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:
+    if call.how in ("construct-apply", "construct-call"):
+        found = _WITHOUT_ARGUMENTS.fullmatch(text, start, end)
+        new = "" if call.how == "construct-apply" else ".apply"
+        return None if found is None else Edit(found.end(1), end, new)
+    if call.how == "direct":
+        found = _ATTRIBUTE.match(text, end)
+        return None if found is None else Edit(found.start(1), found.end(1), "apply")
+    if call.how == "construct" and (call.positional or call.starred):
+        return Edit(end, end, ".apply") if re.compile(_NAME).fullmatch(text, start, end) else None
+    return None

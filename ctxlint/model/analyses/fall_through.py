@@ -1,0 +1,125 @@
+"""Does backward reach the end of its body on a path that autograd takes, and lose the gradient there?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.reachability import absent_gradients, never_taken
+from ctxlint.model.interpreter.events import Question
+from ctxlint.model.interpreter.values import NeedsInputGrad, Tri
+from ctxlint.model.syntax import children, code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.method import Method
+
+
+def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
+    """The tests on a way to the end of backward's body that certainly is taken and certainly should not end there.
+
+    None where there is no such way, or none is certain.
+    """
+    backward = fn.backward
+    if backward is None or fn.forward is None or not fn.count_judgeable or fn.backward_never_runs:
+        return None
+    facts = backward.facts
+    if facts.falls_through is not Tri.YES or not facts.complete or facts.is_generator or facts.is_async:
+        return None
+    if _is_stub(backward):
+        return None
+    gradients = len(backward.positional)
+    for path in facts.fall_paths:
+        if any(guard.test is None and guard.arm in _UNCERTAIN for guard in path):
+            continue
+        if never_taken(fn, path) or _is_end_of_a_chain(backward, path) or _flags_excuse(fn, path):
+            continue
+        if len(fn.inputs) == 1 and 0 < gradients <= len(absent_gradients(path)):
+            continue  # no gradient came in, and none goes out
+        return path
+    return None
+
+
+_UNCERTAIN = frozenset({"exhausted", "returns", "no case", "unknown"})
+
+
+def _is_stub(method: Method) -> bool:
+    """Whether the body is nothing but ``...``, or abstract: what runs stands somewhere else."""
+    if any((decorator.name or "").endswith("abstractmethod") for decorator in method.decorators):
+        return True
+    statements: list[cst.CSTNode] = []
+    for line in method.node.body.body:
+        statements.extend(line.body if isinstance(line, cst.SimpleStatementLine) else [line])
+    code = [each.value if isinstance(each, cst.Expr) else each for each in statements]
+    return any(isinstance(each, cst.Ellipsis) for each in code) and all(
+        isinstance(each, (cst.Ellipsis, cst.SimpleString, cst.ConcatenatedString)) for each in code
+    )
+
+
+def _flags_excuse(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """Whether an input's flag says that it needs no gradient, and none of the others certainly needs one.
+
+    An input that certainly has a gradient, and was not asked for, is lost on such a path.
+    """
+    refused = {
+        guard.asks.value.index
+        for guard in path
+        if guard.asks is not None
+        and guard.asks.question is Question.NEEDS_INPUT_GRAD
+        and isinstance(guard.asks.value, NeedsInputGrad)
+        and not guard.asks.answer
+    }
+    if not refused:  # a test of how many flags there are hangs on the call
+        return any("needs_input_grad" in guard.text and "len(" in guard.text for guard in path)
+    return not any(each.surely_differentiable and each.index not in refused for each in fn.inputs)
+
+
+def _is_end_of_a_chain(method: Method, path: tuple[Guard, ...]) -> bool:
+    """Whether two tests of one thing came out false, or two of one ``elif`` chain: they may cover all there is."""
+    chains = dict(_chains(method.node.body, None))
+    asked: Counter[str] = Counter()
+    for guard in path:
+        part_of_another = guard.block == id(guard.test)
+        if guard.test is None or guard.holds or part_of_another or _asks_for_none(guard):
+            continue
+        asked.update({*_subjects(guard.test), f"chain {chains.get(guard.block, guard.block)}"})
+    return any(times > 1 for times in asked.values())
+
+
+def _asks_for_none(guard: Guard) -> bool:
+    return guard.asks is not None and guard.asks.question is Question.IS_NONE
+
+
+def _chains(node: cst.CSTNode, first: int | None) -> Iterator[tuple[int, int]]:
+    """Each ``if`` and ``elif`` by its identity, with that of the ``if`` it belongs to."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+        return
+    if isinstance(node, cst.If):
+        first = id(node) if first is None else first
+        yield id(node), first
+        yield from _chains(node.body, None)
+        if node.orelse is not None:
+            yield from _chains(node.orelse, first if isinstance(node.orelse, cst.If) else None)
+        return
+    for child in children(node):
+        yield from _chains(child, None)
+
+
+def _subjects(test: cst.CSTNode) -> Iterator[str]:
+    """What a condition asks about: names and attributes, as text."""
+    if isinstance(test, (cst.Name, cst.Attribute)):
+        yield code_of(test)
+        return
+    if isinstance(test, cst.Call):
+        for argument in test.args:
+            yield from _subjects(argument.value)
+        if isinstance(test.func, cst.Attribute):
+            yield from _subjects(test.func.value)
+        return
+    for child in children(test):
+        yield from _subjects(child)

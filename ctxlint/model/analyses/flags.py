@@ -1,0 +1,155 @@
+"""What hangs on ``ctx.needs_input_grad``: names computed for one input's sake, and where they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
+from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, is_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.method import Method
+
+
+def flags_of(guards: Iterable[Guard]) -> frozenset[int]:
+    """The inputs whose ``needs_input_grad`` flag is certainly set on a path with these tests."""
+    found = set()
+    for guard in guards:
+        asks = guard.asks
+        if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD and asks.answer:
+            if isinstance(asks.value, NeedsInputGrad) and asks.value.index is not None:
+                found.add(asks.value.index)
+    return frozenset(found)
+
+
+def tested_flags(guards: Iterable[Guard]) -> bool:
+    """Whether any test on the way mentions ``needs_input_grad`` in a form that ``flags_of`` cannot read."""
+    return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not _taken_apart(guard))
+
+
+def _taken_apart(guard: Guard) -> bool:
+    """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold where it does."""
+    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
+
+
+def computed_under(method: Method, name: str) -> frozenset[int] | None:
+    """The flags under which a name gets a value that is not None, over all its bindings.
+
+    None where some binding hangs on no single flag, or on a test of flags that cannot be read.
+    """
+    found: set[int] = set()
+    for flags in _flags_by_binding(method, name):
+        if flags is None:
+            return None
+        found |= flags
+    return frozenset(found) if found else None
+
+
+def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | None]:
+    """The flags that are certainly set at each binding that gives a name a value; None where none is, or who knows."""
+    for each in method.facts.of(Assigned):
+        if each.name != name or each.augmented or (each.value is not None and is_none(each.value) is Tri.YES):
+            continue
+        flags = flags_of(each.guards)
+        yield flags if flags and not tested_flags(each.guards) else None
+
+
+@dataclass(frozen=True)
+class Misplaced:
+    """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``."""
+
+    node: cst.CSTNode
+    name: str
+    flags: frozenset[int]
+    slot: int
+
+
+def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
+    """The gradients that are computed under other inputs' flags than the one they are returned for."""
+    backward = fn.backward
+    if backward is None:
+        return []
+    slots: dict[str, set[int]] = {}
+    nodes: dict[str, cst.CSTNode] = {}
+    found: list[Misplaced] = []
+    for returned in fn.gradients:
+        for position, slot in enumerate(returned.slots):
+            if slot.starred:
+                break
+            if isinstance(slot.node, cst.Name):
+                slots.setdefault(slot.node.value, set()).add(position)
+                nodes.setdefault(slot.node.value, returned.node)
+            flag = flag_of_conditional(slot.node)
+            if flag is not None and flag != position:
+                found.append(Misplaced(returned.node, "", frozenset({flag}), position))
+    for name, positions in slots.items():
+        flags = computed_under(backward, name)
+        if flags is not None and len(positions) == 1 and not flags & positions:
+            found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
+    return [
+        each
+        for each in found
+        if each.slot < len(fn.inputs) and max(each.flags) < len(fn.inputs) and not _always_computed(backward, each)
+    ]
+
+
+def _always_computed(backward: Method, gradient: Misplaced) -> bool:
+    """Whether backward raises on every path on which the flags of a gradient are not set: it never returns without."""
+    ends = [each.guards for each in backward.facts.returns]
+    ends.extend(backward.facts.fall_paths)
+    ways = [*_flags_by_binding(backward, gradient.name)] if gradient.name else [gradient.flags]
+    return all(any(way is not None and way <= flags_of(end) for way in ways) for end in ends)
+
+
+def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
+    """The flag that ``gradient if ctx.needs_input_grad[i] else None`` asks."""
+    if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
+        return None
+    test = node.test
+    if not isinstance(test, cst.Subscript) or not isinstance(test.value, cst.Attribute) or len(test.slice) != 1:
+        return None
+    index = test.slice[0].slice
+    if test.value.attr.value != "needs_input_grad" or not isinstance(index, cst.Index):
+        return None
+    return index.value.evaluated_value if isinstance(index.value, cst.Integer) else None
+
+
+def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, frozenset[int]]]:
+    """Reads of names that are bound only under some inputs' flags, on paths where none of these is certain.
+
+    Each comes with those flags. Only where another input, too, can need a gradient: else one of them is always set.
+    """
+    found: list[tuple[MaybeUnbound, frozenset[int]]] = []
+    for use in method.facts.of(MaybeUnbound):
+        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name]
+        if not bindings or _bound_elsewhere(method, use.name, len(bindings)):
+            continue
+        flags: set[int] = set()
+        for each in bindings:
+            mine = flags_of(each.guards)
+            if not mine or tested_flags(each.guards):
+                break
+            flags |= mine
+        else:
+            others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
+            if others and not flags & flags_of(use.guards) and not _same_test(use, bindings):
+                found.append((use, frozenset(flags)))
+    return found
+
+
+def _bound_elsewhere(method: Method, name: str, known: int) -> bool:
+    """Whether a name is bound by something that leaves no Assigned event: an import, ``with``, ``except``, ``def``."""
+    return known == 0 or name in {param.name for param in method.params}
+
+
+def _same_test(use: Event, bindings: list[Assigned]) -> bool:
+    """Whether the use stands under a test that is written as one of a binding's, or that mentions flags at all."""
+    texts = {guard.text for each in bindings for guard in each.guards if guard.text and guard.holds}
+    return any(guard.text in texts and guard.holds for guard in use.guards) or tested_flags(use.guards)

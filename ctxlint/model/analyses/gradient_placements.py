@@ -1,0 +1,278 @@
+"""How many gradients torch expects, and which inputs got no None where backward returns too few.
+
+An author who forgets something usually forgets the None of an input that is no tensor. If that explains the shortfall,
+it also says where the None belong.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.input_uses import Uses
+from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.analyses.refused_gradients import refused_gradient
+from ctxlint.model.function import Style
+from ctxlint.model.interpreter.values import Parameter, Slot, Tri, is_none, storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import ApplyCall, FunctionClass, Returned
+    from ctxlint.model.method import Method
+
+_MAX_PLACEMENTS = 64
+"""So many ways to put the None are looked at; with more the shortfall counts as unexplained."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The least number of gradients that torch expects; ``call`` is the one that makes it so many, where one does.
+
+    ``counts_defaults`` says that they are too few only because inputs count that a call may leave out.
+    """
+
+    count: int
+    call: ApplyCall | None = None
+    counts_defaults: bool = False
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A return with too few gradients; ``placement`` explains it, where something does."""
+
+    returned: Returned
+    expected: Expectation
+    placement: Placement | None
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The explanation of a shortfall: ``missing`` are the indices of the inputs that got no None.
+
+    ``slots`` are the gradients with the None put in, one entry for each input, None for what is put in. ``unique`` says
+    that there is no other way to read the return: none that gives another tuple, and none by which the None that are
+    written belong to these inputs and the gradient of a tensor is missing. ``certain`` says that the inputs are
+    certainly no tensors. ``likely`` says that every gradient faces an input of its own as it is written, so that just
+    the last None are missing; or that the names of the gradients tell this way from all others.
+    """
+
+    missing: tuple[int, ...]
+    slots: tuple[Slot | None, ...]
+    unique: bool
+    certain: bool
+    likely: bool = False
+
+
+def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Shortfall]:
+    """Every return of backward that certainly has too few gradients.
+
+    ``defaults_are_bound`` says that inputs which a call leaves out count beside ``setup_context``, as they do from
+    torch 2.2 on.
+    """
+    for returned in judged_gradients(fn):
+        if returned.count is None or refused_gradient(fn, returned) is not None:
+            continue
+        expected = expected_gradients(fn, returned, defaults_are_bound=defaults_are_bound)
+        if returned.count < expected.count:
+            yield Shortfall(returned, expected, explain(fn, returned, expected.count))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# How many
+
+
+def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
+    """The calls of ``apply`` in view that pass a known number of inputs forward can take, with that number."""
+    for call in fn.calls:
+        if call.how not in ("apply", "construct-apply") or call.starred or call.double_starred:
+            continue
+        if call.expects_error or call.gradients_off:
+            continue
+        passed = call.positional + len(call.keywords)
+        if passed >= fn.required_inputs and (passed <= len(fn.inputs) or fn.variadic_inputs is not None):
+            yield call, passed
+
+
+def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bound: bool) -> Expectation:
+    """How many gradients every call, or some call in view, makes torch expect of this return; see ``shortfalls``."""
+    least = fn.required_inputs
+    if fn.style is Style.SETUP_CONTEXT and defaults_are_bound:
+        return Expectation(len(fn.inputs), counts_defaults=returned.count is not None and returned.count >= least)
+    if returned.count is None or returned.count < least:
+        return Expectation(least)
+    # A call that passes more counts when no return has enough for it: which return belongs to which call is unknown.
+    longest = max((other.count if other.count is not None else len(fn.inputs) + 99) for other in fn.gradients)
+    for call, passed in exact_calls(fn):
+        if passed > longest:
+            return Expectation(passed, call)
+    return Expectation(least)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which
+
+
+def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement | None:
+    """Why ``returned`` has fewer gradients than ``expected``: exactly the inputs that are no tensors got no None.
+
+    None where that is not the reason, or cannot be known.
+    """
+    if returned.count is None or returned.count >= expected or expected > len(fn.inputs):
+        return None
+    plain = frozenset(index for index in range(expected) if is_plain(fn, index))
+    wanted = [(at, slot) for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
+    if not wanted:
+        return None
+    as_written = all(at not in plain for at, _slot in wanted)
+    if as_written and not all(index in plain for index in range(returned.count, expected)):
+        return None  # what is there fits: the gradient of a tensor is missing at the end
+    ways = _ways(returned, expected, plain)
+    if not ways:
+        return None
+    likely = _likely_way(fn, wanted, ways, as_written=as_written)
+    way = likely or ways[0]
+    slots: list[Slot | None] = [None] * expected
+    for (_at, slot), position in zip(wanted, way):
+        slots[position] = slot
+    missing = _without_none(returned, expected, plain, way)
+    certain = all(fn.inputs[index].is_tensor is Tri.NO for index in missing)
+    unique = len(ways) == 1 and not _may_be_another(returned, expected, plain, ways[0])
+    return Placement(missing, tuple(slots), unique, certain, likely is not None)
+
+
+def _likely_way(
+    fn: FunctionClass, gradients: list[tuple[int, Slot]], ways: list[tuple[int, ...]], *, as_written: bool
+) -> tuple[int, ...] | None:
+    """The way in which what is called the gradient of an input is that: as it is written, or the only such way."""
+    inputs = {each.name.lower().strip("_"): index for index, each in enumerate(fn.inputs)}
+    names = [_root_name(slot.node) or "" for _at, slot in gradients]
+    named = [inputs.get(_GRADIENT_OF.sub("", each.lower()).strip("_")) for each in names]
+    fitting = [way for way in ways if all(index in (None, at) for index, at in zip(named, way))]
+    written = tuple(at for at, _slot in gradients)
+    if as_written and written in fitting:
+        return written
+    return fitting[0] if len(fitting) == 1 else None
+
+
+_GRADIENT_OF = re.compile(r"^(?:grad_?(?:of_|wrt_)?|d_?)|_grad$|_?grad$")
+"""What the name of a gradient has about it, beside the name of the input."""
+
+
+def _root_name(node: cst.CSTNode | None) -> str | None:
+    """The variable that an expression begins with: ``dq`` in ``dq.to(q)[0]``."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:
+    """The positions that the gradients which are not None can have, in order, when None goes to plain inputs only.
+
+    Between two of them stand the None that were returned there and those that are put in.
+    """
+    gaps = _written_between(returned)
+    found: list[tuple[int, ...]] = []
+
+    def place(chosen: tuple[int, ...], start: int) -> None:
+        if len(found) > _MAX_PLACEMENTS:
+            return
+        if len(chosen) == len(gaps) - 1:
+            if fits(range(start, expected), gaps[-1]):
+                found.append(chosen)
+            return
+        for position in range(start + gaps[len(chosen)], expected):
+            if not fits(range(start, position), gaps[len(chosen)]):
+                continue
+            if position not in plain:
+                place((*chosen, position), position + 1)
+
+    def fits(between: range, written: int) -> bool:
+        """Whether these inputs can be those that get ``written`` None as they stand and None put in for the rest."""
+        return len(between) >= written and sum(index not in plain for index in between) <= written
+
+    place((), 0)
+    return found if len(found) <= _MAX_PLACEMENTS else []
+
+
+def _without_none(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> tuple[int, ...]:
+    """The plain inputs that got no None: of several that share a gap with written None, the last ones."""
+    missing: list[int] = []
+    for between, written in _gaps(returned, expected, way):
+        missing.extend([index for index in between if index in plain][::-1][: len(between) - written])
+    return tuple(sorted(missing))
+
+
+def _may_be_another(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> bool:
+    """Whether, between two gradients, None is written and missing, and one of the inputs there may be a tensor."""
+    return any(
+        0 < written < len(between) and any(index not in plain for index in between)
+        for between, written in _gaps(returned, expected, way)
+    )
+
+
+def _gaps(returned: Returned, expected: int, way: tuple[int, ...]) -> Iterator[tuple[range, int]]:
+    """The inputs before, between and after those that get a gradient, with the number of None written for them."""
+    edges = (-1, *way, expected)
+    for before, after, written in zip(edges, edges[1:], _written_between(returned)):
+        yield range(before + 1, after), written
+
+
+def _written_between(returned: Returned) -> list[int]:
+    """How many None stand before the first gradient, between each two, and after the last."""
+    counts = [0]
+    for slot in returned.slots:
+        if is_none(slot.value) is Tri.YES:
+            counts[-1] += 1
+        else:
+            counts.append(0)
+    return counts
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Inputs that look like no tensors
+
+
+def is_plain(fn: FunctionClass, index: int) -> bool:
+    """Whether None is what an input's gradient should be, as far as the code shows.
+
+    It is certainly no tensor; or it is kept on ctx as a plain attribute, never saved, and never used as only a tensor
+    can be; or the other returns, where they have enough gradients, give it None.
+    """
+    given = fn.inputs[index]
+    if given.is_tensor is Tri.NO:
+        return True
+    if any(each.tensor for each in given.evidence):
+        return False
+    return _always_none_elsewhere(fn, index) or _kept_as_plain_value(fn, index)
+
+
+def _always_none_elsewhere(fn: FunctionClass, index: int) -> bool:
+    complete = [each for each in fn.gradients if each.count is not None and each.count >= fn.required_inputs]
+    answers = {is_none(each.slots[index].value) for each in complete if index < len(each.slots)}
+    return answers == {Tri.YES}
+
+
+def _kept_as_plain_value(fn: FunctionClass, index: int) -> bool:
+    def is_it(value: object) -> bool:
+        return isinstance(value, Parameter) and value.role == "input" and value.index == index
+
+    names = [write.attribute for write in fn.context_writes if is_it(write.value)]
+    if not names:
+        return False
+    saved = (argument.value for call in fn.context_calls("save_for_backward") for argument in call.arguments)
+    if any(is_it(storage(value)) for value in saved):
+        return False
+    return not any(_used_as_tensor(method, frozenset(names)) for method in fn.reading_methods)
+
+
+def _used_as_tensor(method: Method, attributes: frozenset[str]) -> bool:
+    """Whether a method uses one of these attributes of ctx as only a tensor can be used."""
+    if method.ctx is None:
+        return False
+    uses = Uses((f"{method.ctx.name}.{name}" for name in attributes), lambda _node: None)
+    uses.walk(method.node.body)
+    return any(each.tensor for found in uses.evidence.values() for each in found)

@@ -1,0 +1,134 @@
+"""Where the gradients that backward returns come from: the statements that compute them, and the flags they hang on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.repeats import names_in
+from ctxlint.model.interpreter.events import Assigned, Mutation, Question
+from ctxlint.model.interpreter.values import NONE, UNKNOWN, NeedsInputGrad, Tri, Value, is_none
+from ctxlint.model.syntax import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Slot
+    from ctxlint.model.method import Method
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A statement that ``binds`` a gradient, or else changes it, before it is returned.
+
+    ``guards`` are the tests on the way to it.
+    """
+
+    node: cst.CSTNode
+    guards: tuple[Guard, ...]
+    binds: bool
+
+
+@dataclass(frozen=True)
+class FlagTest:
+    """A test of ``ctx.needs_input_grad`` that a gradient hangs on.
+
+    ``index`` is the input whose flag it asks, None where it asks something else of the flags. ``holds`` is how it comes
+    out where the gradient is computed.
+    """
+
+    test: cst.BaseExpression
+    index: int | None
+    holds: bool
+
+
+def computed_by(method: Method, slot: Slot) -> list[Computed]:
+    """The statements that compute what a slot of backward's return holds, in order; none where it is no plain name."""
+    if not isinstance(slot.node, cst.Name):
+        return []
+    name = slot.node.value
+    options = [option for option in slot.value.options() if option not in (NONE, UNKNOWN)]
+    events: list[Assigned | Mutation] = [each for each in method.facts.of(Assigned) if each.name == name]
+    events += [each for each in method.facts.of(Mutation) if each.name == name]
+    events.sort(key=lambda each: each.order)
+    bindings = [each for each in events if isinstance(each, Assigned) and not each.augmented]
+    reaching = [each for each in bindings if _may_be(each.value, options)]
+    if not reaching:
+        return []
+    used = {id(each) for each in reaching}
+    for later in reaching:
+        more = [each for each in _feeding(later, name, bindings) if id(each) not in used]
+        reaching += more
+        used.update(map(id, more))
+    first = min(each.order for each in reaching)
+    found: dict[int, Computed] = {}
+    for each in events:
+        if isinstance(each, Assigned) and not each.augmented and id(each) not in used:
+            continue
+        if each.order < first:
+            continue
+        node = each.statement if each.statement is not None else each.node
+        found.setdefault(id(node), Computed(node, each.guards, id(each) in used))
+    return list(found.values())
+
+
+def _feeding(later: Assigned, name: str, bindings: list[Assigned]) -> list[Assigned]:
+    """The bindings of a name that may go into a later one, as in ``g = f(x); g = g * 2``."""
+    value = getattr(later.statement, "value", None)
+    if value is None or name not in names_in(value):
+        return []
+    before = [each for each in bindings if later.may_follow(each)]
+    certain = max((each.order for each in before if later.implies(each)), default=-1)
+    return [each for each in before if each.order >= certain and not _is_nothing(each)]
+
+
+def _is_nothing(event: Assigned) -> bool:
+    return event.value is not None and is_none(event.value) is Tri.YES
+
+
+def _may_be(value: Value | None, options: list[Value]) -> bool:
+    return value is not None and any(each in options for each in value.options())
+
+
+def flag_tests(guards: Iterable[Guard]) -> Iterator[FlagTest]:
+    """The tests of flags among those on the way to something."""
+    for guard in guards:
+        if guard.test is None:
+            continue
+        asks = guard.asks
+        if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD:
+            index = asks.value.index if isinstance(asks.value, NeedsInputGrad) else None
+            yield FlagTest(guard.test, index, guard.holds)
+        elif "needs_input_grad" in guard.text and not _is_conjunction(guard):
+            yield FlagTest(guard.test, None, guard.holds)
+
+
+def _is_conjunction(guard: Guard) -> bool:
+    """Whether its parts are guards of their own."""
+    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
+
+
+def conditional_flag(slot: Slot) -> FlagTest | None:
+    """The test of flags in ``gradient if ctx.needs_input_grad[0] else None``."""
+    node = slot.node
+    if not isinstance(node, cst.IfExp) or "needs_input_grad" not in code_of(node.test):
+        return None
+    test, holds = node.test, True
+    if isinstance(node.body, cst.Name) and node.body.value == "None":
+        holds = False
+    inner = test
+    while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
+        inner = inner.expression
+    return FlagTest(test, _literal_flag(inner), holds)
+
+
+def _literal_flag(test: cst.BaseExpression) -> int | None:
+    if not isinstance(test, cst.Subscript) or len(test.slice) != 1 or not isinstance(test.value, cst.Attribute):
+        return None
+    index = test.slice[0].slice
+    if test.value.attr.value != "needs_input_grad" or not isinstance(index, cst.Index):
+        return None
+    return index.value.evaluated_value if isinstance(index.value, cst.Integer) else None

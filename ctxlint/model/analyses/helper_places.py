@@ -1,0 +1,129 @@
+"""The functions of the same file that a value comes from, because what they return was followed."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.function import Returned
+from ctxlint.model.index.scopes import LOCAL, Scope
+from ctxlint.model.interpreter.events import Assigned, GenericCall
+from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
+from ctxlint.model.interpreter.walk import interpret
+from ctxlint.model.signatures import params_of
+from ctxlint.source.source import Position, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import Method
+    from ctxlint.source.source import Source
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A function that was followed. ``returns`` are its ``return`` statements, ``name_span`` is its name in the file.
+
+    ``falls`` are the tests on a way to its end that has no ``return``, where it is such a way that matters.
+    """
+
+    name: str
+    name_span: Span
+    returns: tuple[Span, ...]
+    falls: tuple[Guard, ...] | None = None
+
+
+def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) -> tuple[Helper, ...]:
+    """The helpers that these values come from, each once."""
+    found: dict[str, Helper] = {}
+    for method in fn.methods.values() if evidence else ():
+        if method.home is None or method.home.unit.source is not fn.source:
+            continue
+        calls = {
+            id(call.node): call.callee[len(LOCAL) :]
+            for call in method.facts.of(GenericCall)
+            if call.callee is not None and call.callee.startswith(LOCAL)
+        }
+        for each in evidence if calls else ():
+            for node in _nodes(method, each):
+                qualname = calls.get(id(node))
+                falls = isinstance(each, Returned) and each.value == NONE
+                helper = _helper(method.home.unit, qualname, falls) if qualname is not None else None
+                if helper is not None:
+                    found.setdefault(helper.name, helper)
+    return tuple(found.values())
+
+
+def _nodes(method: Method, evidence: Value | Returned) -> Iterator[cst.CSTNode]:
+    """The nodes that made a value; for what a method returns, the call that is returned, at once or by its name."""
+    if not isinstance(evidence, Returned):
+        yield from _made_by(evidence)
+        return
+    yield from _made_by(evidence.value)
+    written = evidence.node.value if isinstance(evidence.node, cst.Return) else None
+    if evidence.value == NONE and isinstance(evidence.event.node, cst.Return):
+        if isinstance(written, cst.Name):
+            bound = [each for each in method.facts.of(Assigned) if each.name == written.value]
+            written = bound[0].value_node if len(bound) == 1 else None
+        if written is not None:
+            yield written
+
+
+def _made_by(value: Value) -> Iterator[cst.CSTNode]:
+    while isinstance(value, (View, Item)):
+        value = value.of
+    if isinstance(value, (Opaque, Constant)):
+        return
+    for option in value.options():
+        node = getattr(option, "node", None)
+        if isinstance(node, cst.CSTNode):
+            yield node
+
+
+def _helper(unit: Unit, qualname: str, falls: bool) -> Helper | None:
+    record = unit.index.functions.get(qualname)
+    if record is None:
+        return None
+    node, source = record.node, unit.source
+    returns = tuple(source.span_of(each) for each in _returns(node))
+    path = _way_to_the_end(unit, qualname) if falls else None
+    return Helper(node.name, _name_span(source, node), returns, path)
+
+
+def _name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
+    """Where a definition has its name; the whole of it where the name is on another line than ``def``."""
+    whole = source.span_of(node)
+    line, first = whole.start
+    at = source.line(line).find(node.name, first + len("def") - 1)
+    return whole if at < 0 else Span(Position(line, at + 1), Position(line, at + 1 + len(node.name)))
+
+
+def _returns(node: ast.AST) -> Iterator[ast.Return]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Return):
+            yield child
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from _returns(child)
+
+
+def _way_to_the_end(unit: Unit, qualname: str) -> tuple[Guard, ...] | None:
+    """The tests on a way through a function that ends without ``return``, as it is called with anything."""
+    node = unit.slices.find_bare_function(qualname)
+    if node is None:
+        return None
+    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
+    params = params_of(node, scope)
+    bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
+    try:
+        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus, returns_only=True)
+    except RecursionError:
+        return None
+    return facts.fall_paths[0] if facts.falls_through is Tri.YES and facts.fall_paths else None

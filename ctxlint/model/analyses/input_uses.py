@@ -1,0 +1,383 @@
+"""What a method does with the names it is given, as far as it shows whether they are tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.function import Evidence, Trust
+from ctxlint.model.interpreter.local_names import captured_by, target_names
+from ctxlint.model.syntax import children, dotted
+from ctxlint.torch_api import operations, types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Uses:
+    """Collects what a method does with names (``x``) and attributes (``ctx.x``), until they are bound anew.
+
+    A second name for one of them, ``w = ctx.weight``, counts as well. ``evidence`` holds what was found, by name.
+    """
+
+    def __init__(self, names: Iterable[str], canonical: Callable[[cst.BaseExpression], str | None]) -> None:
+        """Watch ``names``; ``canonical`` resolves the dotted names of what is called."""
+        self.open = {name: name for name in names}
+        self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
+        self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
+        """The tests for None, by name."""
+        self.locals = frozenset(self.open)
+        self.resolve = canonical
+        self.arrays: set[str] = set()
+        """The local names that hold arrays."""
+
+    def walk(self, node: cst.CSTNode) -> None:
+        """Visit a node and what is inside it, in the order of execution where that matters."""
+        visit = _VISITS.get(type(node))
+        if visit is None:
+            self.inside(node)
+        else:
+            visit(self, node)
+
+    def inside(self, node: cst.CSTNode) -> None:
+        """Visit what is inside a node."""
+        for child in children(node):
+            if type(child) not in _NOTHING_INSIDE:
+                self.walk(child)
+
+    def skip(self, node: cst.CSTNode) -> None:
+        """Code that runs at another time, or never."""
+
+    # The names
+
+    def canonical(self, node: cst.BaseExpression) -> str | None:
+        """The dotted name that an expression stands for; None for what begins with a name of the method's own."""
+        path = dotted(node)
+        own = path is not None and path.partition(".")[0] in self.locals  # a parameter may be called `input` or `max`
+        return None if own else self.resolve(node)
+
+    def known(self, node: cst.CSTNode | None) -> str | None:
+        """Which of the names an expression is, if any."""
+        path = dotted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        return self.open.get(path) if path is not None else None
+
+    def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str) -> None:
+        """Note a use, where ``node`` is one of the names."""
+        name = self.known(node)
+        if name is not None:
+            self.evidence[name].append(Evidence(tensor, trust, reason, node))
+
+    def undecided(self, node: cst.CSTNode, reason: str) -> None:
+        """Note that the method itself asks what it is."""
+        for tensor in (True, False):
+            self.add(node, tensor, Trust.STRONG, reason)
+
+    def target(self, target: cst.BaseExpression, value: cst.BaseExpression | None = None) -> None:
+        """A target is bound, to ``value`` where that belongs to it alone."""
+        if isinstance(target, cst.Name):
+            same = self.known(value)
+            self.open.pop(target.value, None)
+            (self.arrays.add if value is not None and self.is_array(value) else self.arrays.discard)(target.value)
+            if same is not None:
+                self.open[target.value] = same
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            values = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
+            paired = len(values) == len(target.elements)
+            for at, element in enumerate(target.elements):
+                self.target(element.value, values[at].value if paired else None)
+        elif isinstance(target, cst.StarredElement):
+            self.target(target.value)
+        else:
+            self.walk(target)
+
+    # What binds names
+
+    def assignment(self, node: cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr) -> None:
+        """``x = …``, ``x: T = …``, ``x += …``, ``(x := …)``."""
+        if node.value is not None:
+            self.walk(node.value)
+        if isinstance(node, cst.AugAssign):
+            return
+        for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+            self.target(target, node.value)
+
+    def loop(self, node: cst.For) -> None:
+        """``for x in …``."""
+        self.walk(node.iter)
+        self.target(node.target)
+        self.walk(node.body)
+        if node.orelse is not None:
+            self.walk(node.orelse)
+
+    def comprehension(self, node: cst.BaseComp) -> None:
+        """A comprehension: its targets are other names."""
+        outside = dict(self.open)
+        clause: cst.CompFor | None = getattr(node, "for_in", None)
+        while clause is not None:
+            for name in target_names(clause.target):
+                self.open.pop(name, None)
+            clause = clause.inner_for_in
+        self.inside(node)
+        self.open = outside
+
+    def named(self, node: cst.AsName) -> None:
+        """``with … as x``, ``except … as x``, ``import … as x``."""
+        self.target(node.name)
+
+    def imported(self, node: cst.ImportAlias) -> None:
+        """``import x``."""
+        self.open.pop(node.evaluated_alias or node.evaluated_name.partition(".")[0], None)
+
+    def definition(self, node: cst.FunctionDef | cst.ClassDef) -> None:
+        """``def x(): …``: a new meaning of the name. The body runs at another time."""
+        self.open.pop(node.name.value, None)
+
+    def pattern(self, node: cst.CSTNode) -> None:
+        """``case x:``."""
+        for name in captured_by(node):
+            self.open.pop(name, None)
+        self.inside(node)
+
+    def deletion(self, node: cst.Del) -> None:
+        """``del x``."""
+        for name in target_names(node.target):
+            self.open.pop(name, None)
+
+    # What shows something
+
+    def attribute(self, node: cst.Attribute) -> None:
+        """``x.is_cuda``."""
+        name = node.attr.value
+        if name in operations.TENSOR_ONLY_ATTRIBUTES:
+            self.add(node.value, True, Trust.STRONG, f"`.{name}` is read of it")
+        elif name in operations.TENSOR_LIKE_NAMES:
+            self.add(node.value, True, Trust.HINT, f"`.{name}` is read of it")
+        self.inside(node)
+
+    def operation(self, node: cst.BinaryOperation) -> None:
+        """``x @ y``."""
+        if isinstance(node.operator, cst.MatrixMultiply):
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if self.is_array(other):  # torch takes no array there
+                    self.add(side, False, Trust.STRONG, "it is an operand of `@` with an array")
+                else:
+                    self.add(side, True, Trust.STRONG, "it is an operand of `@`")
+        self.inside(node)
+
+    def is_array(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is certainly an array of numpy, or of a library that works with these."""
+        if isinstance(node, cst.Name):
+            return node.value in self.arrays
+        if isinstance(node, (cst.Attribute, cst.Subscript)):
+            return self.is_array(node.value)
+        if isinstance(node, cst.BinaryOperation):
+            return self.is_array(node.left) or self.is_array(node.right)
+        if not isinstance(node, cst.Call):
+            return False
+        if isinstance(node.func, cst.Attribute) and (node.func.attr.value == "numpy" or self.is_array(node.func.value)):
+            return True
+        return (self.canonical(node.func) or "").startswith(("numpy.", "scipy.", "cupy."))
+
+    def comparison(self, node: cst.Comparison) -> None:
+        """``x == "mean"``, ``x in ("mean", "sum")``, ``x is None``."""
+        left = node.left
+        for part in node.comparisons:
+            right = part.comparator
+            if isinstance(part.operator, (cst.Equal, cst.NotEqual)):
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(other, cst.SimpleString):
+                        self.add(one, False, Trust.STRONG, "it is compared with a string")
+                    elif isinstance(other, (cst.Integer, cst.Float)):
+                        self.add(one, False, Trust.HINT, "it is compared with a number")
+            elif isinstance(part.operator, (cst.In, cst.NotIn)) and _strings_only(right):
+                self.add(left, False, Trust.STRONG, "it is looked up among strings")
+            elif isinstance(part.operator, (cst.Is, cst.IsNot)) and isinstance(right, cst.Name):
+                name = self.known(left)
+                if name is not None and right.value == "None":
+                    self.none_tests[name].append(Evidence(False, Trust.HINT, "it is tested for None", node))
+            left = right
+        self.inside(node)
+
+    def subscript(self, node: cst.Subscript) -> None:
+        """``y.shape[x]``."""
+        holder = node.value
+        of_shape = isinstance(holder, cst.Attribute) and holder.attr.value == "shape"
+        if of_shape and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+            self.add(node.slice[0].slice.value, False, Trust.STRONG, "a shape is indexed with it")
+        self.inside(node)
+
+    def returned(self, node: cst.Return) -> None:
+        """``return x``."""
+        if node.value is not None:
+            self.add(node.value, True, Trust.FAIR, "it is returned")
+        self.inside(node)
+
+    def asserted(self, node: cst.Assert) -> None:
+        """``assert isinstance(x, torch.Tensor)``."""
+        self.holds(node.test)
+
+    def holds(self, test: cst.BaseExpression) -> None:
+        """A condition without which the method does not go on; of ``a and b`` that is each part."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            self.holds(test.left)
+            self.holds(test.right)
+            return
+        asked = self.type_asked(test)
+        if asked is None:
+            self.walk(test)
+            return
+        subject, classes = asked
+        if all(name in types.TENSOR_ANNOTATIONS for name in classes):
+            self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
+        elif all(name in _PLAIN_CLASSES for name in classes):
+            self.add(subject, False, Trust.STRONG, "it is asserted to be something else")
+        else:
+            self.undecided(subject, "its type is tested")
+
+    def type_asked(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str | None]] | None:
+        """What a test of a type asks about, and the classes; None for any other test."""
+        if not isinstance(test, cst.Call):
+            return None
+        callee = self.canonical(test.func)
+        if callee == "torch.is_tensor" and len(test.args) == 1:
+            return test.args[0].value, ["torch.Tensor"]
+        if callee != "builtins.isinstance" or len(test.args) != 2:
+            return None
+        kinds = test.args[1].value
+        written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+        return test.args[0].value, [self.canonical(each) for each in written]
+
+    # Calls
+
+    def call(self, node: cst.Call) -> None:
+        """``x.f()``, ``x()``, ``f(x)``."""
+        func = node.func
+        callee = self.canonical(func)
+        if callee is not None:
+            self.function(node, callee)
+        elif isinstance(func, cst.Attribute):
+            self.method(node, func)
+        self.add(func, False, Trust.STRONG, "it is called")
+        self.inside(node)
+
+    def method(self, node: cst.Call, func: cst.Attribute) -> None:
+        """``x.contiguous()``, ``y.unsqueeze(x)``, ``ctx.save_for_backward(x)``."""
+        name = func.attr.value
+        if name in operations.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
+            self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called on it")
+        for argument in node.args:
+            if name in _CONTEXT_METHODS_OF_TENSORS:
+                self.add(argument.value, True, Trust.FAIR, f"it is given to `{name}`")
+            elif name in _DIMENSIONS_FIRST and not argument.star:
+                self.add(argument.value, False, Trust.STRONG, f"it is given to `.{name}()`")
+
+    def function(self, node: cst.Call, callee: str) -> None:
+        """A call of something with a known name."""
+        space, _, name = callee.rpartition(".")
+        plain = [argument.value for argument in node.args if argument.keyword is None and not argument.star]
+        if callee == "builtins.range":
+            for argument in plain:
+                self.add(argument, False, Trust.STRONG, "it is given to `range`")
+        elif callee in _TYPE_TESTS and plain:
+            asked = self.type_asked(node)
+            if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
+                self.undecided(plain[0], "its type is tested")
+        elif callee.startswith("numpy.") and plain:
+            self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU
+        elif f"{space}." in operations.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
+            self.add(node.args[0].value, True, Trust.STRONG, f"it is given to `{name}`")
+        elif space == "torch" and name in _SIZES_FIRST:
+            for argument in plain:
+                self.add(argument, False, Trust.STRONG, f"it is given to `{name}` as a size")
+        if callee.startswith("torch."):
+            for given in node.args:
+                if given.keyword is not None and given.keyword.value in _NON_TENSOR_KEYWORDS:
+                    self.add(given.value, False, Trust.STRONG, f"it is given as `{given.keyword.value}=`")
+
+
+_CONTEXT_METHODS_OF_TENSORS = frozenset(
+    ["save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable"]
+)
+
+_DIMENSIONS_FIRST = frozenset(["unsqueeze", "permute", "softmax", "log_softmax"])
+"""Methods of tensors alone that are given dimensions only."""
+
+_SIZES_FIRST = frozenset(["zeros", "ones", "empty", "rand", "randn"])
+
+_TYPE_TESTS = frozenset(["builtins.isinstance", "builtins.callable", "torch.is_tensor"])
+
+_PLAIN_CLASSES = frozenset(
+    f"builtins.{name}" for name in ("int", "float", "bool", "str", "list", "tuple", "dict", "set")
+)
+
+_TENSOR_FIRST = (operations.TENSOR_METHODS | {"empty_like", "rand_like", "randn_like", "full_like", "relu"}) - {
+    "where",
+    "pow",
+    "add",
+    "mul",
+    "multiply",
+    "kron",
+    "all",
+    "any",
+    "arange",
+    "randint",
+    "randperm",
+    "bernoulli",
+    "get_rng_state",
+    "maximum",
+    "minimum",
+}
+"""Functions of torch whose first argument can only be a tensor."""
+
+_NON_TENSOR_KEYWORDS = frozenset(
+    ["group", "dim", "dims", "dtype", "device", "keepdim", "async_op", "stride", "padding", "generator", "eps"]
+)
+
+
+def _names_a_dimension(call: cst.Call) -> bool:
+    """Whether a call has one argument, which is a number, or given as ``dim``: objects of any class may have a size."""
+    if len(call.args) != 1:
+        return False
+    keyword, given = call.args[0].keyword, call.args[0].value
+    while isinstance(given, cst.UnaryOperation):
+        given = given.expression
+    return keyword.value == "dim" if keyword is not None else isinstance(given, cst.Integer)
+
+
+def _strings_only(node: cst.BaseExpression) -> bool:
+    if not isinstance(node, (cst.Tuple, cst.List, cst.Set)) or not node.elements:
+        return False
+    return all(isinstance(element.value, cst.SimpleString) for element in node.elements)
+
+
+_NOTHING_INSIDE = frozenset({cst.Name, cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float, cst.Ellipsis})
+
+_VISITS: dict[type, Callable[..., None]] = {
+    cst.Assign: Uses.assignment,
+    cst.AnnAssign: Uses.assignment,
+    cst.AugAssign: Uses.assignment,
+    cst.NamedExpr: Uses.assignment,
+    cst.For: Uses.loop,
+    cst.ListComp: Uses.comprehension,
+    cst.SetComp: Uses.comprehension,
+    cst.DictComp: Uses.comprehension,
+    cst.GeneratorExp: Uses.comprehension,
+    cst.AsName: Uses.named,
+    cst.ImportAlias: Uses.imported,
+    cst.FunctionDef: Uses.definition,
+    cst.ClassDef: Uses.definition,
+    cst.Lambda: Uses.skip,
+    cst.Annotation: Uses.skip,
+    cst.MatchAs: Uses.pattern,
+    cst.MatchStar: Uses.pattern,
+    cst.MatchMapping: Uses.pattern,
+    cst.Del: Uses.deletion,
+    cst.Attribute: Uses.attribute,
+    cst.BinaryOperation: Uses.operation,
+    cst.Comparison: Uses.comparison,
+    cst.Subscript: Uses.subscript,
+    cst.Return: Uses.returned,
+    cst.Assert: Uses.asserted,
+    cst.Call: Uses.call,
+}

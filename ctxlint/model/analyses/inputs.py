@@ -1,0 +1,251 @@
+"""Is this input of forward a tensor? The evidence for and against, and the verdict.
+
+In the order of trust that real code teaches: its own gradient slot, literals at calls of the class, exact annotations
+and uses that only a tensor (or only a plain value) allows, default values, and at last how it is kept on ctx.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import (
+    ApplyCall,
+    ArgumentKind,
+    Evidence,
+    Input,
+    InputKind,
+    Param,
+    Returned,
+    Trust,
+)
+from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.interpreter.values import Constant, Tri, is_none, is_tensor
+from ctxlint.torch_api import types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import libcst as cst
+
+    from ctxlint.model.interpreter.values import Value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The verdict
+
+
+def decide(evidence: Iterable[Evidence], optional: bool) -> InputKind:
+    """What the evidence makes of an input. Two strong pieces that contradict each other leave it unknown."""
+    strong = {each.tensor for each in evidence if each.trust in (Trust.PROOF, Trust.STRONG)}
+    fair = {each.tensor for each in evidence if each.trust is Trust.FAIR}
+    verdict = strong or fair
+    if len(verdict) != 1:
+        return InputKind.UNKNOWN
+    if not verdict.pop():
+        return InputKind.NON_TENSOR
+    return InputKind.OPTIONAL_TENSOR if optional else InputKind.TENSOR
+
+
+def describe(
+    index: int,
+    param: Param,
+    gradients: Sequence[Returned],
+    required: int,
+    evidence: Iterable[Evidence],
+    may_be_none: Iterable[Evidence] = (),
+) -> Input:
+    """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
+
+    ``required`` is the number of inputs that backward must have a gradient for, those without a default unless
+    ``inputs_meant`` says otherwise. ``may_be_none`` is what its uses and calls say about None.
+    """
+    gradient = gradient_of(index, required, gradients)
+    collected = [*evidence, *from_signature(param)]
+    if gradient is Tri.YES and any(is_tensor(value) is not Tri.NO for value in slot_values(index, gradients)):
+        node = slot_node(index, gradients)
+        collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", node, own_gradient=True))
+    elif gradient is Tri.NO and index < max((len(each.slots) for each in gradients), default=0):
+        # Tensors that need no gradient get None as well.
+        collected.append(Evidence(False, Trust.HINT, "`backward` returns `None` for it", slot_node(index, gradients)))
+    ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
+    absent = (*none_from_signature(param), *may_be_none)
+    return Input(index, param.name, param, decide(ordered, bool(absent)), ordered, gradient, absent)
+
+
+def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
+    """What the returns of backward hold for input ``index``, None left out."""
+    for returned in gradients:
+        slots = list(takewhile(lambda slot: not slot.starred, returned.slots))
+        if index < len(slots):
+            yield from (option for option in slots[index].value.options() if is_none(option) is not Tri.YES)
+
+
+def slot_node(index: int, gradients: Sequence[Returned]) -> cst.CSTNode | None:
+    """The first expression that a return of backward holds for input ``index``; one other than None, if there is."""
+    found = [
+        (is_none(returned.slots[index].value) is Tri.YES, at, returned)
+        for at, returned in enumerate(gradients)
+        if index < len(returned.slots) and not any(slot.starred for slot in returned.slots[: index + 1])
+    ]
+    if not found:
+        return None
+    returned = min(found, key=lambda each: each[:2])[2]
+    return returned.slots[index].node or returned.node
+
+
+def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri:
+    """Does backward return something other than None for input ``index``, on some path?
+
+    Unknown where a return has too few gradients for its positions to mean anything, or an unknown number before it.
+    """
+    answers: set[Tri] = set()
+    for returned in gradients:
+        answers.add(_slot_answer(index, required, returned))
+    if Tri.YES in answers:
+        return Tri.YES
+    return Tri.NO if answers == {Tri.NO} else Tri.UNKNOWN
+
+
+def inputs_meant(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
+    """How many inputs the gradients of backward are for: fewer than ``required`` where only ``None`` is left out.
+
+    That is where the inputs at the end, for which it returns nothing, are certainly no tensors, and what it returns
+    for others that are none is None. So each of its gradients stands where it belongs.
+    """
+    counts = {len(each.slots) if each.known and each.exact else required for each in gradients}
+    count = counts.pop() if len(counts) == 1 else required
+    if count >= required or any(each.kind is not InputKind.NON_TENSOR for each in inputs[count:]):
+        return required
+    others = [each.index for each in inputs[:count] if each.kind is InputKind.NON_TENSOR]
+    fits = all(is_none(returned.slots[index].value) is Tri.YES for returned in gradients for index in others)
+    return count if fits else required
+
+
+def _slot_answer(index: int, required: int, returned: Returned) -> Tri:
+    if not returned.known:
+        return Tri.UNKNOWN
+    if returned.exact and len(returned.slots) < required:
+        return Tri.UNKNOWN
+    for position, slot in enumerate(returned.slots):
+        if slot.starred:
+            return Tri.UNKNOWN
+        if position == index:
+            return Tri.NO if is_none(slot.value) is Tri.YES else Tri.YES
+    return Tri.NO
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The signature
+
+
+def from_signature(param: Param) -> list[Evidence]:
+    """What the annotation and the default of a parameter say."""
+    found: list[Evidence] = []
+    annotation = param.annotation
+    if annotation is not None:
+        by_annotation = _from_annotation(annotation, param)
+        if by_annotation is not None:
+            found.append(by_annotation)
+    default = param.default
+    stretched = annotation is None or [each for each in _alternatives(annotation) if each != "None"] == [
+        "builtins.float"
+    ]
+    if isinstance(default, Constant) and default.value is not None and stretched:
+        kind = default.type_name
+        trust = Trust.STRONG if kind in ("bool", "str") else Trust.FAIR
+        found.append(Evidence(False, trust, f"its default is `{default.value!r}`", param.node))
+    return found
+
+
+def _from_annotation(annotation: str, param: Param) -> Evidence | None:
+    """What an annotation says; of several alternatives, only what all of them say."""
+    kinds = [each for each in _alternatives(annotation) if each != "None"]
+    judged = [_judge(each) for each in kinds]
+    tensor = judged[0][0] if judged else None
+    if tensor is None or any(each is not tensor for each, _ in judged):
+        return None
+    trust = min((trust for _, trust in judged), key=lambda each: each.value)
+    container = all(each.partition("[")[0] in types.CONTAINER_ANNOTATIONS for each in kinds)
+    reason = f"it is annotated `{_short(annotation)}`" + (", a container" if container else "")
+    return Evidence(tensor, trust, reason, param.node)
+
+
+def _judge(annotation: str) -> tuple[bool | None, Trust]:
+    head = annotation.partition("[")[0]
+    if annotation in types.TENSOR_ANNOTATIONS:
+        return True, Trust.STRONG
+    if annotation == "builtins.float":  # authors write it for tensors of one element, too
+        return False, Trust.FAIR
+    plain = annotation in types.NON_TENSOR_ANNOTATIONS or head in types.NON_TENSOR_ANNOTATIONS
+    return (False, Trust.STRONG) if plain or head in types.CONTAINER_ANNOTATIONS else (None, Trust.HINT)
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """The types that an annotation allows: those of ``Optional``, ``Union`` and ``|``."""
+    parts = _split(annotation, "|")
+    if len(parts) > 1:
+        return [each for part in parts for each in _alternatives(part)]
+    head, _, inner = annotation.partition("[")
+    if not inner.endswith("]") or head not in ("typing.Optional", "typing.Union"):
+        return [annotation]
+    found = [each for part in _split(inner[:-1], ",") for each in _alternatives(part)]
+    return [*found, "None"] if head == "typing.Optional" else found
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split at separators that stand in no brackets."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in "[(") - (character in "])")
+        if character == separator and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
+
+
+def _short(annotation: str) -> str:
+    for prefix in (LOCAL, "builtins.", "typing.", "torch.nn.parameter.", "torch.nn.", "torch."):
+        annotation = annotation.replace(prefix, "")
+    return annotation
+
+
+def none_from_signature(param: Param) -> list[Evidence]:
+    """What the annotation and the default of a parameter say about None."""
+    found: list[Evidence] = []
+    annotation = param.annotation or ""
+    if "None" in annotation or "Optional" in annotation:
+        found.append(Evidence(False, Trust.STRONG, f"it is annotated `{_short(annotation)}`", param.node))
+    if isinstance(param.default, Constant) and param.default.value is None:
+        found.append(Evidence(False, Trust.STRONG, "its default is `None`", param.node))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The calls
+
+
+def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
+    """The calls of the class in view that pass None at this position."""
+    return [
+        Evidence(False, Trust.STRONG, f"{call.place} passes `None`", call=None if call.path else call.span)
+        for call in calls
+        if call.how in ("apply", "construct-apply") and not call.expects_error
+        if index < len(call.arguments) and call.arguments[index] is ArgumentKind.NONE
+    ]
+
+
+def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
+    """What the calls of the class in view pass at this position."""
+    found: list[Evidence] = []
+    for call in calls:
+        if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:
+            continue
+        kind, here = call.arguments[index], None if call.path else call.span
+        if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
+            found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
+        elif kind is ArgumentKind.CONTAINER:
+            found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here))
+        elif kind is ArgumentKind.TENSOR:
+            found.append(Evidence(True, Trust.STRONG, f"{call.place} passes a tensor", call=here))
+    return found

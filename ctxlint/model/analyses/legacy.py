@@ -1,0 +1,79 @@
+"""Functions in the style before torch 1.5, which keep their state on ``self``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.function import Binding, ContextRead, ContextWrite
+from ctxlint.model.syntax import children, dotted
+from ctxlint.torch_api import autograd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from ctxlint.model.function import Method
+
+
+def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]) -> str | None:
+    """Where the state is, in words: set in ``__init__``, or from outside. None for a Function of today.
+
+    What is saved on ``self`` alone is no state: by ``apply``, ``self`` is a ctx of another name. What is read on it,
+    and set by no method, counts where an instance is called, as ``is_called`` tells. Only methods that are not static
+    count, and only where the parameter in ctx's place has the name of an instance, ``self`` or what ``__init__`` calls
+    it: a static ``forward(self, x)`` names its ctx oddly and no more. ``stored`` are the attributes that the file sets.
+    """
+    walked = [methods[name] for name in ("forward", "backward") if name in methods]
+    instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
+    if any(method.inherited for method in instances):
+        return None
+    initial = methods.get("__init__")
+    if initial is not None:
+        set_there = set(_attributes_set(initial.node))
+        for method in instances:
+            for read in method.facts.of(ContextRead):
+                name = method.ctx.name if method.ctx is not None else ""
+                if (name, read.attribute) in set_there:
+                    return f"`__init__` sets `{name}.{read.attribute}`"
+                helper = methods.get(read.attribute)
+                state = _state_read(helper, {attribute for _name, attribute in set_there}) if helper else None
+                if state is not None:
+                    return f"`__init__` sets `{name}.{state}`"
+    legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
+    known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
+    known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
+    for method in legacy:
+        for read in method.facts.of(ContextRead):
+            if read.attribute in stored - known and not read.own and is_called():
+                return f"`{method.name}` reads `self.{read.attribute}`"
+    return None
+
+
+def _state_read(helper: Method, attributes: set[str]) -> str | None:
+    """The first of some attributes that a method of the instance reads."""
+    if helper.binding is not Binding.INSTANCE or not helper.params:
+        return None
+    instance = helper.params[0].name
+    read = (node for node in helper.body_nodes if isinstance(node, cst.Attribute) and dotted(node.value) == instance)
+    return next((node.attr.value for node in read if node.attr.value in attributes), None)
+
+
+def _attributes_set(initial: cst.FunctionDef) -> Iterator[tuple[str, str]]:
+    """What ``__init__`` sets on the instance: the name of the instance, and that of each attribute."""
+    first = (*initial.params.posonly_params, *initial.params.params)[:1]
+    instance = first[0].name.value if first else None
+    for name, attribute in _targets(initial.body):
+        if name == instance:
+            yield name, attribute
+
+
+def _targets(node: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    for child in children(node):
+        if isinstance(child, (cst.AssignTarget, cst.AnnAssign)):
+            target = child.target
+            if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
+                yield target.value.value, target.attr.value
+        else:
+            yield from _targets(child)

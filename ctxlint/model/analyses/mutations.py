@@ -1,0 +1,107 @@
+"""Which tensors of the caller a method writes into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Escape, Question
+from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
+from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, leaves, same_object, usual_storage
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.values import Value
+
+
+def gradient_written(mutation: Mutation) -> str | None:
+    """The incoming gradient whose memory changes, as the author calls it; None where it is none, or may be none."""
+    origin = usual_storage(mutation.target) if mutation.target is not None else None
+    if isinstance(origin, Parameter) and origin.role == "gradient":
+        return origin.name
+    if isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "gradient":
+        return f"{origin.of.name}[{origin.key}]" if isinstance(origin.key, int) else origin.of.name
+    return None
+
+
+def input_written(mutation: Mutation) -> Parameter | None:
+    """The input of forward whose memory changes; None where it is none, or may be none.
+
+    A write through ``.data`` is left alone: its author steps past autograd's checks on purpose.
+    """
+    origin = usual_storage(mutation.target) if mutation.target is not None else None
+    if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
+        return None
+    return None if said_to_be_no_tensor(origin.name, mutation.guards) else origin
+
+
+def _through_data(value: Value | None) -> bool:
+    while isinstance(value, View):
+        if isinstance(value.node, cst.Attribute) and value.node.attr.value == "data":
+            return True
+        value = value.of
+    return False
+
+
+def on_a_temporary(mutation: Mutation) -> bool:
+    """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
+    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(mutation.target_node, cst.Call)
+
+
+def without_gradient(mutation: Mutation) -> bool:
+    """Whether a test on the way may say that no gradient is wanted there: what is changed then is nobody's business."""
+    for guard in mutation.guards:
+        if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:
+            return True
+        if any(word in guard.text for word in ("grad", "training", "inference")):
+            return True
+    return False
+
+
+def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
+    """The tensors that ``mark_dirty`` is told of, on whatever path; None where they cannot be told."""
+    if "dirty_tensors" in fn.stored_attributes or any(method.facts.of(Escape) for method in fn.context_methods):
+        return None
+    found: set[Value] = set()
+    for call in fn.context_calls("mark_dirty"):
+        if not call.exact:
+            return None
+        for option in (each for argument in call.arguments for each in leaves(argument.value)):
+            found.add(option)
+            origin = usual_storage(option)
+            if origin is not None:
+                found.add(origin)
+    return frozenset(found)
+
+
+def may_be_marked(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether ``mark_dirty`` of an input is right whatever happens: every path returns this very object, and it alone.
+
+    Beside other outputs torch refuses marked inputs that are views. Where one is marked already, none is passed.
+    """
+    alone = all(returned.count == 1 for returned in fn.outputs) or bool(fn.context_calls("mark_dirty"))
+    return bool(fn.outputs) and alone and all(is_returned([each], tensor) is Tri.YES for each in fn.outputs)
+
+
+def returns_memory_of(fn: FunctionClass, tensor: Value) -> bool:
+    """Whether some output certainly is the tensor or a view of it."""
+    return any(usual_storage(option) == tensor for output in fn.outputs_values() for option in output.options())
+
+
+def is_returned(returns: Iterable[Returned], tensor: Value) -> Tri:
+    """Is ``tensor``, the very object, among the outputs? ``returns`` are the alternatives of one return statement."""
+    return Tri.all(_among(returned, tensor) for returned in returns)
+
+
+def _among(returned: Returned, tensor: Value) -> Tri:
+    if not returned.known:
+        return Tri.UNKNOWN
+    answers = {Tri.UNKNOWN if slot.starred else same_object(slot.value, tensor) for slot in returned.slots}
+    if Tri.YES in answers:
+        return Tri.YES
+    return Tri.UNKNOWN if Tri.UNKNOWN in answers else Tri.NO

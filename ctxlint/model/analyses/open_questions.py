@@ -1,0 +1,61 @@
+"""What a Function leaves open that a call in another file could settle: only then is its file read again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import Trust
+from ctxlint.model.index.outside_facts import OpenInput, Own
+from ctxlint.model.interpreter.events import NeedsInputGradRead
+from ctxlint.model.interpreter.values import Tri, is_none
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Input
+
+
+def own(fn: FunctionClass) -> Own:
+    """What others have to know of a Function, to know whether they tell anything new about it."""
+    return Own(fn.qualname, fn.required_inputs, _numbers(fn), tuple(map(_open, fn.inputs)), _waits_for_apply(fn))
+
+
+def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:
+    """The numbers of inputs that say something to those who ask for ``exact_calls``; None where any may be passed."""
+    if fn.variadic_inputs is not None:
+        return None
+    if fn.required_inputs == len(fn.inputs):
+        return ()
+    numbers = range(fn.required_inputs, len(fn.inputs) + 1)
+    if _reads_needs_input_grad(fn):
+        return tuple(numbers)
+    counts = [each.count for each in fn.gradients]
+    longest = max((len(fn.inputs) if count is None else count for count in counts), default=len(fn.inputs))
+    return tuple(each for each in numbers if each > longest or _has_gradient_beyond(fn, each))
+
+
+def _has_gradient_beyond(fn: FunctionClass, inputs: int) -> bool:
+    return any(is_none(slot.value) is Tri.NO for returned in fn.gradients for slot in returned.slots[inputs:])
+
+
+def _open(given: Input) -> OpenInput:
+    """What a literal in a call may add to the evidence: a second strong piece for the same changes nothing."""
+    strong = [each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)]
+    return OpenInput(
+        to_none=not given.may_be_none,
+        to_tensor=not any(each.tensor and not each.own_gradient for each in strong),
+        to_other=all(each.tensor for each in strong),
+    )
+
+
+def _waits_for_apply(fn: FunctionClass) -> bool:
+    """Whether there may be more to say once its ``apply`` is known to be read: see the uses of ``applied``."""
+    return not fn.applied and (
+        fn.has_subclass
+        or bool(fn.called_directly)
+        or fn.backward is None
+        or (fn.required_inputs < len(fn.inputs) and _reads_needs_input_grad(fn))
+        or any(method.lacks_ctx or method.receiver is not None for method in fn.own_protocol_methods)
+    )
+
+
+def _reads_needs_input_grad(fn: FunctionClass) -> bool:
+    return any(method.facts.of(NeedsInputGradRead) for method in fn.methods.values())

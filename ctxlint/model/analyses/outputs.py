@@ -1,0 +1,266 @@
+"""What backward does with the gradient of each output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Question
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Kind,
+    Parameter,
+    Slot,
+    Tri,
+    Value,
+    is_tensor,
+    kind_of,
+)
+from ctxlint.model.syntax import children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.method import Method, Param
+
+
+@dataclass(frozen=True)
+class OutputGradient:
+    """The parameter of backward that receives the gradient of output number ``index`` (from 0)."""
+
+    param: Param
+    index: int
+
+
+def gradients_taken(backward: Method) -> tuple[int, int | None]:
+    """The fewest and the most gradients that backward can be called with; None for any number."""
+    least = sum(param.required for param in backward.positional)
+    return least, len(backward.positional) if backward.variadic is None else None
+
+
+def unfit_outputs(fn: FunctionClass) -> list[Returned]:
+    """What forward returns, where backward can take a gradient for each output of none of its returns."""
+    if fn.backward is None:
+        return []
+    least, most = gradients_taken(fn.backward)
+    outputs = [each for each in fn.outputs if each.value != NONE]  # without outputs, backward never runs
+    return [] if any(_fits(each, least, most) for each in outputs) else outputs
+
+
+def _fits(returned: Returned, least: int, most: int | None) -> bool:
+    """Whether so many outputs may be what a backward takes that wants at least ``least`` and at most ``most``."""
+    if not returned.known:
+        return True
+    if most is not None and returned.minimum > most:
+        return False
+    return not returned.exact or returned.minimum >= least
+
+
+def never_wants_gradients(fn: FunctionClass) -> bool:
+    """Whether backward gives none at all, and forward no output that certainly holds floats."""
+    gives = [slot.value for each in fn.gradients for slot in (each.slots if each.known else (Slot(each.value),))]
+    return all(each == NONE for each in gives) and not any(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT
+        for value in fn.outputs_values()
+        for option in value.options()
+    )
+
+
+def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
+    """The values that forward marks; None where it marks something that cannot be told."""
+    marked: list[Value] = []
+    for call in fn.context_calls("mark_non_differentiable"):
+        if not call.exact:
+            return None
+        marked.extend(argument.value for argument in call.arguments)
+    return tuple(marked)
+
+
+def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
+    """What output number ``index`` is, over all returns of forward; None where some return leaves it open."""
+    found: list[Value] = []
+    for returned in fn.outputs:
+        if not returned.known or index >= len(returned.slots):
+            return None
+        if any(slot.starred for slot in returned.slots[: index + 1]):
+            return None
+        found.append(returned.slots[index].value)
+    return tuple(found) if found else None
+
+
+def surely_differentiable(fn: FunctionClass, index: int) -> bool:
+    """Whether an output is certainly a floating tensor, where it is not None, and never marked non-differentiable."""
+    values, marked = output_values(fn, index), marked_non_differentiable(fn)
+    if values is None or marked is None or fn.escapes:
+        return False
+    options = [option for value in values for option in value.options() if option != NONE]
+    hidden = [option for value in marked for option in (value, *value.options())]
+    return bool(options) and all(
+        is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT and option not in hidden for option in options
+    )
+
+
+def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
+    """The outputs that certainly have a ``grad_fn``: those of which nothing says that they have none.
+
+    A single output has one wherever there is a backward at all, unless it holds integers. Of several, those that
+    certainly hold floats, and those whose gradient backward reads.
+    """
+    marks = fn.context_calls("mark_non_differentiable")
+    marked = [argument.value for call in marks for argument in call.arguments]
+    unknown_marks = bool(fn.escapes) or any(argument.starred for call in marks for argument in call.arguments)
+    for returned in fn.outputs:
+        for position, slot in enumerate(returned.slots if returned.known else (Slot(returned.value),)):
+            for option in slot.value.options():
+                if slot.starred or isinstance(option, Parameter) or option in marked:
+                    continue
+                if is_tensor(option) is Tri.YES and kind_of(option) is Kind.INTEGRAL:
+                    continue
+                alone = len(returned.slots) <= 1
+                if alone or (not unknown_marks and _has_gradient(fn, returned, position, option)):
+                    yield option
+
+
+def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: Value) -> bool:
+    if is_tensor(output) is Tri.YES and kind_of(output) is Kind.FLOAT:
+        return True
+    backward = fn.backward
+    if backward is None or position >= len(backward.positional) or not returned.known:
+        return False
+    return is_read(backward, backward.positional[position])
+
+
+def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
+    """The gradients of certainly differentiable outputs that backward never reads, while it reads another one."""
+    backward = fn.backward
+    if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
+        return []
+    found: dict[str, OutputGradient] = {}
+    for index, param in _receivers(fn, backward):
+        if is_read(backward, param) or _named_as_unused(param.name) or param.name in found:
+            continue
+        if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
+            found[param.name] = OutputGradient(param, index)
+    return list(found.values())
+
+
+def _named_as_unused(name: str) -> bool:
+    """Whether the author says that nobody reads it: ``_``, ``_grad``, ``unused_grad``."""
+    return name.startswith("_") or "unused" in name.lower()
+
+
+def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param]]:
+    """The parameter of backward that gets the gradient of each output; ``*rest`` gets those of all further ones."""
+    yield from enumerate(backward.positional)
+    if backward.variadic is not None:
+        outputs = max((len(returned.slots) for returned in fn.outputs), default=0)
+        for index in range(len(backward.positional), outputs):
+            yield index, backward.variadic
+
+
+def is_read(method: Method, param: Param) -> bool:
+    """Whether a body reads a parameter, itself or in a nested function."""
+    return param.name in method.facts.names_read
+
+
+def _deleted_names(node: cst.CSTNode) -> set[str]:
+    found: set[str] = set()
+    for child in children(node):
+        if isinstance(child, cst.Del):
+            targets = child.target.elements if isinstance(child.target, cst.Tuple) else ()
+            named = [child.target, *(element.value for element in targets)]
+            found.update(each.value for each in named if isinstance(each, cst.Name))
+        elif isinstance(child, (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.Finally)):
+            found |= _deleted_names(child)
+    return found
+
+
+def unmaterialized(fn: FunctionClass) -> bool:
+    """Whether forward certainly asks for None in place of zeros for gradients that are not there."""
+    calls = fn.context_calls("set_materialize_grads")
+    if len(calls) != 1 or calls[0].guards or not calls[0].exact or not calls[0].arguments:
+        return False
+    value = calls[0].arguments[0].value
+    return getattr(value, "value", None) is False
+
+
+def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
+    """The gradients that backward works with although nothing anywhere tests them for None: the first use of each."""
+    backward = fn.backward
+    if backward is None:
+        return []
+    names = {param.name for param in backward.positional if not param.has_default}
+    uses = _FirstUses(names)
+    uses.walk(backward.node.body)
+    tested = {
+        guard.asks.value.name
+        for event in backward.facts.events
+        for guard in event.guards
+        if guard.asks is not None
+        and guard.asks.question is Question.IS_NONE
+        and isinstance(guard.asks.value, Parameter)
+    }
+    return [
+        (param, uses.operations[param.name])
+        for param in backward.positional
+        if param.name in uses.operations and param.name not in uses.tested and param.name not in tested
+    ]
+
+
+class _FirstUses:
+    """Finds, for each name, the first operation that None does not survive, and whether the name is ever tested."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.operations: dict[str, cst.CSTNode] = {}
+        self.tested: set[str] = set()
+
+    def walk(self, node: cst.CSTNode) -> None:
+        for each in _tested(node):
+            self.test(each)
+        for each in _operands(node):
+            self.operation(each, node)
+        if isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
+            self.walk(node.value)
+            targets = node.targets if isinstance(node, cst.Assign) else (node,)
+            for target in targets:
+                if isinstance(target.target, cst.Name) and target.target.value not in self.operations:
+                    self.tested.add(target.target.value)  # bound anew: no longer what came in
+            return
+        for child in children(node):
+            self.walk(child)
+
+    def test(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name) and node.value in self.names:
+            self.tested.add(node.value)
+
+    def operation(self, node: cst.CSTNode, where: cst.CSTNode) -> None:
+        if isinstance(node, cst.Name) and node.value in self.names:
+            self.operations.setdefault(node.value, where)
+
+
+def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """What an expression or statement asks about: the sides of a comparison, a condition, the parts of ``and``."""
+    if isinstance(node, cst.Comparison):
+        return (node.left, *(part.comparator for part in node.comparisons))
+    if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+        return (node.test,)
+    if isinstance(node, cst.BooleanOperation):
+        return (node.left, node.right)
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        return (node.expression,)
+    return ()
+
+
+def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """What an expression works with, in a way that None does not survive."""
+    if isinstance(node, cst.BinaryOperation):
+        return (node.left, node.right)
+    if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
+        return (node.expression,)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        return (node.func.value,)
+    return ()

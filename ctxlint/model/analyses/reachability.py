@@ -1,0 +1,156 @@
+"""Does autograd ever run backward, and does it ever take this path through it?
+
+It runs backward only when some input needs a gradient and some output can have one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.saved_state import saved_for
+from ctxlint.model.analyses.tensor_containers import is_tensor_container
+from ctxlint.model.interpreter.events import Question
+from ctxlint.model.interpreter.values import (
+    Kind,
+    NeedsInputGrad,
+    Parameter,
+    SavedTensor,
+    Tri,
+    is_container,
+    is_tensor,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.function import FunctionClass, Method, Returned
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+
+
+def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
+    """What backward returns, as far as rules may judge it: on paths that autograd takes, as gradients of forward."""
+    if not fn.count_judgeable or fn.forward is None or fn.backward_never_runs:
+        return ()
+    return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
+
+
+def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
+    """The methods that are given a ctx, less those that autograd never runs."""
+    return fn.context_methods if fn.backward_never_runs else (*fn.context_methods, *fn.reading_methods)
+
+
+def backward_never_runs(fn: FunctionClass) -> bool:
+    """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one."""
+    return _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
+
+
+def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
+    """Whether all inputs are certainly no tensors, or hold them where autograd does not look."""
+    if fn.variadic_inputs is not None or not fn.inputs or not fn.count_judgeable:
+        return False
+    return all(each.against_a_gradient or is_tensor_container(each.param.annotation) for each in fn.inputs)
+
+
+def _no_output_has_a_gradient(fn: FunctionClass) -> bool:
+    """Whether all outputs are integers, marked as non-differentiable, or no tensors at all.
+
+    A mark counts even where it hangs on a test. A container does not count: what it holds is meant to have a gradient,
+    and has one under ``torch.compile``.
+    """
+    calls = fn.context_calls("mark_non_differentiable")
+    marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
+    return bool(fn.outputs) and all(
+        returned.value in marked
+        or (returned.exact and all(_without_gradient(slot.value, marked) for slot in returned.slots))
+        for returned in fn.outputs
+    )
+
+
+def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
+    if output in marked or (is_tensor(output) is Tri.NO and is_container(output) is Tri.NO):
+        return True
+    return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in output.options())
+
+
+def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
+    """Whether autograd certainly never takes a path through backward on which these tests come out so."""
+    tests = tuple(path)
+    return _excluded(fn, tests) or any(
+        guard.one_of and all(_excluded(fn, (*tests, replace(guard, asks=each))) for each in guard.one_of)
+        for guard in tests
+    )
+
+
+def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
+    """Whether some one test, or two that contradict each other, rule a path out."""
+    return (
+        _contradicts_itself(tests)
+        or _nothing_needed(fn, tests)
+        or _undefined_gradient(fn, tests)
+        or _absent_tensor(fn, tests)
+    )
+
+
+def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
+    """The gradients of outputs (by position) that are None on this path, as a test of it says."""
+    return frozenset(
+        guard.asks.value.index
+        for guard in path
+        if guard.asks is not None
+        and guard.asks.question is Question.IS_NONE
+        and guard.asks.answer
+        and isinstance(guard.asks.value, Parameter)
+        and guard.asks.value.role == "gradient"
+    )
+
+
+def _contradicts_itself(path: tuple[Guard, ...]) -> bool:
+    """One test holds and does not, in the same words. What it asks about may have changed in between: who knows."""
+    held = {guard.text for guard in path if guard.text and guard.holds}
+    return any(guard.text in held for guard in path if not guard.holds)
+
+
+def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that no input needs a gradient, or that one needs it which is certainly no tensor."""
+    refused: set[int] = set()
+    for guard in path:
+        asks = guard.asks
+        if asks is None or asks.question is not Question.NEEDS_INPUT_GRAD or not isinstance(asks.value, NeedsInputGrad):
+            continue
+        index = asks.value.index
+        if index is None:
+            if not asks.answer:
+                return True
+        elif not asks.answer:
+            refused.add(index)
+        elif 0 <= index < len(fn.inputs) and fn.inputs[index].against_a_gradient:
+            return True
+    if not refused or fn.variadic_inputs is not None:
+        return False
+    return all(each.index in refused or each.is_tensor is Tri.NO for each in fn.inputs)
+
+
+def _undefined_gradient(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that the gradient of a tensor is None, which it never is unless forward asked for that."""
+    if fn.materializes_grads is not Tri.YES:
+        return False
+    return any(all(_may_be_tensor(returned, at) for returned in fn.outputs) for at in absent_gradients(path))
+
+
+def _absent_tensor(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
+    """A test says that a saved tensor is None, which forward saves unless the only input with a gradient needs none."""
+    for guard in path:
+        asks = guard.asks
+        if asks is None or asks.question is not Question.IS_NONE or not asks.answer:
+            continue
+        served = saved_for(fn, asks.value.index) if isinstance(asks.value, SavedTensor) else None
+        if served is not None and fn.variadic_inputs is None:
+            return all(each.index == served or each.gradient is Tri.NO for each in fn.inputs)
+    return False
+
+
+def _may_be_tensor(output: Returned, at: int) -> bool:
+    return at >= len(output.slots) or is_tensor(output.slots[at].value) is not Tri.NO

@@ -1,0 +1,70 @@
+"""What autograd refuses as a gradient: containers, numbers, strings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.values import (
+    Choice,
+    Constant,
+    Mapping,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    TensorTuple,
+    Variadic,
+)
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.values import Value
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A value that backward returns and autograd refuses. ``position`` (from 0) is None where it is the whole of it."""
+
+    value: Value
+    position: int | None = None
+
+
+def refused_gradient(fn: FunctionClass, returned: Returned) -> Refused | None:
+    """What autograd refuses of one return, first come; None where it may take all of it.
+
+    What faces an input that is certainly no tensor is left out: whatever it is, only None would do.
+    """
+    if is_no_gradient(returned.value):
+        return Refused(returned.value)
+    if not isinstance(returned.value, Sequence):
+        return None
+    for position, slot in enumerate(returned.slots):
+        if slot.starred or (fn.variadic_inputs is None and position >= len(fn.inputs)):
+            return None
+        if position < len(fn.inputs) and fn.inputs[position].against_a_gradient:
+            continue
+        if is_no_gradient(slot.value) or _is_tuple(slot.value):
+            return Refused(slot.value, position)
+    return None
+
+
+def is_no_gradient(value: Value) -> bool:
+    """Whether autograd certainly refuses what a backward returns: a list, a dict, a number, a string, a generator.
+
+    None is legal, and so is a tuple, of which autograd takes the elements.
+    """
+    if isinstance(value, Choice):
+        return all(is_no_gradient(option) for option in value.alternatives)
+    if isinstance(value, Sequence):
+        return value.kind != "tuple"
+    if isinstance(value, Constant):
+        return value.value is not None
+    if isinstance(value, Scalar):
+        return value.sort not in ("object", "shape")
+    return isinstance(value, Mapping)
+
+
+def _is_tuple(value: Value) -> bool:
+    if isinstance(value, Choice):
+        return all(_is_tuple(option) for option in value.alternatives)
+    return isinstance(value, (Sequence, TensorTuple, SavedTensors, Variadic))

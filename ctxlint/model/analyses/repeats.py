@@ -1,0 +1,107 @@
+"""What happens more than once on one path through a method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.values import Tri, same_object
+from ctxlint.model.syntax import children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.model.interpreter.events import ContextCall, Event
+    from ctxlint.model.method import EventType, Method
+
+
+def happens_after(later: Event, earlier: Event) -> bool:
+    """Whether some path certainly has both, ``earlier`` first."""
+    if later.implies(earlier):
+        return True
+    return later.may_follow(earlier) and later.certainly_with(earlier)
+
+
+def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType]]:
+    """Each event that certainly runs on one path after another of ``events``, with the nearest such one."""
+    for at, later in enumerate(events):
+        earlier = next((each for each in reversed(events[:at]) if happens_after(later, each)), None)
+        if earlier is not None:
+            yield later, earlier
+
+
+def told_again(earlier: ContextCall, later: ContextCall) -> bool:
+    """Whether the later call is certainly given all that the earlier one was: to replace that one loses nothing."""
+    known = [argument.value for argument in later.arguments if not argument.starred]
+    return earlier.exact and all(
+        any(same_object(argument.value, value) is Tri.YES for value in known) for argument in earlier.arguments
+    )
+
+
+def always_follows(method: Method, later: Event, earlier: Event) -> bool:
+    """Whether no path certainly has ``earlier`` alone: both stand under the same tests, and no return between them."""
+    between = (each for each in method.returns if each.may_follow(earlier) and each.order < later.order)
+    return earlier.guards == later.guards and later.implies(earlier) and not any(between)
+
+
+def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
+    """The innermost loop or comprehension that runs the event on each of its turns.
+
+    None where there is no such loop, or where its body may be left early: then it may be made for one turn.
+    """
+    if not event.in_loop:
+        return None
+    found = None
+    for node in _path_to(method.node.body, event.node):
+        if isinstance(node, (cst.For, cst.While, cst.CompFor, cst.BaseComp)):
+            found = node
+    if isinstance(found, (cst.For, cst.While)) and _leaves_early(found.body):
+        return None
+    return found
+
+
+def turned_names(loop: cst.CSTNode) -> frozenset[str]:
+    """The names that a loop binds anew on each turn."""
+    targets: list[cst.CSTNode] = []
+    if isinstance(loop, cst.For):
+        targets.append(loop.target)
+    clause = getattr(loop, "for_in", loop)
+    while isinstance(clause, cst.CompFor):
+        targets.append(clause.target)
+        clause = clause.inner_for_in
+    return frozenset(name for target in targets for name in _names_in(target))
+
+
+def names_in(node: cst.CSTNode) -> frozenset[str]:
+    """Every name in an expression; attribute names are none."""
+    return frozenset(_names_in(node))
+
+
+def _names_in(node: cst.CSTNode) -> Iterator[str]:
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, cst.Attribute):
+        yield from _names_in(node.value)
+    else:
+        for child in children(node):
+            yield from _names_in(child)
+
+
+def _path_to(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
+    """The nodes from ``root`` down to ``wanted``; empty where it is not inside."""
+    if root is wanted:
+        return [root]
+    for child in children(root):
+        below = _path_to(child, wanted)
+        if below:
+            return [root, *below]
+    return []
+
+
+def _leaves_early(node: cst.CSTNode) -> bool:
+    if isinstance(node, (cst.Break, cst.Return, cst.Raise)):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return False
+    return any(_leaves_early(child) for child in children(node))

@@ -1,0 +1,56 @@
+"""What a method returns, as autograd takes it: how many outputs or gradients, and which."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ctxlint.model.function import Method, MethodFacts, Returned
+from ctxlint.model.interpreter.values import (
+    NONE,
+    UNKNOWN,
+    Mapping,
+    Sequence,
+    Slot,
+    TensorTuple,
+    Tri,
+    Value,
+    Variadic,
+    is_container,
+    join_all,
+)
+
+
+def returned_by(method: Method) -> list[Returned]:
+    """What autograd gets from each return of a method: one entry for each alternative."""
+    found: list[Returned] = []
+    facts = method.facts
+    if not facts.complete or facts.is_generator or facts.is_async:
+        return found
+    for event in method.returns:
+        written = event.node.value if isinstance(event.node, cst.Return) else None
+        for value in event.value.options():
+            slots, known = _slots(value, written if value is event.value else None)
+            exact = known and not any(slot.starred for slot in slots)
+            found.append(Returned(event.node, event, value, slots, known, exact))
+    return found
+
+
+def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot, ...], bool]:
+    """The elements that autograd sees, and whether anything is known about their number."""
+    if isinstance(value, Sequence) and value.kind == "tuple":
+        return value.slots, True
+    if isinstance(value, (Variadic, TensorTuple)):
+        return (Slot(value, written, starred=True),), True
+    if isinstance(value, (Sequence, Mapping)) or is_container(value) is Tri.NO:
+        return (Slot(value, written),), True
+    return (), False
+
+
+def joined(facts: MethodFacts) -> Value:
+    """One value for all returns of a walk."""
+    if not facts.complete:
+        return UNKNOWN
+    values = [event.value for event in facts.returns]
+    if facts.falls_through is not Tri.NO:
+        values.append(NONE)
+    return join_all(values)

@@ -1,0 +1,109 @@
+"""Where backward, vjp and jvp take what was saved: which tensor, under which name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.saved_tensors import saving_call
+from ctxlint.model.interpreter.events import Assigned, SavedItem, SavedRead
+from ctxlint.model.interpreter.values import SavedTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Unpacking
+    from ctxlint.model.method import Method
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """A place where ``method`` takes saved tensors. ``call`` is the method of ctx that saved them.
+
+    ``index`` is the position of the tensor, negative where it is counted from the end, None for several at once. Those
+    are the ones from ``start`` on, less ``behind`` at the end. ``name`` is what it is bound to, where it is. ``count``
+    is the number of tensors there must be, where all are taken at once.
+    """
+
+    method: Method
+    call: str
+    node: cst.CSTNode
+    index: int | None
+    name: str | None = None
+    start: int = 0
+    behind: int = 0
+    count: int | None = None
+
+
+def read_backs(fn: FunctionClass) -> list[ReadBack]:
+    """Every place where saved tensors are taken, in order, those of each method together."""
+    return [each for method in fn.reading_methods for each in _in_method(method)]
+
+
+def _in_method(method: Method) -> Iterator[ReadBack]:
+    call = saving_call(method)
+    bound = list(_bound(method, call))
+    items = list(_items(method, call, bound))
+    whole = list(_whole(method, call))
+    seen: set[int] = set()
+    for each in (*bound, *items, *whole):
+        if id(each.node) not in seen:  # the code of a `finally` is walked more than once
+            seen.add(id(each.node))
+            yield each
+
+
+def _bound(method: Method, call: str) -> Iterator[ReadBack]:
+    """``x, y = ctx.saved_tensors``, ``x = saved[0]``; another name for what has one already is no such place."""
+    for read in method.facts.of(SavedRead):
+        for unpacking in read.unpackings:
+            yield from _unpacked(method, call, unpacking)
+    for event in method.facts.of(Assigned):
+        taken = isinstance(getattr(event.statement, "value", None), cst.Subscript)
+        if taken and isinstance(event.value, SavedTensor) and not event.augmented:
+            yield ReadBack(method, call, event.node, event.value.index, event.name)
+
+
+def _unpacked(method: Method, call: str, unpacking: Unpacking) -> Iterator[ReadBack]:
+    """The targets of one unpacking; those behind a starred one are counted from the end."""
+    elements = unpacking.node.elements if isinstance(unpacking.node, (cst.Tuple, cst.List)) else ()
+    count = None if unpacking.starred else len(elements)
+    behind_star = False
+    for at, element in enumerate(elements):
+        name = element.value.value if isinstance(element.value, cst.Name) else None
+        behind = len(elements) - at - 1
+        if isinstance(element, cst.StarredElement):
+            behind_star = True
+            yield ReadBack(method, call, element.value, None, name, start=at, behind=behind)
+        else:
+            index = at - len(elements) if behind_star else at
+            yield ReadBack(method, call, element.value, index, name, count=count)
+
+
+def _items(method: Method, call: str, bound: list[ReadBack]) -> Iterator[ReadBack]:
+    """``ctx.saved_tensors[0]`` in the middle of an expression."""
+    targets = {id(each.node) for each in bound}
+    named = {id(each.value_node) for each in method.facts.of(Assigned) if id(each.node) in targets}
+    for item in method.facts.of(SavedItem):
+        if id(item.node) not in named:
+            yield ReadBack(method, call, item.node, item.index)
+
+
+def _whole(method: Method, call: str) -> Iterator[ReadBack]:
+    """The tuple taken as a whole: handed to a function, looped over."""
+    subscripted = [item.node for item in method.facts.of(SavedItem) if isinstance(item.node, cst.Subscript)]
+    holders = {id(node.value) for node in (*subscripted, *_sliced(method))}
+    names = {node.value.value for node in subscripted if isinstance(node.value, cst.Name)}
+    for read in method.facts.of(SavedRead):
+        if not read.unpackings and id(read.node) not in holders and read.bound_to not in names:
+            yield ReadBack(method, call, read.node, None)
+
+
+def _sliced(method: Method) -> Iterator[cst.Subscript]:
+    """The right-hand sides of ``a, b = ctx.saved_tensors[:2]``."""
+    for event in method.facts.of(Assigned):
+        value = getattr(event.statement, "value", None)
+        if isinstance(value, cst.Subscript) and isinstance(event.value, SavedTensor):
+            yield value

@@ -1,0 +1,264 @@
+"""What forward saves, and what else happens to it: kept twice, changed afterwards, changed by backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.flags import flag_of_conditional
+from ctxlint.model.analyses.lasting_writes import is_left_for_others
+from ctxlint.model.analyses.outputs import differentiable_outputs
+from ctxlint.model.analyses.repeats import happens_after
+from ctxlint.model.interpreter.events import Assigned, ContextCall, ContextWrite, Mutation, SavedRead
+from ctxlint.model.interpreter.values import (
+    Alias,
+    Constant,
+    ContextAttribute,
+    Fresh,
+    Item,
+    Opaque,
+    Parameter,
+    SavedTensor,
+    Scalar,
+    Single,
+    Tri,
+    Value,
+    View,
+    is_tensor,
+    same_object,
+    storage,
+)
+from ctxlint.model.syntax import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Slot
+
+_OBJECTS = (Parameter, Fresh, Single, Opaque, Item, View)
+"""Values that stand for one certain object."""
+
+
+def single_save(fn: FunctionClass) -> tuple[Slot, ...] | None:
+    """The tensors of the one ``save_for_backward`` of forward, in order; None where there are several, or a star."""
+    if len(fn.saves) != 1 or not fn.saves[0].exact or fn.escapes:
+        return None
+    return fn.saves[0].arguments
+
+
+def saved_for(fn: FunctionClass, position: int) -> int | None:
+    """The input whose gradient alone a saved tensor serves: where that needs none, forward saves None instead.
+
+    ``grads = torch.zeros_like(x) if x.requires_grad else None`` is such a tensor.
+    """
+    saved = single_save(fn)
+    node = saved[position].node if saved is not None and position < len(saved) else None
+    assigned = [each for method in fn.context_methods for each in method.facts.of(Assigned)]
+    if isinstance(node, cst.Name):
+        bindings = [each.value_node for each in assigned if each.name == node.value and not each.augmented]
+        node = bindings[0] if len(bindings) == 1 else None
+    test = node.test if isinstance(node, cst.IfExp) else None
+    if not isinstance(node, cst.IfExp) or not isinstance(test, cst.Attribute):
+        return flag_of_conditional(node)
+    if test.attr.value != "requires_grad" or not isinstance(test.value, cst.Name):
+        return None
+    if not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
+        return None
+    name = test.value.value
+    rebound = any(each.name == name for each in assigned)
+    return next((each.index for each in fn.inputs if each.name == name and not rebound), None)
+
+
+def output_objects(fn: FunctionClass) -> list[Value]:
+    """Every object that some return of forward gives out, where that is certain."""
+    return [option for value in fn.outputs_values() for option in value.options() if isinstance(option, _OBJECTS)]
+
+
+def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, ContextCall]]:
+    """Each ``ctx.a = t`` whose tensor is saved, too, with the saving call that runs on the same path."""
+    for write in fn.context_writes:
+        value = write.value
+        if write.deletes or not isinstance(value, _OBJECTS) or is_tensor(value) is Tri.NO:
+            continue
+        if isinstance(value, (Opaque, Item)) and is_tensor(value) is not Tri.YES and write.value_node is None:
+            continue
+        for save in fn.saves:
+            kept_there = any(
+                not argument.starred and same_object(argument.value, value) is Tri.YES for argument in save.arguments
+            )
+            if kept_there and write.certainly_with(save):
+                yield write, save
+                break
+
+
+@dataclass(frozen=True)
+class ChangedInBackward:
+    """Backward writes into a tensor that it took from ctx. ``what`` says what that is: an input or an output.
+
+    ``filled`` says that it is an input that wants no gradient, and that backward does not read what it writes there: a
+    buffer of the caller's. ``left`` says the second alone. ``saved`` is for what ``save_for_backward`` was given.
+    """
+
+    mutation: Mutation
+    what: str
+    name: str
+    saved: bool
+    left: bool
+    filled: bool = False
+
+
+def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
+    """The kept inputs and outputs that backward changes in place, for certain.
+
+    Not a buffer that is kept as an attribute for backward to fill.
+    """
+    backward = fn.backward
+    if backward is None:
+        return
+    for mutation in _lasting(backward.facts.of(Mutation)):
+        read = storage(mutation.target) if mutation.target is not None else None
+        kept = _kept_value(fn, read)
+        origin = storage(kept) if kept is not None else None
+        saved = isinstance(read, SavedTensor)
+        if isinstance(origin, Parameter) and origin.role == "input":
+            given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+            if given is not None and given.is_tensor is Tri.YES:
+                left = is_left_for_others(backward, mutation)
+                filled = left and given.gradient is Tri.NO
+                if saved or not filled:
+                    yield ChangedInBackward(mutation, "input", origin.name, saved, left, filled)
+        elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):
+            name = mutation.name or "the tensor"
+            yield ChangedInBackward(mutation, "output", name, saved, is_left_for_others(backward, mutation))
+
+
+def _lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
+    """The in-place changes, less those that a later one takes back: ``x.sub_(y)``, and then ``x.add_(y)``."""
+    steps = [each for each in mutations if each.how in _INVERSE and not each.in_loop]
+    gone: set[int] = set()
+    for at, later in enumerate(steps):
+        for earlier in steps[:at]:
+            if (earlier.target, earlier.guards, _INVERSE[earlier.how]) == (later.target, later.guards, later.how):
+                if _operand(earlier) == _operand(later) != "":
+                    gone |= {earlier.order, later.order}
+    return (each for each in mutations if each.order not in gone)
+
+
+_INVERSE = {"add_": "sub_", "sub_": "add_", "mul_": "div_", "div_": "mul_"}
+
+
+def _operand(mutation: Mutation) -> str:
+    """The one argument of an in-place method, as it is written; empty for anything else."""
+    node = mutation.node
+    return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
+
+
+def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
+    """What forward put where backward takes this value from."""
+    if isinstance(value, SavedTensor):
+        saved = single_save(fn)
+        return saved[value.index].value if saved is not None and value.index < len(saved) else None
+    if isinstance(value, ContextAttribute):
+        writes = [write for write in fn.context_writes if write.attribute == value.name]
+        return writes[0].value if len(writes) == 1 and not fn.escapes else None
+    return None
+
+
+def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:
+    """The in-place changes in forward of a tensor that was saved before."""
+    for method in fn.context_methods:
+        saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
+        for mutation in method.facts.of(Mutation):
+            origin = storage(mutation.target) if mutation.target is not None else None
+            for save in saves:
+                values = [storage(argument.value) for argument in save.arguments]
+                if origin is not None and isinstance(origin, _OBJECTS) and origin in values:
+                    if happens_after(mutation, save):
+                        yield mutation, save
+                        break
+
+
+def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
+    """The saved tensors that are certainly views of an output that has a ``grad_fn``, and not cut off from it."""
+    outputs = [each for each in differentiable_outputs(fn) if isinstance(each, _OBJECTS)]
+    for save in fn.saves:
+        for argument in save.arguments:
+            value = argument.value
+            if not isinstance(value, View) or value in outputs or _cut_off(value):
+                continue
+            origin = storage(value)
+            if origin is not None and not isinstance(origin, Parameter) and origin in outputs:
+                yield save, argument
+
+
+def _cut_off(value: Value) -> bool:
+    """Whether a view was detached on the way."""
+    while isinstance(value, View):
+        function = getattr(value.node, "func", value.node)
+        attribute = getattr(getattr(function, "attr", None), "value", "")
+        if attribute in ("detach", "data") or value.alias is not Alias.ALWAYS:
+            return True
+        value = value.of
+    return False
+
+
+def marks_of_no_output(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
+    """The arguments of ``mark_non_differentiable`` that are certainly no output on any path."""
+    if not fn.outputs or any(not returned.known or not returned.exact for returned in fn.outputs) or fn.escapes:
+        return
+    outputs: list[Value] = []
+    for value in fn.outputs_values():
+        for option in value.options():
+            if not isinstance(option, (*_OBJECTS, Constant, Scalar)):
+                return
+            outputs.append(option)
+    for call in fn.context_calls("mark_non_differentiable"):
+        for argument in call.arguments:
+            value = argument.value
+            if argument.starred or not isinstance(value, _OBJECTS) or value in outputs:
+                continue
+            if not any(_may_be_same(value, output) for output in outputs):
+                yield call, argument
+
+
+def _may_be_same(value: Value, output: Value) -> bool:
+    """Whether two values that are not equal may still be one object: a conversion that had nothing to do."""
+    return _possible_origin(value) == _possible_origin(output) and (_converted(value) or _converted(output))
+
+
+def _possible_origin(value: Value) -> Value:
+    while isinstance(value, View) and value.alias is not Alias.ALWAYS:
+        value = value.of
+    return value
+
+
+def _converted(value: Value) -> bool:
+    return isinstance(value, View) and value.alias is not Alias.ALWAYS
+
+
+def never_read(fn: FunctionClass) -> list[tuple[int, Slot]]:
+    """The saved tensors that no reader ever takes: their positions and arguments. Empty where that is not certain."""
+    saved = single_save(fn)
+    if saved is None or not fn.reading_methods or fn.has_subclass or fn.called_directly:
+        return []
+    used: set[int] = set()
+    taken = False
+    for method in fn.reading_methods:
+        if not method.facts.complete:
+            return []
+        for read in method.facts.of(SavedRead):
+            if read.via == "saved_for_forward":
+                continue
+            taken = True
+            if not read.unpackings or read.called or read.bound_to is not None:
+                return []
+            for unpacking in read.unpackings:
+                if unpacking.starred or len(unpacking.names) != len(saved):
+                    return []
+                used.update(
+                    at for at, name in enumerate(unpacking.names) if name is None or name in method.facts.names_read
+                )
+    return [(at, slot) for at, slot in enumerate(saved) if at not in used] if taken else []

@@ -1,0 +1,382 @@
+"""What backward does with a tensor that forward keeps in an attribute of ctx: whether it reads its values at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
+from ctxlint.model.syntax import children, code_of, dotted
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.method import Method
+
+
+@dataclass
+class KeptUses:
+    """What the readers do with a kept tensor.
+
+    ``reads_values`` is certain. ``handed_on`` says that it, or a view of it, goes where it cannot be followed, and
+    ``as_object`` that this very object does: to a call that may keep it or compare it, say. ``always`` says that one of
+    these happens on every path. ``asked`` is what else is wanted of it: ``shape``, ``dtype`` and the like.
+    """
+
+    reads_values: bool = False
+    handed_on: bool = False
+    as_object: bool = False
+    always: bool = False
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether its values are certainly never read."""
+        return not self.reads_values and not self.handed_on
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a list or tuple of ``count`` elements holds a tensor."""
+
+    index: int
+    count: int
+
+
+def uses_of_kept(
+    fn: FunctionClass, attribute: str, *, contained: bool = False, places: Sequence[Place | None] = (None,)
+) -> KeptUses:
+    """What the methods that read ctx do with ``ctx.attribute``, or with the items of it that are ``contained``.
+
+    ``places`` are those of the items that are meant; None stands for all of them.
+    """
+    uses = KeptUses()
+    for method in fn.reading_methods:
+        nodes = method.context_attributes.get(attribute, [])
+        hidden = (
+            each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes
+        )
+        if any(hidden) or not method.facts.complete or _gives_ctx_away(method):
+            uses.handed_on = uses.as_object = True
+        for place in places:
+            _Uses(method, uses, place).visit_all(nodes, contained)
+    return uses
+
+
+def _gives_ctx_away(method: Method) -> bool:
+    return bool(method.facts.of(Escape)) or bool(method.facts.of(ContextLent))
+
+
+_WORDS = str.split
+
+_ASKED = {
+    **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
+    **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
+    **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
+    **dict.fromkeys(operations.TORCH_LIKE, ("shape", "dtype", "layout", "device")),
+    **dict.fromkeys(_WORDS("new new_zeros new_ones new_empty new_full new_tensor to type"), ("dtype", "device")),
+    **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
+    **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},
+}
+"""What of a tensor is asked by an attribute, a method, or a function or method that is given it."""
+
+_ASKING = (
+    frozenset(_ASKED)
+    - operations.CONVERSIONS
+    - operations.VIEW_METHODS
+    - operations.USUAL_VIEW_METHODS
+    - operations.TORCH_LIKE
+)
+"""What asks of the tensor that it is taken from."""
+
+_ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
+"""What asks of the tensor that it is given."""
+
+_BUILTINS = {"len": ("shape",), "isinstance": (), "type": (), "callable": ()}
+_VIEWS = operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS | operations.CONVERSIONS | operations.FLOAT_CONVERSIONS
+_OF_TENSORS = (
+    operations.TENSOR_METHODS
+    | operations.INTEGRAL_CONVERSIONS
+    | operations.TUPLE_METHODS
+    | operations.PAIR_METHODS
+    | operations.PAIR_ALONG_DIMENSION
+    | operations.INPLACE_METHODS
+    | frozenset(_WORDS("item tolist numpy equal allclose data_ptr"))
+)
+_READING_ARGUMENT = _OF_TENSORS - frozenset(["add"])
+"""Methods by the names of which nothing but a tensor or an array takes an argument."""
+_KEEPING = frozenset(["torch.autograd.backward", "torch.utils.checkpoint.checkpoint"])
+
+
+class _Uses:
+    """Walks from a kept tensor to what is done with it, through the names that it is bound to."""
+
+    def __init__(self, method: Method, uses: KeptUses, place: Place | None) -> None:
+        self.method = method
+        self.uses = uses
+        self.place = place
+        self.callees = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
+        self.names: set[str] = set()
+        self.same = True
+        """Whether what is followed is the kept object itself, as a view of it is not."""
+        self.start: cst.CSTNode | None = None
+        """The attribute or name that is followed."""
+        self.reached: dict[cst.CSTNode, set[cst.CSTNode]] = {}
+
+    def read_values(self) -> None:
+        self.uses.reads_values = True
+        self.uses.always = self.uses.always or self.always_runs()
+
+    def always_runs(self) -> bool:
+        """Whether every call of the method gets to what is followed now, as far as nothing raises."""
+        node, parents = self.start, self.method.parents
+        if node is None:
+            return False
+        while node is not self.method.node and node in parents:
+            child, node = node, parents[node]
+            if isinstance(node, _AT_TIMES) and node is not self.method.node:
+                if all(child is not getattr(node, name, None) for name in ("test", "iter", "left")):
+                    return False
+            if isinstance(node, cst.IndentedBlock) and child not in self.always_reached(node):
+                return False
+        return True
+
+    def always_reached(self, block: cst.IndentedBlock) -> set[cst.CSTNode]:
+        """The statements of a block before and at the first one that may return."""
+        if block not in self.reached:
+            first = next((at for at, each in enumerate(block.body) if _returns(each)), len(block.body))
+            self.reached[block] = set(block.body[: first + 1])
+        return self.reached[block]
+
+    def hand_on(self) -> None:
+        self.uses.handed_on = True
+        self.uses.always = self.uses.always or self.always_runs()
+        self.uses.as_object = self.uses.as_object or self.same
+
+    def visit_all(self, nodes: Iterable[cst.CSTNode], contained: bool) -> None:
+        before = self.start
+        for node in nodes:
+            self.start = node
+            if self.is_in_nested_function(node):
+                self.hand_on()
+            self.visit(node, contained)
+        self.start = before
+
+    def is_in_nested_function(self, node: cst.CSTNode) -> bool:
+        """Whether code of a later time uses it: what is saved may be gone by then."""
+        while node in self.method.parents:
+            node = self.method.parents[node]
+            if node is self.method.node:
+                return False
+            if isinstance(node, (cst.FunctionDef, cst.Lambda)):
+                return True
+        return False
+
+    def visit(self, node: cst.CSTNode, contained: bool) -> None:
+        """One place where the tensor stands, or the container that holds it."""
+        spend()
+        parent = self.method.parents[node]
+        if isinstance(parent, cst.Attribute):
+            self.attribute(parent, contained)
+        elif isinstance(parent, cst.Arg):
+            self.argument(parent, contained)
+        elif isinstance(parent, (cst.Assign, cst.AnnAssign, cst.NamedExpr)):
+            self.bound(node, parent, contained)
+        elif isinstance(parent, cst.Subscript) and parent.value is node and contained:
+            if self.place is None or _may_take(parent, self.place):
+                self.visit(parent, contained=False)
+        elif isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+            self.comparison(parent)
+        elif isinstance(parent, (cst.Element, cst.StarredElement)):
+            self.element(parent, contained)
+        elif isinstance(parent, (cst.For, cst.CompFor)) and parent.iter is node and contained:
+            self.aliases(parent.target, contained=False)
+        elif isinstance(parent, cst.IfExp) and parent.test is not node:
+            self.visit(parent, contained)
+        elif isinstance(parent, _READING) and not contained:
+            self.read_values()
+        elif not isinstance(parent, (cst.Expr, cst.AssignTarget, cst.Del, *_CONDITIONS)):
+            self.hand_on()
+
+    def attribute(self, parent: cst.Attribute, contained: bool) -> None:
+        """``x.name``, called or not."""
+        name, around = parent.attr.value, self.method.parents[parent]
+        called = isinstance(around, cst.Call) and around.func is parent
+        if contained:
+            self.hand_on()
+        elif name in _ASKING:
+            self.uses.asked.update(_ASKED[name])
+        elif name in (_VIEWS if called else operations.VIEW_ATTRIBUTES):
+            before, self.same = self.same, self.same and name not in _NEW_OBJECTS
+            self.visit(around if called else parent, contained=False)
+            self.same = before
+        elif called and name in _OF_TENSORS:
+            self.read_values()
+        elif not (called and name in operations.TORCH_LIKE):
+            self.hand_on()
+
+    def argument(self, parent: cst.Arg, contained: bool) -> None:
+        """``f(x)``."""
+        call = self.method.parents[parent]
+        if not isinstance(call, cst.Call):
+            self.hand_on()
+            return
+        callee, written = self.callees.get(id(call)), dotted(call.func)
+        called = f".{call.func.attr.value}" if isinstance(call.func, cst.Attribute) else written or ""
+        name = called.rpartition(".")[2]
+        of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
+        if written in _BUILTINS and callee is None:
+            self.uses.asked.update(_BUILTINS[written])
+        elif name in _ASKING_OF_ARGUMENT and (of_torch or callee is None):
+            self.uses.asked.update(_ASKED[name])
+        elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
+            self.read_values()
+        else:
+            self.hand_on()
+
+    def bound(self, node: cst.CSTNode, parent: cst.Assign | cst.AnnAssign | cst.NamedExpr, contained: bool) -> None:
+        """``y = x``."""
+        targets = [each.target for each in parent.targets] if isinstance(parent, cst.Assign) else [parent.target]
+        if any(target is node for target in targets):
+            return
+        for target in targets:
+            if isinstance(target, (cst.Tuple, cst.List)):
+                if not contained:
+                    self.read_values()
+                for element in self.taken(target.elements) if contained else target.elements:
+                    self.aliases(element.value, contained=False)
+            else:
+                self.aliases(target, contained)
+        if isinstance(parent, cst.NamedExpr):
+            self.visit(parent, contained)
+
+    def taken(self, targets: Sequence[cst.BaseElement]) -> Sequence[cst.BaseElement]:
+        """Those of the targets of an unpacking that may get the tensor."""
+        if self.place is None or len(targets) != self.place.count:
+            return targets
+        starred = any(isinstance(each, cst.StarredElement) for each in targets)
+        return targets if starred else targets[self.place.index : self.place.index + 1]
+
+    def aliases(self, target: cst.CSTNode, contained: bool) -> None:
+        """What is done with a name that it is bound to; anything else keeps it."""
+        if not isinstance(target, cst.Name):
+            self.hand_on()
+        elif target.value not in self.names:
+            self.names.add(target.value)
+            nodes = self.method.body_nodes
+            self.visit_all([each for each in nodes if self.reads(each, target.value)], contained)
+
+    def reads(self, node: cst.CSTNode, name: str) -> bool:
+        if type(node) is not cst.Name or node.value != name:
+            return False
+        parent = self.method.parents[node]
+        if isinstance(parent, (cst.AssignTarget, cst.Del, cst.Param, cst.NameItem)):
+            return False
+        if isinstance(parent, (cst.Attribute, cst.Arg)):
+            return getattr(parent, "attr", getattr(parent, "keyword", None)) is not node
+        return not (isinstance(parent, cst.Element) and self.is_target(parent))
+
+    def is_target(self, element: cst.CSTNode) -> bool:
+        display = self.method.parents[element]
+        around = self.method.parents[display]
+        return isinstance(around, (cst.AssignTarget, cst.Del)) or (
+            isinstance(around, (cst.For, cst.CompFor)) and around.target is display
+        )
+
+    def comparison(self, parent: cst.Comparison | cst.ComparisonTarget) -> None:
+        if isinstance(parent, cst.Comparison):
+            for each in parent.comparisons:
+                self.compared(each.operator, each.comparator)
+        else:
+            around = self.method.parents[parent]
+            self.compared(parent.operator, around.left if isinstance(around, cst.Comparison) else parent.comparator)
+
+    def compared(self, operator: cst.BaseCompOp, other: cst.BaseExpression) -> None:
+        """``x > other``: only ``is`` and ``in`` ask for the object and not for its values."""
+        if isinstance(operator, (cst.Is, cst.IsNot)):
+            if not (isinstance(other, cst.Name) and other.value == "None"):
+                self.hand_on()
+        elif isinstance(operator, (cst.In, cst.NotIn)):
+            self.hand_on()
+        else:
+            self.read_values()
+
+    def element(self, parent: cst.Element | cst.StarredElement, contained: bool) -> None:
+        """An element of a tuple or list: it goes where that goes."""
+        display = self.method.parents[parent]
+        around = self.method.parents[display]
+        if isinstance(around, cst.Return):
+            self.read_values()
+        elif isinstance(around, cst.Arg):
+            self.argument(around, contained)
+        elif isinstance(around, cst.Assign) and isinstance(display, (cst.Tuple, cst.List)):
+            at = next(at for at, each in enumerate(display.elements) if each is parent)
+            for target in around.targets:
+                elements = target.target.elements if isinstance(target.target, (cst.Tuple, cst.List)) else ()
+                if _one_for_one(elements, display.elements):
+                    self.aliases(elements[at].value, contained)
+                else:
+                    self.hand_on()
+        else:
+            self.hand_on()
+
+
+def _may_take(subscript: cst.Subscript, place: Place) -> bool:
+    """Whether ``ctx.tensors[i]`` may be the element at a place."""
+    index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
+    written = code_of(index.value) if isinstance(index, cst.Index) else ""
+    return re.fullmatch(r"-?[0-9]{1,9}", written) is None or int(written) % place.count == place.index
+
+
+def _returns(node: cst.CSTNode) -> bool:
+    """Whether a method may be left by a statement."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+        return False
+    return isinstance(node, cst.Return) or any(map(_returns, children(node)))
+
+
+def _one_for_one(targets: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:
+    return len(targets) == len(values) and not any(isinstance(each, cst.StarredElement) for each in (*targets, *values))
+
+
+_NEW_OBJECTS = operations.VIEW_METHODS | operations.VIEW_ATTRIBUTES
+_READING = (
+    cst.BinaryOperation,
+    cst.UnaryOperation,
+    cst.AugAssign,
+    cst.Return,
+    cst.Subscript,
+    cst.Index,
+    cst.Slice,
+    cst.If,
+    cst.While,
+    cst.IfExp,
+    cst.Assert,
+    cst.BooleanOperation,
+    cst.FormattedStringExpression,
+)
+"""What a tensor stands in where its values are read."""
+_AT_TIMES = (
+    cst.If,
+    cst.IfExp,
+    cst.Else,
+    cst.For,
+    cst.While,
+    cst.Try,
+    cst.TryStar,
+    cst.Match,
+    cst.BooleanOperation,
+    cst.Assert,
+    cst.BaseComp,
+    cst.FunctionDef,
+    cst.Lambda,
+)
+"""What does not run all that is inside it, or not always."""
+_CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
+"""Where a container that holds the tensor is only asked whether it holds anything."""

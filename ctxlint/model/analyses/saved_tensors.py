@@ -1,0 +1,61 @@
+"""How many tensors a method finds in ``ctx.saved_tensors``, and how many it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.repeats import repeated
+from ctxlint.model.interpreter.events import SavedItem, SavedRead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import ContextCall, Guard, Unpacking
+    from ctxlint.model.method import Method
+
+
+def saving_call(method: Method) -> str:
+    """The method of ctx that fills ``saved_tensors`` for this reader: jvp sees what was saved for forward mode."""
+    return "save_for_forward" if method.name == "jvp" else "save_for_backward"
+
+
+def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
+    """The numbers of tensors that forward may have saved, by path; None where that is not known for certain.
+
+    ``{0}`` where nothing is saved at all.
+    """
+    forward = fn.forward
+    if forward is None or forward.raises_only or not fn.signature_judgeable or fn.escapes:
+        return None
+    if fn.has_subclass or fn.called_directly or "to_save" in fn.stored_attributes:
+        return None
+    writers = fn.context_methods
+    if not writers or not all(method.facts.complete and method.context_known for method in writers):
+        return None
+    calls: tuple[ContextCall, ...] = fn.context_calls(call)
+    if any(not each.exact for each in calls) or any(True for _ in repeated(calls)):
+        return None
+    return frozenset(len(each.arguments) for each in calls) or frozenset({0})
+
+
+def mismatched(method: Method, saved: frozenset[int]) -> Iterator[Unpacking | SavedItem]:
+    """Where the method takes a number of saved tensors that is none of ``saved``."""
+    reads = (read for read in method.facts.of(SavedRead) if read.via != "saved_for_forward")
+    unpackings = [each for read in reads for each in read.unpackings]
+    wrong = [each for each in unpackings if not any(_fits(each, count) for count in saved)]
+    for unpacking in wrong:
+        if not _asks_for_length(unpacking.guards) and (not unpacking.guards or len(wrong) == len(unpackings)):
+            yield unpacking
+    for item in method.facts.of(SavedItem):
+        beyond = all(item.index >= count or item.index < -count for count in saved)
+        if beyond and not item.guards and item.via != "saved_for_forward":
+            yield item
+
+
+def _fits(unpacking: Unpacking, count: int) -> bool:
+    return unpacking.minimum <= count if unpacking.starred else unpacking.minimum == count
+
+
+def _asks_for_length(guards: tuple[Guard, ...]) -> bool:
+    return any(guard.arm == "try" or "len(" in guard.text or "saved" in guard.text for guard in guards)

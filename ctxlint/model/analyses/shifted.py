@@ -1,0 +1,16 @@
+"""Gradients that do not stand where they belong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.values import Tri, is_none
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import Returned
+
+
+def is_shifted(returned: Returned, inputs: int) -> bool:
+    """Whether a return has a gradient beyond all inputs, so that none of its positions means anything."""
+    surplus = returned.slots[inputs:] if returned.known else ()
+    return any(is_none(slot.value) is Tri.NO for slot in surplus if not slot.starred)

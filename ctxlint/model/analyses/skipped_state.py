@@ -1,0 +1,228 @@
+"""State that backward needs and that some path through forward does not leave behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import (
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    GenericCall,
+    Question,
+    SavedItem,
+    SavedRead,
+    orders_of,
+)
+from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, View
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import Method
+
+_NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
+"""Words that tell that a test is about whether backward will run at all."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that backward needs on every path and that forward leaves out on one.
+
+    ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
+    ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flags`` are
+    the inputs whose flags decide, where it is so. ``error`` is what backward raises then, first of all.
+    """
+
+    node: cst.CSTNode
+    what: str
+    condition: str
+    returns: bool
+    flags: tuple[str, ...] = ()
+    error: str = "AttributeError"
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """Something that backward reads on every path, and the events in forward that provide it; ``node`` reads it."""
+
+    what: str
+    events: list[Event]
+    node: cst.CSTNode
+    error: str
+
+
+def skipped_state(fn: FunctionClass) -> list[Skipped]:
+    """What is skipped, the first that backward reads: there it raises. Empty where ctx is out of sight."""
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
+        return []
+    if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
+        return []
+    found: list[tuple[cst.CSTNode, Skipped]] = []
+    for each in _needed(forward, backward):
+        skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each.what, each.events)
+        skipped = skipped or _one_arm(forward, each.what, each.events)
+        if skipped is not None:
+            found.append((each.node, replace(skipped, error=each.error)))
+    return [skipped for _node, skipped in sorted(found, key=lambda pair: fn.start(pair[0]))[:1]]
+
+
+def _needed(forward: Method, backward: Method) -> list[_Needed]:
+    """What backward reads on every path."""
+    found = _tensors_needed(forward, backward)
+    for read in backward.facts.of(ContextRead):
+        if read.guards or read.guarded or read.own or read.called or read.in_loop:
+            continue
+        writes: list[Event] = [
+            write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
+        ]
+        if writes and all(each.what != f"ctx.{read.attribute}" for each in found):
+            found.append(_Needed(f"ctx.{read.attribute}", writes, read.node, "AttributeError"))
+    return found
+
+
+def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
+    """The saved tensors, for each time that backward certainly takes some: by unpacking them, or one by its number."""
+    saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
+    unpacked = [
+        each.node
+        for read in backward.facts.of(SavedRead)
+        if read.via == "saved_tensors" and not read.guards
+        for each in read.unpackings
+        if each.minimum > 0 and not each.guards
+    ]
+    items = [
+        item.node
+        for item in backward.facts.of(SavedItem)
+        if item.via == "saved_tensors" and not item.guards and not item.in_loop
+    ]
+    errors = (("ValueError", unpacked), ("IndexError", items))
+    return [_Needed("ctx.save_for_backward", saves, node, error) for error, nodes in errors for node in nodes if saves]
+
+
+def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> Skipped | None:
+    """A return before anything is provided, on a path that backward may well follow."""
+    orders = orders_of(events)
+    counts = {returned.event.order: returned.count for returned in fn.outputs}
+    provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
+    for each in forward.returns:
+        count = counts.get(each.order)
+        if orders & each.maybe_before or not each.guards:
+            continue
+        if count is not None and None not in provided and count not in provided:
+            continue
+        if each.bare or not _may_need_gradient(fn, each.guards):
+            continue
+        return Skipped(each.node, what, _text(each.guards), returns=True)
+    return None
+
+
+def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
+    """Whether, on a path with these tests, backward may run for an input that they do not rule out."""
+    refused: set[int] = set()
+    for guard in guards:
+        asks = guard.asks
+        if asks is None:
+            text = guard.text
+            if _apart(guard):  # what it says of flags is said by guards of their own
+                text = text.replace("requires_grad", "").replace("needs_input_grad", "")
+            if any(word in text.lower() for word in _NO_GRADIENT_WORDS):
+                return False
+        elif asks.question is Question.GRAD_MODE:
+            return False
+        elif asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD) and not asks.answer:
+            index = _input_asked(guard)
+            if index is None:
+                return False
+            refused.add(index)
+    return any(each.gradient is Tri.YES and each.index not in refused for each in fn.inputs)
+
+
+def _apart(guard: Guard) -> bool:
+    """Whether the parts of a compound test are guards of their own."""
+    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
+
+
+def _input_asked(guard: Guard) -> int | None:
+    """The input whose flag a guard asks for; None for anything else."""
+    return _input_of(guard.asks.value) if guard.asks is not None else None
+
+
+def _input_of(value: Value) -> int | None:
+    """The input that a value is, or whose flag; None for anything else.
+
+    What forward makes of an input, as in ``x = x.contiguous()``, needs a gradient only where the input does.
+    """
+    while isinstance(value, View):
+        value = value.of
+    if isinstance(value, NeedsInputGrad):
+        return value.index
+    return value.index if isinstance(value, Parameter) and value.role == "input" else None
+
+
+def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | None:
+    """Everything that provides it hangs on the flags of some inputs, while another one gets a gradient, too.
+
+    Where only that one needs a gradient, each of the events has a test that fails.
+    """
+    asked = [[flags for flags in map(_flags_asked, event.guards) if flags] for event in events]
+    for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
+        failing = [next((flags for flags in tests if other not in flags), None) for tests in asked]
+        if failing and failing[0] is not None and None not in failing:
+            names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
+            return Skipped(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))
+    return None
+
+
+def _flags_asked(guard: Guard) -> frozenset[int]:
+    """The inputs of which one at least needs a gradient where a test holds; empty where it asks anything else."""
+    asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+    found: set[int] = set()
+    for each in asks:
+        index = _input_of(each.value)
+        if index is None or not each.answer or each.question not in _FLAGS:
+            return frozenset()
+        found.add(index)
+    return frozenset(found)
+
+
+_FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
+
+
+def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:
+    """Everything that provides it stands in one arm of a test of what an input is."""
+    shared = set.intersection(*(set(event.guards) for event in events))
+    tests = [
+        guard
+        for event in events[:1]
+        for guard in event.guards
+        if guard in shared and (guard.text.startswith("isinstance(") or _asks_input_for_none(guard))
+    ]
+    others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
+    if not tests or others:
+        return None
+    orders = orders_of(events)
+    if all(orders & each.before for each in forward.returns):
+        return None
+    return Skipped(events[0].node, what, _text(events[0].guards), returns=False)
+
+
+def _asks_input_for_none(guard: Guard) -> bool:
+    return guard.asks is not None and guard.asks.question is Question.IS_NONE and _input_asked(guard) is not None
+
+
+def _text(guards: tuple[Guard, ...]) -> str:
+    """The nearest test on a path, as it is written; the parts of a compound one are not named."""
+    texts = [guard.text for guard in guards]
+    whole = [text for text in texts if not any(text != other and text in other for other in texts)]
+    return whole[-1] if whole else ""
+
+
+def _speaks_of_inference(forward: Method) -> bool:
+    """Whether forward itself asks whether it runs for inference only."""
+    return any(call.callee == "torch.is_inference_mode_enabled" for call in forward.facts.of(GenericCall))

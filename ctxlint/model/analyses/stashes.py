@@ -1,0 +1,402 @@
+"""Tensors that forward keeps in attributes of ctx although they could be saved."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.model.analyses.outputs import differentiable_outputs
+from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
+from ctxlint.model.interpreter.conditions import certain_parts
+from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
+from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Alias,
+    ContextAttribute,
+    Item,
+    Kind,
+    Mapping,
+    Parameter,
+    Sequence,
+    Slot,
+    Tri,
+    View,
+    is_tensor,
+    kind_of,
+    same_object,
+    usual_storage,
+)
+from ctxlint.model.syntax import code_of, dotted
+from ctxlint.torch_api import autograd, operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import Method
+
+
+_RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
+"""What a condition mentions that chooses between releases of torch; other versions are those of GPUs and formats."""
+
+
+class Held(Enum):
+    """What a kept tensor is, the worst first."""
+
+    OUTPUT_VIEW = "a view of an output"
+    OUTPUT = "an output"
+    INPUT = "an input"
+    COMPUTED = "a tensor computed in forward"
+
+
+@dataclass(frozen=True)
+class Stash:
+    """``ctx.attribute = tensor``, where backward reads the attribute.
+
+    ``contained`` tells that a list or the like holds it; ``places`` are where, None for what cannot be told apart.
+    ``names`` are the inputs that are kept, where they are inputs.
+    """
+
+    fn: FunctionClass
+    write: ContextWrite
+    held: Held
+    contained: bool
+    names: tuple[str, ...] = ()
+    places: tuple[Place | None, ...] = (None,)
+
+    @property
+    def rests_on(self) -> tuple[Value, ...]:
+        """The values that are kept."""
+        return (self.write.value,) if self.write.value is not None else ()
+
+    @cached_property
+    def uses(self) -> KeptUses:
+        """What backward does with the tensor."""
+        return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
+
+
+def stashes(fn: FunctionClass) -> Iterator[Stash]:
+    """The tensors that are certainly kept in attributes, and certainly could be saved instead.
+
+    Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into, nor
+    those that are kept for a certain release of torch only.
+    """
+    if fn.legacy_state is not None:
+        return
+    readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
+    read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
+    exempt = _written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
+    for write in fn.context_writes:
+        name = write.attribute
+        if name not in read or name in exempt or write.value is None:
+            continue
+        if any(_RELEASES.search(guard.text) for guard in write.guards):
+            continue
+        if any(other.implies(write) for other in fn.writes_by_attribute[name]):
+            continue  # it is replaced before forward ends
+        found = _held(fn, write)
+        if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
+            continue
+        if any(map(_says_empty, write.guards)) and found.uses.only_asked:
+            continue  # there is no memory to keep, and the path is that where there is nothing to compute
+        yield found
+
+
+def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
+    """What one assignment keeps; None unless it is certainly a tensor that could be saved, whichever path is taken."""
+    found: list[_Kept] = []
+    for option in write.value.options() if write.value is not None else ():
+        kept = [
+            replace(each, place=place)
+            for place, part in _parts(option)
+            for leaf, contained in _leaves(part, contained=part is not option)
+            for each in _classified(fn, write, leaf, contained)
+        ]
+        if not kept and option != NONE and is_tensor(option) is not Tri.YES:
+            return None
+        found += kept
+    if not found:
+        return None
+    order = list(Held)
+    held = min((each.held for each in found), key=order.index)
+    alike = [each for each in found if each.held is held]
+    if alike[0].contained:  # what backward reads counts more than what just lies beside it
+        alike = [each for each in alike if not _uses_of(fn, write, each).only_asked] or alike
+    names = dict.fromkeys(each.name for each in alike if each.name is not None)
+    places = dict.fromkeys(each.place for each in alike)
+    return Stash(fn, write, held, alike[0].contained, tuple(names), tuple(places))
+
+
+def _uses_of(fn: FunctionClass, write: ContextWrite, kept: _Kept) -> KeptUses:
+    return uses_of_kept(fn, write.attribute, contained=kept.contained, places=(kept.place,))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """One tensor of those that an assignment keeps."""
+
+    held: Held
+    contained: bool
+    name: str | None = None
+    place: Place | None = None
+
+
+def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
+    """The elements of a list or tuple with their places; of anything else the value itself."""
+    if isinstance(value, Sequence) and value.exact and value.kind in ("list", "tuple"):
+        for at, slot in enumerate(value.slots):
+            for option in slot.value.options():
+                yield Place(at, len(value.slots)), option
+    else:
+        yield None, value
+
+
+def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:
+    """The value, or what the container holds, with whether it is in a container."""
+    if isinstance(value, (Sequence, Mapping)):
+        for slot in value.slots:
+            if not slot.starred:
+                for option in slot.value.options():
+                    yield from _leaves(option, contained=True)
+    else:
+        yield value, contained
+
+
+def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool) -> Iterator[_Kept]:
+    """What one value is, whether a container holds it, and its name where it is an input; nothing where unknown."""
+    if _saved_too(fn, write, leaf):
+        return
+    origin = _same_memory(leaf)
+    if isinstance(origin, Parameter) and origin.role == "input":
+        if said_to_be_no_tensor(origin.name, write.guards):
+            return
+        given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+        if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
+            yield _Kept(Held.INPUT, contained, given.name)
+        return
+    if _is_output(fn, leaf):
+        yield _Kept(Held.OUTPUT, contained)
+    elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
+        yield _Kept(Held.OUTPUT_VIEW, contained)
+    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(_before_views(leaf)) is Kind.FLOAT:
+        yield _Kept(Held.COMPUTED, contained)
+    elif _holds_output(fn, leaf):
+        yield _Kept(Held.OUTPUT, True)
+
+
+def _says_empty(guard: Guard) -> bool:
+    """Whether a test came out so that some tensor has no elements, as the words of it go. For silence only."""
+    if guard.test is None or not re.search(r"numel|nelement|shape|size|len", guard.text):
+        return False
+    return any(
+        (_EMPTY if holds else _ANY).search(code_of(part).strip()) is not None
+        for part, holds in certain_parts(guard.test, guard.holds)
+    )
+
+
+_COUNT = r"(\bnumel\(.*\)|\bnelement\(\)|\bprod\(.*\)|\.shape\[[^]]*\]|\bsize\(.+\)|\blen\(.*\))"
+_EMPTY = re.compile(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
+_ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
+
+
+def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
+    """Whether some gradient of an input is more than zeros, as empty tensors get where others get None."""
+    slots = [each.slots[index] for each in fn.gradients if each.known and index < len(each.slots)]
+    return any(slot.value != NONE and not _written_as_zeros(slot) for slot in slots)
+
+
+def _written_as_zeros(slot: Slot) -> bool:
+    """Whether the gradient is the very call that makes zeros, so that nothing can have been written into them."""
+    path = dotted(slot.node.func) if isinstance(slot.node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
+
+
+def _same_memory(value: Value) -> Value:
+    """What a chain of certain views starts from; the value itself where there may be a copy in between."""
+    origin = value
+    while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
+        origin = origin.of
+    return origin
+
+
+def _before_views(value: Value) -> Value:
+    """What a chain of views starts from: what the value may be itself, where a conversion has nothing to do."""
+    while isinstance(value, View):
+        value = value.of
+    return value
+
+
+def _detached(value: Value) -> bool:
+    """Whether a view is cut off from what it was taken from, so that it keeps no output alive."""
+    while isinstance(value, View):
+        node = value.node.func if isinstance(value.node, cst.Call) else value.node
+        if isinstance(node, cst.Attribute) and node.attr.value in ("detach", "data"):
+            return True
+        value = value.of
+    return False
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Outputs
+
+
+def _is_output(fn: FunctionClass, value: Value | None) -> bool:
+    if value is None or is_tensor(value) is Tri.NO:
+        return False
+    return any(same_object(value, each) is Tri.YES for each in differentiable_outputs(fn))
+
+
+def _holds_output(fn: FunctionClass, container: Value) -> bool:
+    """Whether an output is an item of what is kept: ``ctx.all = outputs; return outputs[0]``."""
+    items = (each for each in differentiable_outputs(fn) if isinstance(each, Item) and isinstance(each.key, int))
+    return any(same_object(each.of, container) is Tri.YES for each in items)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What exempts
+
+
+def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
+    return any(argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments)
+
+
+def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
+    """The attributes into whose tensors backward writes: to save them would be wrong."""
+    names = set()
+    for method in fn.reading_methods:
+        for mutation in method.facts.of(Mutation):
+            origin = usual_storage(mutation.target) if mutation.target is not None else None
+            while isinstance(origin, Item):
+                origin = usual_storage(origin.of)
+            if isinstance(origin, ContextAttribute):
+                names.add(origin.name)
+    return frozenset(names)
+
+
+OF_A_TENSOR = (
+    operations.TENSOR_METHODS
+    | operations.VIEW_METHODS
+    | operations.USUAL_VIEW_METHODS
+    | operations.CONVERSIONS
+    | operations.FLOAT_CONVERSIONS
+    | operations.INTEGRAL_CONVERSIONS
+    | operations.TUPLE_METHODS
+    | operations.VIEW_ATTRIBUTES
+    | operations.INPLACE_METHODS
+    | frozenset(operations.SCALAR_ATTRIBUTES)
+    | frozenset(operations.SCALAR_METHODS)
+    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
+)
+"""The attributes and methods that every tensor has, so that one taken from ``saved_tensors`` has them as well."""
+
+_EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
+
+
+def _emptied(method: Method, attribute: str) -> bool:
+    """Whether the method takes things out of the container ``ctx.attribute``: its author manages the memory."""
+    return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
+
+
+def _without_the_data(method: Method, attribute: str) -> bool:
+    """Whether the method never looks into ``ctx.attribute``.
+
+    It only asks whether it is None, or wants what the author hung on it, which no saved tensor keeps.
+    """
+    uses = _uses(method, attribute)
+    return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
+
+
+def _tests_for_none(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Comparison) and all(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons
+    )
+
+
+def _reads_extra_attribute(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
+
+
+def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
+    """The nodes directly around each ``ctx.attribute`` in the body of a method."""
+    return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
+
+
+def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:
+    """Whether backward lets go of an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
+    return any(
+        write.attribute == attribute and (write.deletes or write.value == NONE)
+        for method in fn.reading_methods
+        for write in method.facts.of(ContextWrite)
+    )
+
+
+def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
+    """Whether it is a gradient that forward computed in advance, which backward only hands on."""
+    names = [stash.write.attribute]
+    if isinstance(stash.write.value_node, cst.Name):
+        names.append(stash.write.value_node.value)
+    inputs = {given.name.lower() for given in fn.inputs}
+    for name in (each.lower().strip("_") for each in names):
+        if "grad" in name or (name.startswith("d") and name[1:].strip("_") in inputs):
+            return True
+    kept = ContextAttribute(stash.write.attribute)
+    return any(kept in slot.value.options() for returned in fn.gradients for slot in returned.slots)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tensors of one number
+
+_WORDS = str.split
+_REDUCTIONS = frozenset(_WORDS("sum mean max min prod norm std var median amax amin nansum nanmean"))
+_ELEMENT_BY_ELEMENT = frozenset(
+    _WORDS("abs clamp clone contiguous detach double exp float half log reciprocal rsqrt sqrt")
+)
+_MOST_STEPS = 8
+
+
+def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
+    """Whether the tensor has no dimensions: ``x.sum()``, or what is worked out of such and of numbers alone."""
+    bound: dict[str, list[cst.BaseExpression | None]] = {}
+    for method in fn.context_methods:
+        for each in method.facts.of(Assigned):
+            bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
+    return (
+        stash.write.value_node is not None and _has_no_dimensions(stash.write.value_node, bound, _MOST_STEPS) is Tri.YES
+    )
+
+
+def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseExpression | None]], steps: int) -> Tri:
+    """YES for a tensor of one number, UNKNOWN for a Python number, NO for anything else."""
+    spend()
+    if steps == 0:
+        return Tri.NO
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return Tri.UNKNOWN
+    if isinstance(node, cst.UnaryOperation):
+        return _has_no_dimensions(node.expression, bound, steps - 1)
+    if isinstance(node, cst.BinaryOperation):
+        sides = {_has_no_dimensions(each, bound, steps - 1) for each in (node.left, node.right)}
+        return Tri.NO if Tri.NO in sides else Tri.YES if Tri.YES in sides else Tri.UNKNOWN
+    if isinstance(node, cst.Name):
+        values = bound.get(node.value, [])
+        value = values[0] if len(values) == 1 else None
+        return Tri.NO if value is None else _has_no_dimensions(value, bound, steps - 1)
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return Tri.NO
+    name, of_torch = node.func.attr.value, dotted(node.func.value) == "torch"
+    if name in _REDUCTIONS:
+        return Tri.YES if len(node.args) == of_torch and not any(each.keyword for each in node.args) else Tri.NO
+    if name not in _ELEMENT_BY_ELEMENT:
+        return Tri.NO
+    operands = [*([] if of_torch else [node.func.value]), *(each.value for each in node.args)]
+    found = [_has_no_dimensions(each, bound, steps - 1) for each in operands]
+    return Tri.NO if Tri.NO in found or not found else found[0]

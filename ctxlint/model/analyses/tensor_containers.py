@@ -1,0 +1,82 @@
+"""Inputs that hold tensors which autograd does not see."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.index.scopes import LOCAL, dotted_name
+from ctxlint.model.interpreter.values import Tri, Value, is_none
+from ctxlint.torch_api import types
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Input
+
+
+def is_tensor_container(annotation: str | None) -> bool:
+    """Whether an annotation is exactly a list, tuple, dict … of tensors."""
+    if annotation is None or not annotation.endswith("]"):
+        return False
+    head, _, inside = annotation[:-1].partition("[")
+    if head == "typing.Optional":
+        return is_tensor_container(inside)
+    elements = [each.strip() for each in inside.split(",")]
+    return head in types.CONTAINER_ANNOTATIONS and any(each in types.TENSOR_ANNOTATIONS for each in elements)
+
+
+def is_record(fn: FunctionClass, annotation: str | None) -> bool:
+    """Whether an annotation names a class of the file that holds fields: a NamedTuple, a dataclass."""
+    if fn.tree is None or annotation is None or not annotation.startswith(LOCAL):
+        return False
+    name = annotation[len(LOCAL) :]
+    classes = (node for node in fn.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+    return any(_declares_fields(node) for node in classes)
+
+
+def _declares_fields(node: ast.ClassDef) -> bool:
+    said = [*node.bases, *(each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)]
+    names = {(dotted_name(each) or "").rpartition(".")[2] for each in said}
+    return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
+
+
+def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
+    """The inputs annotated as containers of tensors for which backward certainly returns something."""
+    found: list[Input] = []
+    for each in fn.inputs:
+        if not is_tensor_container(each.param.annotation):
+            continue
+        for returned in fn.gradients:
+            slots = returned.slots
+            if not returned.known or each.index >= len(slots) or is_shifted(returned, len(fn.inputs)):
+                continue
+            before = slots[: each.index + 1]
+            value = slots[each.index].value
+            if not any(slot.starred for slot in before) and _certainly_something(value):
+                found.append(each)
+                break
+        else:
+            if _starred_from(fn, each.index):
+                found.append(each)
+    return found
+
+
+def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
+    """Whether another input certainly is a tensor that gets a gradient, so that backward runs where it needs one."""
+    return any(
+        each.surely_differentiable and not is_tensor_container(each.param.annotation)
+        for each in fn.inputs
+        if each is not container
+    )
+
+
+def _certainly_something(value: Value) -> bool:
+    return any(is_none(option) is Tri.NO for option in value.options())
+
+
+def _starred_from(fn: FunctionClass, index: int) -> bool:
+    """Whether the gradients from this position on are a star: one for each tensor inside, as the author hoped."""
+    last = fn.inputs[-1].index == index if fn.inputs else False
+    return last and any(
+        returned.known and len(returned.slots) > index and returned.slots[index].starred for returned in fn.gradients
+    )

@@ -1,0 +1,93 @@
+"""Gradients that backward returns whatever comes in: they are right for an incoming gradient of 1 at best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.values import (
+    NONE,
+    ContextAttribute,
+    Fresh,
+    Item,
+    SavedTensor,
+    Sequence,
+    Value,
+    View,
+    usual_storage,
+)
+from ctxlint.model.syntax import dotted
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass, Returned
+
+
+def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
+    """The returns of backward that give a gradient although no gradient parameter is read at all.
+
+    A gradient that comes from an object kept on ctx is left alone: pipelines bring gradients in through it. So is one
+    whose name says that it is not used: ``_grad_output``. Zeros are right whatever comes in.
+    """
+    backward = fn.backward
+    if backward is None or not (backward.positional or backward.variadic is not None):
+        return []
+    if any(is_read(backward, param) or param.name.startswith("_") for param in backward.own_params):
+        return []
+    return [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+
+
+def _values(returned: Returned) -> list[Value]:
+    """What a return of backward gives, one by one; the whole of it where it may be one gradient or several."""
+    if not returned.known:
+        return [returned.value]
+    return [slot.value for slot in returned.slots if not slot.starred]
+
+
+def _computed(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value of backward is certainly a tensor that the code at hand made, or kept; and not zeros."""
+    if isinstance(value, View):
+        origin = usual_storage(value)
+        return origin is not None and _computed(fn, origin)
+    if isinstance(value, Fresh):
+        return not _written_as_zeros(value) or _filled(fn, value)
+    if isinstance(value, ContextAttribute):
+        return _kept_tensor(_kept(fn, value.name))
+    if isinstance(value, Item) and isinstance(value.of, ContextAttribute):
+        container, at = _kept(fn, value.of.name), value.key
+        if isinstance(container, Sequence) and container.exact and isinstance(at, int) and at < len(container.slots):
+            return _kept_tensor(container.slots[at].value)
+        return False
+    return isinstance(value, SavedTensor)
+
+
+def _kept(fn: FunctionClass, attribute: str) -> Value | None:
+    """What forward certainly leaves in an attribute of ctx."""
+    writes = [write for write in fn.context_writes if write.attribute == attribute]
+    return writes[0].value if len(writes) == 1 and not writes[0].deletes and not fn.escapes else None
+
+
+def _kept_tensor(value: Value | None) -> bool:
+    """Whether something that forward kept is certainly a tensor that it computed itself, where it is not None."""
+    options = [_before_views(option) for option in value.options() if option != NONE] if value is not None else []
+    return bool(options) and all(isinstance(option, Fresh) and not _written_as_zeros(option) for option in options)
+
+
+def _before_views(value: Value) -> Value:
+    while isinstance(value, View):
+        value = value.of
+    return value
+
+
+def _written_as_zeros(value: Fresh) -> bool:
+    path = dotted(value.node.func) if isinstance(value.node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
+
+
+def _filled(fn: FunctionClass, value: Fresh) -> bool:
+    """Whether backward certainly writes something into a tensor that it made."""
+    backward = fn.backward
+    mutations = backward.facts.of(Mutation) if backward is not None else []
+    return any(mutation.target is not None and usual_storage(mutation.target) == value for mutation in mutations)

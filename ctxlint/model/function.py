@@ -1,0 +1,498 @@
+"""The nouns that every rule reads: a Function class, its methods, inputs, outputs, gradients, and what happens on ctx.
+
+A fact that cannot be known is absent or ``Tri.UNKNOWN``; a rule speaks only on what is certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.effort import spend
+from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
+from ctxlint.model.interpreter.events import (
+    Asks,
+    Assigned,
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    Escape,
+    Event,
+    GenericCall,
+    Guard,
+    Mutation,
+    NeedsInputGradRead,
+    Question,
+    Return,
+    SavedItem,
+    SavedRead,
+    TupleUsedAsTensor,
+    UnboundContext,
+    Unpacking,
+)
+from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value
+from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Mapping
+
+    import libcst as cst
+
+    from ctxlint.model.index.instances import Instances
+    from ctxlint.model.operators import Operator
+    from ctxlint.source.slices import Slice
+    from ctxlint.source.source import Position, Source, Span
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Inputs, outputs, gradients
+
+
+class Trust(Enum):
+    """How much a piece of evidence weighs, strongest first (survey of real code, section 4)."""
+
+    PROOF = 4
+    """Its own gradient slot, a returned output, a literal at a call."""
+    STRONG = 3
+    """An exact annotation, a use that only a tensor (or only a number) allows."""
+    FAIR = 2
+    """A default value, an annotation that authors stretch (``float``)."""
+    HINT = 1
+    """How it is kept on ctx."""
+
+
+@record
+class Evidence:
+    """Why an input is, or is not, a tensor. ``reason`` completes "because …".
+
+    ``own_gradient`` says that the reason is what backward returns for this very input. ``call`` is the place of a call
+    in this file that shows it; other places are those of ``node``.
+    """
+
+    tensor: bool
+    trust: Trust
+    reason: str
+    node: cst.CSTNode | None = None
+    own_gradient: bool = False
+    call: Span | None = None
+
+
+class InputKind(Enum):
+    """What an input of forward is."""
+
+    TENSOR = "tensor"
+    OPTIONAL_TENSOR = "optional-tensor"
+    NON_TENSOR = "non-tensor"
+    UNKNOWN = "unknown"
+
+
+@record
+class Input:
+    """One input of forward: a parameter after ctx. ``index`` counts from 0, as ``needs_input_grad`` does."""
+
+    index: int
+    name: str
+    param: Param
+    kind: InputKind
+    evidence: tuple[Evidence, ...] = ()
+    """Strongest first."""
+    gradient: Tri = Tri.UNKNOWN
+    """Does backward return something other than None for it, on some path? No where every slot is None."""
+    may_be_none: tuple[Evidence, ...] = ()
+    """Why None may be passed for it, whatever it is otherwise."""
+
+    @property
+    def required(self) -> bool:
+        """Whether ``apply`` must be given it."""
+        return self.param.required
+
+    @property
+    def is_tensor(self) -> Tri:
+        """Certainly a tensor (or an optional one), certainly not, or unknown."""
+        if self.kind in (InputKind.TENSOR, InputKind.OPTIONAL_TENSOR):
+            return Tri.YES
+        return Tri.NO if self.kind is InputKind.NON_TENSOR else Tri.UNKNOWN
+
+    @property
+    def against_a_gradient(self) -> tuple[Evidence, ...]:
+        """Why it certainly is no tensor, even if backward returns a gradient for it; empty where that is not certain.
+
+        One piece that authors stretch (a number as default, ``float`` as annotation) is not enough, two are.
+        """
+        if any(each.tensor and each.trust is not Trust.HINT and not each.own_gradient for each in self.evidence):
+            return ()
+        strong = tuple(each for each in self.evidence if not each.tensor and each.trust in (Trust.PROOF, Trust.STRONG))
+        fair = tuple(each for each in self.evidence if not each.tensor and each.trust is Trust.FAIR)
+        return strong or (fair if len(fair) > 1 else ())
+
+    @property
+    def surely_differentiable(self) -> bool:
+        """Certainly a tensor for which backward returns a gradient, where nothing says that the gradient is wrong."""
+        return self.is_tensor is Tri.YES and self.gradient is Tri.YES and not self.against_a_gradient
+
+
+@record
+class Returned:
+    """One alternative of one return: what autograd gets.
+
+    ``slots`` are the elements of the tuple, or the one value. ``exact`` says that the count is known; else
+    ``minimum`` is a lower bound and the positions after the first starred slot are unknown. ``known`` is False where
+    nothing at all can be said about the count.
+    """
+
+    node: cst.CSTNode
+    event: Return
+    value: Value
+    slots: tuple[Slot, ...]
+    known: bool
+    exact: bool
+
+    @property
+    def count(self) -> int | None:
+        """How many gradients or outputs there are; None when unknown."""
+        return len(self.slots) if self.known and self.exact else None
+
+    @property
+    def minimum(self) -> int:
+        """At least so many."""
+        return sum(not slot.starred for slot in self.slots) if self.known else 0
+
+    @property
+    def display(self) -> Sequence | None:
+        """The tuple, list or set, where the value is one."""
+        return self.value if isinstance(self.value, Sequence) else None
+
+
+class Style(Enum):
+    """Which of the two protocols a Function follows."""
+
+    CTX_IN_FORWARD = "forward(ctx, ...)"
+    SETUP_CONTEXT = "forward(...) and setup_context(ctx, inputs, output)"
+    UNKNOWN = "unknown"
+
+
+@record
+class FunctionClass:
+    """A subclass of ``torch.autograd.Function`` and all that its own source says."""
+
+    name: str
+    qualname: str
+    node: cst.ClassDef
+    slice: Slice
+    source: Source
+    tree: ast.Module | None
+    """The whole file as ``ast`` reads it; None where it cannot."""
+    style: Style
+    methods: Mapping[str, Method]
+    """Every method by name, inherited ones from bases in the same file included (``inherited`` is set on those)."""
+    inputs: tuple[Input, ...]
+    variadic_inputs: Param | None
+    """forward's ``*args``."""
+    outputs: tuple[Returned, ...]
+    """What forward returns, one entry for each alternative of each return."""
+    gradients: tuple[Returned, ...]
+    """What backward (or vjp) returns, one entry for each alternative of each return."""
+    tangents: tuple[Returned, ...]
+    """What jvp returns."""
+    calls: tuple[ApplyCall, ...]
+    """The calls of this class in the same file, and those in other files as far as they are known."""
+    bases_known: bool
+    """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
+    base_names: frozenset[str]
+    """What the bases are called where they come from outside the project, imports resolved."""
+    class_decorators: tuple[str | None, ...]
+    class_decorators_known: bool
+    overrides_apply: bool
+    patched: bool
+    """Methods are assigned after the class or defined under a condition, or the class is changed by setattr."""
+    has_subclass: bool
+    called_directly: frozenset[str]
+    """The methods that are called by hand: ``Fn.backward(...)``, ``super().forward(...)``."""
+    stored_attributes: frozenset[str]
+    """Every attribute name that anything in this file assigns, deletes, or names in getattr/setattr/hasattr."""
+    class_attributes: Mapping[str, Value]
+    """Plain assignments in the class body (``generate_vmap_rule = True``)."""
+    legacy_state: str | None = None
+    """How the class keeps state on ``self``, in the style before torch 1.5; None where it does not."""
+    applied: bool = False
+    """Whether this file, or another one of the project, reads its ``apply``, to call it or to give it another name."""
+    known_in_part: bool = False
+    """Whether other files may say more about it: the project was too large to be searched. Then no fix is safe."""
+    is_alternative: bool = False
+    """Whether the class stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
+    enclosing_names: frozenset[str] = frozenset()
+    """Local names of enclosing functions, which methods can see."""
+
+    @cached_property
+    def notes(self) -> dict[object, Any]:
+        """What later stages have worked out about the class and need again: fixes look at a method many times."""
+        return {}
+
+    # Where things are
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node of this class stands in the file; the class's name for what another file passes down to it."""
+        found = self.whereabouts(node)
+        if found is None:
+            raise KeyError(node)
+        source, span = found
+        return span if source is self.source else self.slice.span(self.node.name)
+
+    def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
+        """The file that a node stands in, which is another one for inherited methods, and where; None if elsewhere."""
+        spend(2)
+        definition = self._definitions.get(node)
+        if definition is not None:
+            part, named = definition
+            return part.source, part.span_of_name(named)
+        for method in self.methods.values():
+            for decorator in method.node.decorators:
+                if node in (decorator, decorator.decorator):
+                    return method.slice.source, method.slice.span_in(method.node, node, head=True)
+        for method in self.methods.values():
+            if node in method.parents:
+                return method.slice.source, method.slice.span_in(method.node, node)
+        for each in self._slices:
+            try:
+                return each.source, each.span(node)
+            except KeyError:
+                continue
+        return None
+
+    @cached_property
+    def _definitions(self) -> dict[cst.CSTNode, tuple[Slice, cst.ClassDef | cst.FunctionDef]]:
+        """The names of the class and its methods, with what defines them."""
+        methods = ((method.node.name, (method.slice, method.node)) for method in self.methods.values())
+        return {self.node.name: (self.slice, self.node), **dict(methods)}
+
+    @cached_property
+    def _slices(self) -> tuple[Slice, ...]:
+        found = [self.slice]
+        for method in self.methods.values():
+            if all(method.slice is not each for each in found):
+                found.append(method.slice)
+        return tuple(found)
+
+    def start(self, node: cst.CSTNode) -> Position:
+        """Where a node starts."""
+        return self.span(node).start
+
+    def line(self, node: cst.CSTNode) -> str:
+        """The line that a node starts on, in a message: ``line 4``."""
+        return self.slice.source.line_name(self.start(node).line)
+
+    # The methods
+
+    @property
+    def forward(self) -> Method | None:
+        """The forward method, also an inherited one."""
+        return self.methods.get("forward")
+
+    @property
+    def backward(self) -> Method | None:
+        """The backward method, or vjp where only that is there."""
+        return self.methods.get("backward") or self.methods.get("vjp")
+
+    @property
+    def setup_context(self) -> Method | None:
+        """The setup_context method."""
+        return self.methods.get("setup_context")
+
+    @property
+    def own_protocol_methods(self) -> tuple[Method, ...]:
+        """The protocol methods written in this class, in the order of PROTOCOL."""
+        found = (self.methods.get(name) for name in PROTOCOL)
+        return tuple(method for method in found if method is not None and not method.inherited)
+
+    @property
+    def context_methods(self) -> tuple[Method, ...]:
+        """Own methods in which ctx is written before backward: forward (when it takes ctx) and setup_context."""
+        found = (self.methods.get(name) for name in ("forward", "setup_context"))
+        return tuple(method for method in found if method is not None and (method.ctx is not None or method.lacks_ctx))
+
+    @property
+    def reading_methods(self) -> tuple[Method, ...]:
+        """The methods that read ctx afterwards: backward, vjp, jvp."""
+        found = (self.methods.get(name) for name in ("backward", "vjp", "jvp"))
+        return tuple(method for method in found if method is not None)
+
+    # What may be judged
+
+    @property
+    def signature_judgeable(self) -> bool:
+        """Whether rules on signatures may speak: bases, class decorators, apply and methods are what they seem."""
+        return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
+
+    @cached_property
+    def count_judgeable(self) -> bool:
+        """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
+
+        A class that has, or may have, subclasses, or whose forward or backward is called by hand, may be a base whose
+        results somebody takes apart; unless it is applied itself.
+        """
+        used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
+        used_by_others |= self.known_in_part
+        return (
+            self.signature_judgeable
+            and (self.applied or not used_by_others)
+            and all(method.signature_known for method in (self.forward, self.backward) if method is not None)
+            and not any(
+                method.lacks_ctx or (method.receiver is not None and method.binding is not Binding.CLASS)
+                for method in self.methods.values()
+                if method.name in PROTOCOL
+            )
+        )
+
+    @cached_property
+    def backward_never_runs(self) -> bool:
+        """Whether autograd certainly never calls backward; most rules ask."""
+        return backward_never_runs(self)
+
+    @cached_property
+    def required_inputs(self) -> int:
+        """How many inputs have no default."""
+        return sum(each.required for each in self.inputs)
+
+    # What happens on ctx
+
+    @cached_property
+    def saves(self) -> tuple[ContextCall, ...]:
+        """Every ``save_for_backward`` in forward and setup_context."""
+        return self.context_calls("save_for_backward")
+
+    def context_calls(self, name: str) -> tuple[ContextCall, ...]:
+        """Every ``ctx.name(...)`` in forward and setup_context, in order."""
+        return tuple(
+            call for method in self.context_methods for call in method.facts.of(ContextCall) if call.method == name
+        )
+
+    @cached_property
+    def context_writes(self) -> tuple[ContextWrite, ...]:
+        """Every ``ctx.a = …`` in forward and setup_context."""
+        return tuple(write for method in self.context_methods for write in method.facts.of(ContextWrite))
+
+    @cached_property
+    def context_reads(self) -> tuple[ContextRead, ...]:
+        """Every ``ctx.a`` read in backward, vjp and jvp."""
+        return tuple(read for method in self.reading_methods for read in method.facts.of(ContextRead))
+
+    @cached_property
+    def writes_by_attribute(self) -> Mapping[str, list[ContextWrite]]:
+        """``context_writes`` by the attribute."""
+        found: dict[str, list[ContextWrite]] = {}
+        for write in self.context_writes:
+            found.setdefault(write.attribute, []).append(write)
+        return found
+
+    @cached_property
+    def reads_by_attribute(self) -> Mapping[str, list[ContextRead]]:
+        """``context_reads`` by the attribute."""
+        found: dict[str, list[ContextRead]] = {}
+        for read in self.context_reads:
+            found.setdefault(read.attribute, []).append(read)
+        return found
+
+    @cached_property
+    def saved_reads(self) -> tuple[SavedRead, ...]:
+        """Every ``ctx.saved_tensors`` in backward, vjp and jvp."""
+        return tuple(read for method in self.reading_methods for read in method.facts.of(SavedRead))
+
+    @cached_property
+    def escapes(self) -> tuple[Escape, ...]:
+        """Every place at which a ctx leaves a method."""
+        return tuple(each for method in self.methods.values() for each in method.facts.of(Escape))
+
+    @cached_property
+    def materializes_grads(self) -> Tri:
+        """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` is called."""
+        if self.context_calls("set_materialize_grads") or self.escapes or "materialize_grads" in self.stored_attributes:
+            return Tri.UNKNOWN
+        return Tri.YES
+
+    def outputs_values(self) -> Iterator[Value]:
+        """The value of each output, over all returns of forward."""
+        for returned in self.outputs:
+            for slot in returned.slots:
+                yield slot.value
+
+
+@record
+class BrokenStatement:
+    """A top-level statement that no parser can read, in a file that holds a Function."""
+
+    position: Position
+    message: str
+
+
+@record
+class GivenUp:
+    """A Function, or the gradient of an operator, that takes too much work to be analysed."""
+
+    position: Position
+    name: str
+    qualname: str = ""
+
+
+@record
+class SourceFile:
+    """One file: its Functions, the calls on them, and what could not be read."""
+
+    source: Source
+    instances: Instances
+    """What becomes of the instances of Functions that the file makes."""
+    tree: ast.Module | None = None
+    """The whole file as ``ast`` reads it; None where it cannot."""
+    functions: tuple[FunctionClass, ...] = ()
+    calls: tuple[ApplyCall, ...] = ()
+    """Every call on one of ``by_name``, in source order."""
+    by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
+    """The Functions that calls call: by qualified name, and by a key of their own those of other files."""
+    operators: tuple[Operator, ...] = ()
+    """The custom operators whose gradient is registered here."""
+    broken: tuple[BrokenStatement, ...] = ()
+    too_complex: tuple[GivenUp, ...] = ()
+    """What is not among ``functions`` and ``operators``, as it takes too much work."""
+
+
+__all__ = [
+    "PROTOCOL",
+    "ApplyCall",
+    "ArgumentKind",
+    "Asks",
+    "Assigned",
+    "Binding",
+    "BrokenStatement",
+    "ContextCall",
+    "ContextRead",
+    "ContextWrite",
+    "Decorator",
+    "Escape",
+    "Event",
+    "Evidence",
+    "FunctionClass",
+    "GenericCall",
+    "Guard",
+    "Input",
+    "InputKind",
+    "Method",
+    "MethodFacts",
+    "Mutation",
+    "NeedsInputGradRead",
+    "Param",
+    "ParameterKind",
+    "Question",
+    "Return",
+    "Returned",
+    "SavedItem",
+    "SavedRead",
+    "SourceFile",
+    "Style",
+    "Trust",
+    "TupleUsedAsTensor",
+    "UnboundContext",
+    "Unpacking",
+]

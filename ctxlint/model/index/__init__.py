@@ -1,0 +1,1 @@
+"""The project index: scopes, bindings, modules, and calls across files."""

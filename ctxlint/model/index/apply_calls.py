@@ -1,0 +1,68 @@
+"""How Functions are called. Light to import: what is kept of a run is made of these, and needs no LibCST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctxlint.source.source import Span
+
+
+@dataclass(frozen=True)
+class ApplyCall:
+    """A call of, or on, a Function class. Read from ``ast``; positions are those of the file that it stands in.
+
+    ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
+    (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it).
+    """
+
+    function: str
+    """Qualified name of the class in this file; for one of another file, its key in ``SourceFile.by_name``."""
+    how: str
+    span: Span
+    positional: int
+    starred: bool
+    keywords: tuple[str, ...]
+    double_starred: bool
+    arguments: tuple[ArgumentKind, ...]
+    """One per positional argument without star, in order, up to the first star."""
+    method: str | None = None
+    inside: str = ""
+    """Qualified name of the enclosing function or class; empty at module level."""
+    inside_function_class: bool = False
+    alias: str | None = None
+    """The name it is called through, where that is not ``Fn.apply``."""
+    callee_span: Span | None = None
+    """The ``Fn`` or ``Fn(...)`` part of the callee."""
+    expects_error: bool = False
+    """Whether it stands under something like ``pytest.raises(...)``."""
+    line: str = ""
+    """Where it starts, in a message: ``line 4``."""
+    gradients_off: bool = False
+    """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
+    path: str = ""
+    """The file that it stands in, seen from the folder of the class; empty where that is the class's own file."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message: ``line 3``, or ``line 3 of `train.py```."""
+        return f"{self.line} of `{self.path}`" if self.path else self.line
+
+
+class ArgumentKind(Enum):
+    """What a call passes, as far as the literal shows."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOL = "bool"
+    NONE = "None"
+    TENSOR = "tensor"
+    CONTAINER = "container"
+    OTHER = "other"
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says what the input is."""
+        return self not in (ArgumentKind.OTHER, ArgumentKind.NONE)

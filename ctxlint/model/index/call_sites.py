@@ -1,0 +1,265 @@
+"""The calls of Functions in a file: of its own, and of those that its imports lead to."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import PROTOCOL, ApplyCall, ArgumentKind
+from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
+from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS
+from ctxlint.torch_api.operations import TORCH_SINGLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ctxlint.model.index.file_index import CallRecord, FileIndex
+    from ctxlint.model.index.foreign_functions import Elsewhere
+    from ctxlint.source.source import Source
+
+_GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
+"""What a condition mentions that asks whether gradients are wanted."""
+
+
+class CallSites:
+    """Finds the calls on Functions."""
+
+    def __init__(
+        self,
+        source: Source,
+        index: FileIndex,
+        functions: frozenset[str],
+        bases: Callable[[str], Iterable[str]],
+        elsewhere: Elsewhere,
+    ) -> None:
+        """``functions`` are the Functions of the file; ``bases`` gives the classes that one of them descends from."""
+        self.source = source
+        self.index = index
+        self.functions = functions
+        self.bases = bases
+        self.elsewhere = elsewhere
+
+    def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
+        """The calls in source order; by class, the protocol methods called by hand; and the classes patched.
+
+        ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
+        """
+        calls: list[ApplyCall] = []
+        by_hand: dict[str, set[str]] = {}
+        patched: set[str] = set()
+        matter = self.names_that_matter()
+        for record in self.index.calls:
+            if record.name not in matter:
+                continue
+            self.by_hand(record, by_hand)
+            self.patches(record, patched)
+            call = self.call(record)
+            if call is not None:
+                calls.append(call)
+        for owner, attribute, scope in self.index.patches:
+            if attribute in PROTOCOL or attribute == "apply":
+                self.patch(owner, scope, patched)
+        within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
+        whole = [call for call in calls if call.how != "construct" or call.span not in within]
+        return sorted(whole, key=lambda call: call.span), by_hand, patched
+
+    def names_that_matter(self) -> frozenset[str]:
+        """The last parts of the names that a call of a Function, or one that changes it, may be made by.
+
+        Empty for what is called and is no name: an instance, say.
+        """
+        own = {name.rpartition(".")[2].partition("@")[0] for name in self.functions}
+        means_function = self.index.names_for({"apply"}.union(own, self.elsewhere.names))
+        return means_function.union(PROTOCOL, ("", "setattr"))
+
+    def patches(self, record: CallRecord, patched: set[str]) -> None:
+        """``setattr(Fn, ...)``."""
+        func = record.node.func
+        if isinstance(func, ast.Name) and func.id == "setattr" and record.node.args:
+            self.patch(record.node.args[0], record.scope, patched)
+
+    def patch(self, owner: ast.expr, scope: Scope, patched: set[str]) -> None:
+        """The class that ``owner`` may be is changed."""
+        imported = self.elsewhere.function(owner, scope)
+        patched.update(self.classes_of(owner, scope) if imported is None else {imported})
+
+    def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
+        """``Fn.backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
+        func = record.node.func
+        if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
+            return
+        imported = self.elsewhere.function(func.value, record.scope)
+        owners = self.classes_of(func.value, record.scope) | ({imported} if imported is not None else set())
+        if owners:
+            for owner in owners:
+                found.setdefault(owner, set()).add(func.attr)
+            return
+        enclosing = _enclosing_class(record.scope)
+        if enclosing is None:
+            return
+        value = func.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
+            for ancestor in self.bases(enclosing):
+                found.setdefault(ancestor, set()).add(func.attr)
+        elif isinstance(value, ast.Name) and value.id in ("cls", "self"):
+            found.setdefault(enclosing, set()).add(func.attr)
+
+    def class_of(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function class that an expression certainly is."""
+        path = dotted_name(node)
+        name = self.index.class_of(path, scope, node.lineno) if path is not None else None
+        return name if name in self.functions else None
+
+    def classes_of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+        """The Function classes that an expression may be."""
+        path = dotted_name(node)
+        return self.functions & self.index.classes_of(path, scope) if path is not None else frozenset()
+
+    def applied(self) -> frozenset[str]:
+        """The Functions of which the file reads ``apply``, to call it or to give it another name."""
+        found = (self.function_of(node, scope) for node, scope in self.index.applied)
+        return frozenset(name for name in found if name is not None)
+
+    def function_of(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function that an expression certainly is, of this file or (its key) of another one."""
+        return self.class_of(node, scope) or self.elsewhere.function(node, scope)
+
+    def call(self, record: CallRecord) -> ApplyCall | None:
+        """The call as one on a Function; None where it is none."""
+        node, func = record.node, record.node.func
+        if isinstance(func, ast.Attribute):
+            called = func.attr == "apply" or func.attr in PROTOCOL
+            owner = self.function_of(func.value, record.scope) if called else None
+            if owner is not None and func.attr == "apply":
+                return self.build(record, owner, "apply", func.value)
+            if owner is not None:
+                return self.build(record, owner, "direct", func.value, method=func.attr)
+            if isinstance(func.value, ast.Call) and func.attr == "apply":
+                made = self.function_of(func.value.func, record.scope)
+                return self.build(record, made, "construct-apply", func.value) if made is not None else None
+        elif isinstance(func, ast.Call):
+            made = self.class_of(func.func, record.scope) or self.elsewhere.constructed(func.func, record.scope)
+            return self.build(record, made, "construct-call", func) if made is not None else None
+        owner = self.class_of(func, record.scope) or self.elsewhere.constructed(func, record.scope)
+        if owner is not None:
+            return self.build(record, owner, "construct", func)
+        path = dotted_name(func)
+        if path is None:
+            return None
+        owner = self.aliased(path, record.scope, node.lineno) or self.elsewhere.aliased(func, record.scope)
+        return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
+
+    def aliased(self, name: str, scope: Scope, line: int, hops: int = 0) -> str | None:
+        """The class whose ``apply`` a name certainly means to code at ``line``."""
+        owner = scope.owner(name)
+        found = bindings(name, owner, scope, line) if owner is not None else []
+        if owner is None or len(found) != 1 or found[0].kind != "assign" or hops > 8:
+            return None
+        value = found[0].value
+        if isinstance(value, ast.Attribute) and value.attr == "apply":
+            return self.function_of(value.value, owner)
+        return self.aliased(value.id, owner, found[0].line, hops + 1) if isinstance(value, ast.Name) else None
+
+    def build(
+        self,
+        record: CallRecord,
+        owner: str,
+        how: str,
+        callee: ast.expr,
+        method: str | None = None,
+        alias: str | None = None,
+    ) -> ApplyCall:
+        """A call on the class ``owner``; ``callee`` is the part of it that stands for the class or an instance."""
+        node = record.node
+        plain: list[ArgumentKind] = []
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                break
+            plain.append(self.kind(argument, record.scope))
+        return ApplyCall(
+            function=owner,
+            how=how,
+            span=self.source.span_of(node),
+            positional=sum(not isinstance(argument, ast.Starred) for argument in node.args),
+            starred=starred,
+            keywords=tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None),
+            double_starred=any(keyword.arg is None for keyword in node.keywords),
+            arguments=tuple(plain),
+            method=method,
+            inside=record.scope.qualname,
+            inside_function_class=self.inside_function(record.scope),
+            alias=alias,
+            callee_span=self.source.span_of(callee),
+            expects_error=record.expects_error,
+            gradients_off=self.gradients_off(record),
+            line=self.source.line_name(self.source.span_of(node).start.line),
+        )
+
+    def gradients_off(self, record: CallRecord) -> bool:
+        """Whether no gradient may be wanted here: ``with torch.no_grad():``, below autograd, or where the code asks."""
+        if any(self.turns_gradients_off(item, record.scope) for item in record.within):
+            return True
+        scope: Scope | None = record.scope
+        while scope is not None:
+            if scope.kind == "function" and any(mentions(test, _GRADIENTS) for test in scope.conditions):
+                return True
+            entry = self.index.functions.get(scope.qualname) if scope.kind == "function" else None
+            decorators = entry.node.decorator_list if entry is not None else ()
+            if any(self.turns_gradients_off(each, record.scope) for each in decorators):
+                return True
+            scope = scope.parent
+        return False
+
+    def turns_gradients_off(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a ``with`` item or a decorator stops autograd, or marks the kernel of an operator."""
+        path = dotted_name(node.func if isinstance(node, ast.Call) else node)
+        if path is None:
+            return False
+        meant = [each for each in resolutions(path, scope) if each is not None]
+        return path.rpartition(".")[2] in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
+
+    def inside_function(self, scope: Scope | None) -> bool:
+        """Whether a scope lies in the body of a Function."""
+        while scope is not None:
+            if scope.kind == "class" and scope.qualname in self.functions:
+                return True
+            scope = scope.parent
+        return False
+
+    def kind(self, node: ast.expr, scope: Scope) -> ArgumentKind:
+        """What an argument certainly is."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            node = node.operand
+        if isinstance(node, ast.Constant):
+            return _CONSTANTS.get(type(node.value), ArgumentKind.OTHER)
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
+            return ArgumentKind.CONTAINER
+        if isinstance(node, ast.Call):
+            path = dotted_name(node.func)
+            found = resolutions(path, scope) if path is not None else []
+            if len(found) == 1 and found[0] is not None and found[0].startswith("torch."):
+                space, _, name = found[0].rpartition(".")
+                if space == "torch" and name in TORCH_SINGLE:
+                    return ArgumentKind.TENSOR
+        return ArgumentKind.OTHER
+
+
+def _enclosing_class(scope: Scope | None) -> str | None:
+    while scope is not None:
+        if scope.kind == "class":
+            return scope.qualname
+        scope = scope.parent
+    return None
+
+
+_CONSTANTS: dict[type, ArgumentKind] = {
+    int: ArgumentKind.NUMBER,
+    float: ArgumentKind.NUMBER,
+    complex: ArgumentKind.NUMBER,
+    bool: ArgumentKind.BOOL,
+    str: ArgumentKind.STRING,
+    bytes: ArgumentKind.STRING,
+    type(None): ArgumentKind.NONE,
+}

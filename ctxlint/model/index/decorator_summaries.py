@@ -1,0 +1,183 @@
+"""What a decorator that the project defines does to the function that it is put on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.syntax import children, dotted
+from ctxlint.torch_api import autograd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """What is known of a decorator.
+
+    ``passes_arguments_on`` says that its wrapper hands all arguments on to the function, one for one, and returns what
+    that returns. The wrapper may work on each argument (``args = [arg.contiguous() for arg in args]``), and it may
+    stand inside the decorator that a decorator with options makes. ``takes_descriptors`` says that static and class
+    methods can be given to it, ``works_on_ctx`` that it sets attributes of anything, or calls what a ctx has.
+    """
+
+    passes_arguments_on: bool
+    takes_descriptors: bool
+    works_on_ctx: bool
+
+
+def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
+    """What a function does as a decorator."""
+    names_descriptors = _names_descriptors(decorator.body)
+    return Wrapping(
+        passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
+        takes_descriptors=names_descriptors or _gives_back_what_it_gets(decorator),
+        works_on_ctx=_works_on_ctx(decorator),
+    )
+
+
+def _works_on_ctx(node: cst.CSTNode) -> bool:
+    """Whether a decorator sets attributes of anything, or calls what a ctx has."""
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)) and isinstance(node.target, cst.Attribute):
+        return True
+    if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
+        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
+        if name == "setattr" or name in autograd.CONTEXT_METHODS:
+            return True
+    return any(_works_on_ctx(child) for child in children(node))
+
+
+def _names_descriptors(node: cst.CSTNode) -> bool:
+    """Whether a decorator speaks of static or class methods itself."""
+    if isinstance(node, cst.Name):
+        return node.value in ("staticmethod", "classmethod", "__func__", "__get__")
+    return any(_names_descriptors(child) for child in children(node))
+
+
+def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
+    """Whether a decorator, or the one that it makes, only returns the very object that it is put on."""
+    returned = list(_returned(decorator.body))
+    inner = {each.name.value: each for each in _functions_in(decorator.body)}
+    if not returned or not all(isinstance(value, cst.Name) for value in returned):
+        return False
+    params = [param.name.value for param in (*decorator.params.posonly_params, *decorator.params.params)]
+    names = {value.value for value in returned if isinstance(value, cst.Name)}
+    if names == set(params[:1]):
+        return True
+    return all(name in inner and _gives_back_what_it_gets(inner[name]) for name in names)
+
+
+def _hands_on(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
+    """Whether a function nested in this one calls one of the enclosing functions' parameters with all its arguments."""
+    params = (*function.params.posonly_params, *function.params.params)
+    callables = wrapped | {param.name.value for param in params}
+    return any(_is_wrapper(inner, callables) or _hands_on(inner, callables) for inner in _functions_in(function.body))
+
+
+def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
+    star = function.params.star_arg
+    if not isinstance(star, cst.Param):
+        return False
+    leading = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+    values = [value for value in _returned(function.body) if value is not None]
+    for value in values:
+        if not isinstance(value, cst.Call) or dotted(value.func) not in wrapped:
+            return False
+        if not _same_arguments(value, leading, star.name.value, function.body):
+            return False
+    return bool(values)
+
+
+def _same_arguments(call: cst.Call, leading: list[str], star: str, body: cst.BaseSuite) -> bool:
+    """Whether a call passes the leading parameters and then ``*args``, as it is or worked on one by one."""
+    plain = [argument for argument in call.args if argument.keyword is None and argument.star != "**"]
+    if len(plain) != len(leading) + 1 or plain[-1].star != "*" or not isinstance(plain[-1].value, cst.Name):
+        return False
+    names = [argument.value.value for argument in plain[:-1] if isinstance(argument.value, cst.Name)]
+    if names != leading or any(argument.star for argument in plain[:-1]):
+        return False
+    passed = plain[-1].value.value
+    return _one_for_one(body, passed, star) if passed != star or _rebinds(body, star) else True
+
+
+def _one_for_one(node: cst.CSTNode, name: str, star: str) -> bool:
+    """Whether ``name`` is only ever bound to one element for each of ``*args``."""
+    sources = list(_bound_to(node, name))
+    return bool(sources) and all(_maps(source, star) or _grows(source, node, name, star) for source in sources)
+
+
+def _rebinds(node: cst.CSTNode, name: str) -> bool:
+    return any(True for _ in _bound_to(node, name))
+
+
+def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
+    """What ``name`` is assigned, anywhere in a body but in nested functions."""
+    for child in children(node):
+        if isinstance(child, cst.Assign):
+            if any(isinstance(each.target, cst.Name) and each.target.value == name for each in child.targets):
+                yield child.value
+        elif isinstance(child, (cst.BaseSuite, cst.BaseStatement, cst.Else, cst.SimpleStatementLine)):
+            if not isinstance(child, cst.FunctionDef):
+                yield from _bound_to(child, name)
+
+
+def _maps(value: cst.BaseExpression, star: str) -> bool:
+    """``[f(arg) for arg in args]``, also as a generator in ``tuple(...)``."""
+    if isinstance(value, cst.Call) and dotted(value.func) in ("tuple", "list") and len(value.args) == 1:
+        value = value.args[0].value
+    if not isinstance(value, (cst.ListComp, cst.GeneratorExp)):
+        return False
+    clause = value.for_in
+    return not clause.ifs and clause.inner_for_in is None and _iterates(clause.iter, star)
+
+
+def _iterates(node: cst.BaseExpression, star: str) -> bool:
+    if isinstance(node, cst.Call) and dotted(node.func) == "enumerate" and node.args:
+        node = node.args[0].value
+    return isinstance(node, cst.Name) and node.value == star
+
+
+def _grows(value: cst.BaseExpression, body: cst.CSTNode, name: str, star: str) -> bool:
+    """``name = []`` and then, in a loop over the arguments, one ``name.append(...)`` in each turn."""
+    if not isinstance(value, cst.List) or value.elements:
+        return False
+    loops = [each for each in _loops_in(body) if _iterates(each.iter, star) and _appends(each.body, name)]
+    return len(loops) == 1
+
+
+def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
+    for child in children(node):
+        if isinstance(child, cst.For):
+            yield child
+        elif isinstance(child, (cst.BaseSuite, cst.With)):
+            yield from _loops_in(child)
+
+
+def _appends(body: cst.BaseSuite, name: str) -> bool:
+    """Whether a loop body appends to ``name`` once, in every turn."""
+    calls = [
+        small.value
+        for statement in body.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        for small in statement.body
+        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)
+    ]
+    return sum(dotted(call.func) == f"{name}.append" for call in calls) == 1
+
+
+def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
+    return [statement for statement in body.body if isinstance(statement, cst.FunctionDef)]
+
+
+def _returned(node: cst.CSTNode) -> Iterator[cst.BaseExpression | None]:
+    """What the ``return`` statements inside a node give, those of nested functions left out."""
+    for child in children(node):
+        if isinstance(child, cst.Return):
+            yield child.value
+        elif isinstance(child, cst.FunctionDef):
+            continue
+        elif isinstance(child, (cst.BaseStatement, cst.BaseSuite, cst.Else, cst.SimpleStatementLine)):
+            yield from _returned(child)

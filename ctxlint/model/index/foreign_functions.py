@@ -1,0 +1,146 @@
+"""Functions of other files, as one file refers to them, and what it says about them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.outside_facts import Alias, FileFacts, OutsideFacts, Own, Target
+from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import Scope, dotted_name, meanings
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ctxlint.model.function import ApplyCall
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
+
+
+class Elsewhere:
+    """Follows expressions of one file to the Functions of other files, and keeps those found by their keys."""
+
+    def __init__(self, unit: Unit, project: Project, outside: OutsideFacts) -> None:
+        self.unit = unit
+        self.project = project
+        self.path = os.path.abspath(unit.path)
+        self.targets: dict[str, Target] = {}
+        self.names = frozenset(outside.names)
+        self.attached = {(each.path, each.name): each.target for each in outside.aliases}
+
+    def function(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function that an expression certainly is: its key, or its qualified name where it is of this file."""
+        return self._denoted(node, scope, through_apply=False)
+
+    def constructed(self, node: ast.expr, scope: Scope) -> str | None:
+        """As ``function``, for what is called: followed only where the name is known to be that of a Function."""
+        return self._denoted(node, scope, through_apply=False) if self._is_known(node, scope) else None
+
+    def aliased(self, node: ast.expr, scope: Scope) -> str | None:
+        """The Function whose ``apply`` is called by another name, where the name is known to be one."""
+        return self._denoted(node, scope, through_apply=True) if self._is_known(node, scope) else None
+
+    def module(self, node: ast.expr, scope: Scope) -> str | None:
+        """The path of the module that an expression certainly is."""
+        path = dotted_name(node)
+        found = self.project.module_denoted(self.unit, path, scope, node.lineno) if path is not None else None
+        return found if found != self.path else None
+
+    def _is_known(self, node: ast.expr, scope: Scope) -> bool:
+        path = dotted_name(node) if self.names else None
+        if path is None:
+            return False
+        found = meanings(path, scope, node.lineno)
+        return any(name is not None and name.rpartition(".")[2] in self.names for name in found)
+
+    def _denoted(self, node: ast.expr, scope: Scope, *, through_apply: bool) -> str | None:
+        path = dotted_name(node)
+        if path is None:
+            return None
+        definition = self.project.denoted(self.unit, path, scope, node.lineno, self.attached)
+        found = self.project.function_denoted(definition)
+        if found is None or found[1] is not through_apply:
+            return None
+        return self.key_of(Target(os.path.abspath(found[0].unit.path), found[0].qualname))
+
+    def key_of(self, target: Target) -> str:
+        """By which name this file knows a Function."""
+        if target.path == self.path:
+            return target.qualname
+        self.targets[target.key] = target
+        return target.key
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a file says
+
+
+def facts_of(
+    elsewhere: Elsewhere,
+    functions: Iterable[Own],
+    heirs: Iterable[str],
+    calls: Iterable[ApplyCall],
+    by_hand: Mapping[str, set[str]],
+    patched: Iterable[str],
+    applied: Iterable[str],
+) -> FileFacts:
+    """What the file says about Functions of other files, and how others may come to know of its own ``functions``.
+
+    ``heirs`` are all classes of the file that may descend from one of another file.
+    """
+    unit, targets = elsewhere.unit, elsewhere.targets
+    aliases = tuple(sorted(set(_attached(elsewhere))))
+    own = sorted(each for each in functions if not unit.index.classes[each.qualname].scope.is_in_function)
+    return FileFacts(
+        path=elsewhere.path,
+        functions=tuple(own),
+        names=tuple(sorted(set(_names(unit)))),
+        stars=tuple(sorted({star.rpartition(".")[2] for star in unit.index.module.stars if star.strip(".")})),
+        called=unit.index.called,
+        aliases=aliases,
+        calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
+        applied=tuple(sorted({targets[name] for name in applied if name in targets})),
+        by_hand=tuple(sorted((targets[name], each) for name in by_hand if name in targets for each in by_hand[name])),
+        subclassed=tuple(sorted(set(_subclassed(elsewhere, heirs)))),
+        patched=tuple(sorted({targets[name] for name in patched if name in targets})),
+    )
+
+
+def _names(unit: Unit) -> Iterator[tuple[str, str]]:
+    """Each name bound by an import or to a dotted name, in the module or a class body, after what it is bound to."""
+    index = unit.index
+    for scope in (index.module, *(record.body for record in index.classes.values())):
+        for name, bounds in scope.names.items():
+            for bound in bounds:
+                value = dotted_name(bound.value) if bound.value is not None else None
+                meant = bound.target if bound.kind == "import" else value
+                if meant:
+                    yield _last(meant), name
+    for _owner, attribute, given, _scope in index.attribute_aliases:
+        value = dotted_name(given)
+        if value is not None:
+            yield _last(value), attribute
+
+
+def _last(dotted: str) -> str:
+    """The last part of a name; of ``Softmax.apply``, the part before."""
+    rest, _, last = dotted.rpartition(".")
+    return rest.rpartition(".")[2] if last == "apply" and rest else last
+
+
+def _attached(elsewhere: Elsewhere) -> Iterator[Alias]:
+    """``ops.softmax = Softmax.apply``, where ``ops`` is another module and ``Softmax`` any Function."""
+    for owner, attribute, value, scope in elsewhere.unit.index.attribute_aliases:
+        module = elsewhere.module(owner, scope)
+        key = elsewhere.function(value.value, scope) if module is not None else None
+        if module is not None and key is not None:
+            yield Alias(module, attribute, elsewhere.targets.get(key) or Target(elsewhere.path, key))
+
+
+def _subclassed(elsewhere: Elsewhere, functions: Iterable[str]) -> Iterator[Target]:
+    for qualname in functions:
+        for above in elsewhere.project.ancestry(Definition(elsewhere.unit, qualname))[1:]:
+            path = os.path.abspath(above.unit.path)
+            if path != elsewhere.path:
+                yield Target(path, above.qualname)

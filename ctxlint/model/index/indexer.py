@@ -1,0 +1,399 @@
+"""The ``ast`` pass that makes the index of a file.
+
+Most files of a run are indexed, and most of what is in them says nothing: this is written so that it costs little. What
+a function or class binds is noted as it stands; what a condition asks is looked at when somebody needs to know.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctxlint.model.index.file_index import CallRecord, ClassRecord, FileIndex, FunctionRecord
+from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, resolutions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+_STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
+
+_EXPECT_ERRORS = frozenset(
+    {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
+)
+"""The last part of the names of what a test calls to say that something raises or warns."""
+
+_VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
+"""What a condition mentions that chooses between releases."""
+
+
+def index_module(module: ast.Module) -> FileIndex:
+    """Index a parsed file."""
+    root = Scope("module", "")
+    index = FileIndex(root, module.body)
+    for number, statement in enumerate(module.body):
+        _Indexer(index, number).body((statement,), root, _OUTSIDE)
+    for record in index.classes.values():
+        record.bases = tuple(_base(base, record) for base in record.node.bases)
+    return index
+
+
+def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
+    if isinstance(node, ast.Subscript):  # a generic base: Base[T]
+        node = node.value
+    dotted = dotted_name(node)
+    if dotted is None:
+        return (None,)
+    return tuple(resolutions(dotted, record.scope, record.node.lineno))
+
+
+class _Place(NamedTuple):
+    """What is around a statement within its function or class; ``tests`` and ``fallback`` look beyond that.
+
+    ``conditional``, ``chosen`` and ``handler`` are those of a ``Bound``, ``within`` and ``expects_error`` those of a
+    ``CallRecord``. ``tests`` are the conditions that it stands under, or that failed before; ``fallback`` says that it
+    stands in an ``except`` clause.
+    """
+
+    conditional: bool = False
+    chosen: bool = False
+    handler: bool = False
+    within: tuple[ast.expr, ...] = ()
+    expects_error: bool = False
+    tests: tuple[ast.expr, ...] = ()
+    fallback: bool = False
+
+    def inside(self) -> _Place:
+        """The place in the body of a function or class that is defined here."""
+        return _Place(tests=self.tests, fallback=self.fallback) if self.tests or self.fallback else _OUTSIDE
+
+
+_OUTSIDE = _Place()
+
+
+class _Indexer:
+    """Walks one top-level statement."""
+
+    def __init__(self, index: FileIndex, number: int) -> None:
+        self.index = index
+        self.number = number
+        self.classes = 0
+        self.functions = 0
+
+    # Statements
+
+    def body(self, statements: Sequence[ast.stmt], scope: Scope, place: _Place) -> None:
+        for statement in statements:
+            _STATEMENTS.get(type(statement), _Indexer.other)(self, statement, scope, place)
+
+    def valued(self, node: ast.Expr | ast.Return, scope: Scope, place: _Place) -> None:
+        if node.value is not None:
+            self.expression(node.value, scope, place)
+
+    def other(self, node: ast.AST, scope: Scope, place: _Place) -> None:
+        """A statement that binds nothing, and holds no others."""
+        for each in _parts(node):
+            self.expression(each, scope, place)
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, place: _Place) -> None:
+        qualname = _join(scope, node.name)
+        scope.bind(node.name, _bound("def", node.lineno, place, qualname))
+        earlier = self.index.functions.get(qualname)
+        certain = earlier is None or not (place.conditional or earlier.conditional)
+        record = FunctionRecord(node, scope, self.number, self.functions, place.conditional, certain)
+        self.index.functions[qualname] = record
+        self.functions += 1
+        inner = Scope("function", qualname, scope)
+        parameter = Bound("other", node.lineno, False)
+        arguments = node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            inner.bind(argument.arg, parameter)
+        for extra in (arguments.vararg, arguments.kwarg):
+            if extra is not None:
+                inner.bind(extra.arg, parameter)
+        self.expressions((*node.decorator_list, *arguments.defaults, *arguments.kw_defaults), scope, place)
+        self.body(node.body, inner, place.inside())
+
+    def class_(self, node: ast.ClassDef, scope: Scope, place: _Place) -> None:
+        qualname = _join(scope, node.name)
+        if qualname in self.index.classes:  # a second class of this name, in another branch: both count
+            qualname = f"{qualname}@{node.lineno}"
+        scope.bind(node.name, _bound("class", node.lineno, place, qualname))
+        inner = Scope("class", qualname, scope)
+        alternative = place.fallback or any(mentions(test, _VERSION) for test in place.tests)
+        record = ClassRecord(qualname, node, scope, inner, self.number, self.classes, alternative)
+        self.index.classes[qualname] = record
+        self.classes += 1
+        keywords = (keyword.value for keyword in node.keywords)
+        self.expressions((*node.decorator_list, *node.bases, *keywords), scope, place)
+        self.body(node.body, inner, place.inside())
+
+    def import_(self, node: ast.Import, scope: Scope, place: _Place) -> None:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            self.imported(name, alias.name if alias.asname else name, node.lineno, scope, place)
+
+    def import_from(self, node: ast.ImportFrom, scope: Scope, place: _Place) -> None:
+        origin = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                scope.stars.append(origin)
+                self.index.renamed.add((origin.rpartition(".")[2], "*"))
+            else:
+                target = f"{origin}.{alias.name}" if node.module else f"{origin}{alias.name}"
+                self.imported(alias.asname or alias.name, target, node.lineno, scope, place)
+
+    def imported(self, name: str, target: str, line: int, scope: Scope, place: _Place) -> None:
+        scope.bind(name, _bound("import", line, place, target))
+        self.index.renamed.add((target.rpartition(".")[2], name))
+
+    def assign(self, node: ast.Assign, scope: Scope, place: _Place) -> None:
+        value = node.value
+        for target in node.targets:
+            self.target(target, value, scope, place)
+        self.expression(value, scope, place)
+
+    def annotated(self, node: ast.AnnAssign, scope: Scope, place: _Place) -> None:
+        self.target(node.target, node.value, scope, place)
+        self.expressions((node.annotation, node.value), scope, place)
+
+    def augmented(self, node: ast.AugAssign, scope: Scope, place: _Place) -> None:
+        self.target(node.target, None, scope, place)
+        self.expression(node.value, scope, place)
+
+    def alias(self, node: Any, scope: Scope, place: _Place) -> None:
+        """``type Name = value``, from Python 3.12 on."""
+        self.target(node.name, None, scope, place)
+        self.expression(node.value, scope, place)
+
+    def delete(self, node: ast.Delete, scope: Scope, place: _Place) -> None:
+        for target in node.targets:
+            self.target(target, None, scope, place)
+
+    def declaration(self, node: ast.Global | ast.Nonlocal, scope: Scope, place: _Place) -> None:
+        for name in node.names:
+            scope.bind(name, _bound("other", node.lineno, _conditional(place)))
+            if isinstance(node, ast.Global):
+                self.index.module.bind(name, Bound("other", node.lineno, True))
+
+    def choice(self, node: ast.If, scope: Scope, place: _Place) -> None:
+        """``if``, each ``elif``, ``else``: one after the other, for a chain may be longer than Python recurses."""
+        while True:
+            scope.conditions.append(node.test)
+            place = place._replace(conditional=True, chosen=True, tests=(*place.tests, node.test))
+            self.expression(node.test, scope, place)
+            self.body(node.body, scope, place)
+            after = node.orelse[0] if len(node.orelse) == 1 else None
+            if not isinstance(after, ast.If):
+                self.body(node.orelse, scope, place)
+                return
+            node = after
+
+    def for_(self, node: ast.For | ast.AsyncFor, scope: Scope, place: _Place) -> None:
+        inside = _conditional(place)
+        self.target(node.target, None, scope, inside)
+        self.expression(node.iter, scope, place)
+        self.body(node.body, scope, inside)
+        self.body(node.orelse, scope, inside)
+
+    def while_(self, node: ast.While, scope: Scope, place: _Place) -> None:
+        inside = _conditional(place)
+        self.expression(node.test, scope, place)
+        self.body(node.body, scope, inside)
+        self.body(node.orelse, scope, inside)
+
+    def with_(self, node: ast.With | ast.AsyncWith, scope: Scope, place: _Place) -> None:
+        items = tuple(item.context_expr for item in node.items)
+        expects = place.expects_error or any(_expects_errors(item) for item in items)
+        inside = place._replace(within=(*place.within, *items), expects_error=expects)
+        for item in node.items:
+            self.expression(item.context_expr, scope, inside)
+            if item.optional_vars is not None:
+                self.target(item.optional_vars, None, scope, inside)
+        self.body(node.body, scope, inside)
+
+    def try_(self, node: ast.Try, scope: Scope, place: _Place) -> None:
+        inside = _conditional(place)
+        caught = inside._replace(handler=True, fallback=True)
+        self.body(node.body, scope, inside)
+        for handler in node.handlers:
+            if handler.name is not None:
+                scope.bind(handler.name, _bound("other", handler.lineno, inside))
+            if handler.type is not None:
+                self.expression(handler.type, scope, caught)
+            self.body(handler.body, scope, caught)
+        self.body(node.orelse, scope, inside)
+        self.body(node.finalbody, scope, place)
+
+    def match(self, node: Any, scope: Scope, place: _Place) -> None:
+        """``match``, from Python 3.10 on."""
+        inside = place._replace(conditional=True, chosen=True)
+        self.expression(node.subject, scope, place)
+        for case in node.cases:
+            self.expressions((case.pattern, case.guard), scope, inside)
+            self.body(case.body, scope, inside)
+
+    def target(self, target: ast.expr, value: ast.expr | None, scope: Scope, place: _Place) -> None:
+        """What an assignment, a loop or the like binds or stores; ``value`` is None where there is no one value."""
+        if isinstance(target, ast.Name):
+            if value is None:
+                scope.bind(target.id, _bound("other", target.lineno, place))
+                return
+            scope.bind(target.id, _bound("assign", target.lineno, place, value=value))
+            if isinstance(value, ast.Attribute):
+                self.index.renamed.add((value.attr, target.id))
+            elif isinstance(value, ast.Name):
+                self.index.renamed.add((value.id, target.id))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else ()
+            paired = len(values) == len(target.elts) and not any(isinstance(each, ast.Starred) for each in values)
+            for position, each in enumerate(target.elts):
+                self.target(each, values[position] if paired else None, scope, place)
+        elif isinstance(target, ast.Starred):
+            self.target(target.value, None, scope, place)
+        elif isinstance(target, ast.Attribute):
+            self.stored(target.attr, _class_of_receiver(target.value, scope))
+            self.index.patches.append((target.value, target.attr, scope))
+            if isinstance(value, ast.Attribute) and value.attr == "apply":
+                self.index.attribute_aliases.append((target.value, target.attr, value, scope))
+            self.expression(target.value, scope, place)
+        else:
+            self.expression(target, scope, place)
+
+    # Expressions
+
+    def expressions(self, nodes: Iterable[ast.AST | None], scope: Scope, place: _Place) -> None:
+        for node in nodes:
+            if node is not None:
+                self.expression(node, scope, place)
+
+    def expression(self, root: ast.AST, scope: Scope, place: _Place) -> None:
+        """Everything inside an expression (or a pattern, …) that the index keeps."""
+        pending: list[Any] = [root]
+        for node in pending:
+            kind = type(node)
+            if kind is ast.Name or kind is ast.Constant:
+                continue
+            if kind is ast.Attribute:
+                if node.attr == "apply":
+                    self.index.applied.append((node.value, scope))
+                pending.append(node.value)
+                continue
+            if kind is ast.Call:
+                name = self.call(node, scope, place)
+                if name in _EXPECT_ERRORS and not place.expects_error:
+                    self.expressions(_parts(node), scope, place._replace(expects_error=True))
+                    continue
+            elif kind is ast.IfExp:
+                scope.conditions.append(node.test)
+            elif kind is ast.NamedExpr:
+                scope.bind(node.target.id, Bound("other", node.lineno, True))
+            pending += _BELOW.get(kind, _parts)(node)
+
+    def call(self, node: ast.Call, scope: Scope, place: _Place) -> str:
+        """Note a call; gives the last part of the name that is called."""
+        func = node.func
+        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name))
+        if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > 1:
+            attribute = node.args[1]
+            if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
+                self.stored(attribute.value, "")
+        return name
+
+    def stored(self, attribute: str, owner: str) -> None:
+        """Note that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
+        self.index.attributes.add(attribute)
+        self.index.attribute_owners.setdefault(attribute, set()).add(owner)
+
+
+def _class_of_receiver(target: ast.expr, scope: Scope) -> str:
+    """The class of the method whose first parameter this is; empty for anything else."""
+    if scope.kind != "function" or scope.parent is None or scope.parent.kind != "class":
+        return ""
+    first = next(iter(scope.names), None)
+    own = isinstance(target, ast.Name) and target.id == first and len(scope.names[target.id]) == 1
+    return scope.parent.qualname if own else ""
+
+
+_STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {
+    ast.Expr: _Indexer.valued,
+    ast.Return: _Indexer.valued,
+    ast.FunctionDef: _Indexer.function,
+    ast.AsyncFunctionDef: _Indexer.function,
+    ast.ClassDef: _Indexer.class_,
+    ast.Import: _Indexer.import_,
+    ast.ImportFrom: _Indexer.import_from,
+    ast.Assign: _Indexer.assign,
+    ast.AnnAssign: _Indexer.annotated,
+    ast.AugAssign: _Indexer.augmented,
+    ast.Delete: _Indexer.delete,
+    ast.Global: _Indexer.declaration,
+    ast.Nonlocal: _Indexer.declaration,
+    ast.If: _Indexer.choice,
+    ast.For: _Indexer.for_,
+    ast.AsyncFor: _Indexer.for_,
+    ast.While: _Indexer.while_,
+    ast.With: _Indexer.with_,
+    ast.AsyncWith: _Indexer.with_,
+    ast.Try: _Indexer.try_,
+}
+for _name, _walk in (("Match", _Indexer.match), ("TryStar", _Indexer.try_), ("TypeAlias", _Indexer.alias)):
+    if hasattr(ast, _name):
+        _STATEMENTS[getattr(ast, _name)] = _walk
+"""What is done with a statement, by its type; for all others, ``_Indexer.other``."""
+
+_BELOW: dict[type[Any], Callable[[Any], Sequence[ast.AST | None]]] = {
+    type(None): lambda _node: (),  # an end of a slice, or the key of a dictionary, that is not there
+    ast.BinOp: attrgetter("left", "right"),
+    ast.BoolOp: attrgetter("values"),
+    ast.Call: lambda node: [node.func, *node.args, *node.keywords],
+    ast.Compare: lambda node: [node.left, *node.comparators],
+    ast.Dict: lambda node: [*node.keys, *node.values],
+    ast.FormattedValue: attrgetter("value", "format_spec"),
+    ast.IfExp: attrgetter("test", "body", "orelse"),
+    ast.JoinedStr: attrgetter("values"),
+    ast.List: attrgetter("elts"),
+    ast.NamedExpr: lambda node: (node.value,),
+    ast.Slice: attrgetter("lower", "upper", "step"),
+    ast.Starred: lambda node: (node.value,),
+    ast.Subscript: attrgetter("value", "slice"),
+    ast.Tuple: attrgetter("elts"),
+    ast.UnaryOp: lambda node: (node.operand,),
+    ast.comprehension: lambda node: [node.iter, *node.ifs],  # the targets are names of the comprehension alone
+    ast.keyword: lambda node: (node.value,),
+}
+"""What stands right below an expression, for the most frequent ones; for all others, ``_parts``."""
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """All nodes right below a node."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [each for each in value if isinstance(each, ast.AST)]
+    return found
+
+
+def _bound(kind: str, line: int, place: _Place, target: str = "", value: ast.expr | None = None) -> Bound:
+    """A binding at a place."""
+    return Bound(kind, line, place.conditional, target, value, place.chosen, place.handler)
+
+
+def _conditional(place: _Place) -> _Place:
+    return place if place.conditional else place._replace(conditional=True)
+
+
+def _expects_errors(node: ast.AST) -> bool:
+    """Whether an expression is a call like ``pytest.raises(...)``."""
+    func = node.func if isinstance(node, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else None
+    return name in _EXPECT_ERRORS
+
+
+def _join(scope: Scope, name: str) -> str:
+    return f"{scope.qualname}.{name}" if scope.qualname else name

@@ -1,0 +1,215 @@
+"""What a file does with its instances of Functions: it calls them, takes only their ``apply``, or who knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.scopes import dotted_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.index.apply_calls import ApplyCall
+    from ctxlint.source.source import Source, Span
+
+
+class InstanceUse(Enum):
+    """What becomes of an instance."""
+
+    APPLY_TAKEN = "Fn().apply, which is not called at once"
+    ONLY_APPLIED = "it is kept under a name of which only apply is taken"
+    CALLED = "it is called by the name that it is kept under, or by torch"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An instance that a file makes; ``calls`` are the places where it is called."""
+
+    use: InstanceUse
+    calls: tuple[Span, ...] = ()
+
+
+class Instances:
+    """The instances of Functions in one file, and what it does with the names that they are kept under.
+
+    Everything is read in one walk of the file, when first asked for: a file may make any number of instances.
+    """
+
+    def __init__(self, source: Source, tree: ast.Module | None) -> None:
+        self._source = source
+        self._tree = tree
+        self._by_name: dict[tuple[object, object], Instance] = {}
+
+    def made_by(self, call: ApplyCall) -> Instance:
+        """What becomes of the instance that ``call`` makes, as far as the name it is kept under shows."""
+        made = self._calls.get(call.span)
+        if made is None:
+            return Instance(InstanceUse.UNKNOWN)
+        place = self._chosen(made)
+        parent = self._names.parents[place]
+        if isinstance(parent, ast.Attribute):
+            return Instance(InstanceUse.APPLY_TAKEN if parent.attr == "apply" else InstanceUse.UNKNOWN)
+        if (called := self._called_at(place)) is not None:
+            return Instance(InstanceUse.CALLED, (called,))
+        kept = _kept_as(parent)
+        if kept is None or isinstance(self._names.scope(kept), ast.ClassDef):
+            return Instance(InstanceUse.UNKNOWN)
+        key, home = _written(kept), self._names.home(kept)
+        if (key, home) not in self._by_name:
+            self._by_name[key, home] = self._kept_as(kept, home)
+        return self._by_name[key, home]
+
+    def is_used(self, name: str) -> bool:
+        """Whether the text calls the name anywhere, or takes ``apply`` of it."""
+        return name in self._used
+
+    def _kept_as(self, kept: ast.Name | ast.Attribute, home: ast.AST | None) -> Instance:
+        """What becomes of the instances that are kept under a name of a scope."""
+        uses = self._names.reads[_last(kept)]
+        known = [each for each in uses if _written(each) == _written(kept) and self._names.home(each) is home]
+        called_at = (self._called_at(each) for each in known)
+        calls = tuple(sorted(each for each in called_at if each is not None)[:_MOST_CALLS])
+        if calls:
+            return Instance(InstanceUse.CALLED, calls)
+        applied = bool(known) and all(_takes_apply(self._names.parents[each]) for each in uses)
+        return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
+
+    def _chosen(self, node: ast.AST) -> ast.AST:
+        """The outermost conditional expression that may give the node as its value."""
+        while isinstance(around := self._names.parents[node], ast.IfExp) and node is not around.test:
+            node = around
+        return node
+
+    def _called_at(self, node: ast.AST) -> Span | None:
+        """Where the instance is called, or given to a function of torch that calls it; None where neither is so."""
+        parent = self._names.parents[node]
+        if not isinstance(parent, ast.Call):
+            return None
+        if node is parent.func:
+            return self._source.span_of(parent)
+        checked = node in parent.args[:1] and dotted_name(parent.func) in self._checkers
+        return self._source.span_of(parent) if checked else None
+
+    @cached_property
+    def _names(self) -> _Names:
+        return _Names(self._tree)
+
+    @cached_property
+    def _calls(self) -> dict[Span, ast.Call]:
+        """Each call by its place."""
+        return {self._source.span_of(each): each for each in self._names.parents if isinstance(each, ast.Call)}
+
+    @cached_property
+    def _checkers(self) -> frozenset[str]:
+        """What the file calls ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
+        return _gradcheck_names(self._names.parents)
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        return frozenset(re.findall(r"\b(\w+)\s*(?:\(|\.apply\b)", self._source.text))
+
+
+_MOST_CALLS = 5
+"""The calls of one name that a finding shows."""
+
+
+class _Names:
+    """Who is whose parent in a file, where names are read, and in which scopes they are bound."""
+
+    def __init__(self, tree: ast.Module | None) -> None:
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.reads: defaultdict[str, list[ast.Name | ast.Attribute]] = defaultdict(list)
+        self._scopes: dict[ast.AST, ast.AST] = {}
+        self._bound: defaultdict[ast.AST, set[str]] = defaultdict(set)
+        self._module = tree
+        waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)] if tree is not None else []
+        while waiting:
+            node, scope = waiting.pop()
+            self._note(node, scope)
+            inner = node if isinstance(node, _SCOPES) else scope
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+                waiting.append((child, inner))
+
+    def _note(self, node: ast.AST, scope: ast.AST) -> None:
+        if isinstance(node, (*_SCOPES, ast.Name, ast.Attribute)):
+            self._scopes[node] = scope
+        if isinstance(node, ast.arg):
+            self._bound[scope].add(node.arg)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            if isinstance(node.ctx, ast.Load):
+                self.reads[_last(node)].append(node)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._bound[scope].add(node.id)
+
+    def scope(self, node: ast.AST) -> ast.AST:
+        """The function, class or module around a name."""
+        return self._scopes[node]
+
+    def home(self, kept: ast.Name | ast.Attribute) -> ast.AST | None:
+        """The function or module whose name is meant; for ``self.name``, the class around it, None without one."""
+        scope = self._scopes[kept]
+        while scope is not self._module:
+            if isinstance(kept, ast.Attribute):
+                if isinstance(scope, ast.ClassDef):
+                    return scope
+            elif not isinstance(scope, ast.ClassDef) and kept.id in self._bound[scope]:
+                return scope
+            scope = self._scopes[scope]
+        return scope if isinstance(kept, ast.Name) else None
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _gradcheck_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """What the file calls ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
+    modules = {"torch.autograd", "torch.autograd.gradcheck"}
+    imported = (
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module in modules
+        for alias in node.names
+        if alias.name in _GRADCHECK
+    )
+    return frozenset(f"{module}{name}" for name in _GRADCHECK for module in _AUTOGRAD) | frozenset(imported)
+
+
+_GRADCHECK = ("gradcheck", "gradgradcheck")
+_AUTOGRAD = ("torch.autograd.", "autograd.", "torch.autograd.gradcheck.")
+
+
+def _takes_apply(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "apply"
+
+
+def _kept_as(parent: ast.AST) -> ast.Name | ast.Attribute | None:
+    """The one name, or attribute of a name, that an assignment gives the instance."""
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+        target: ast.AST = parent.targets[0]
+    elif isinstance(parent, (ast.AnnAssign, ast.NamedExpr)):
+        target = parent.target
+    else:
+        return None
+    if isinstance(target, ast.Name):
+        return target
+    return target if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) else None
+
+
+def _last(kept: ast.Name | ast.Attribute) -> str:
+    """``name`` of a name, ``.name`` of an attribute of anything."""
+    return kept.id if isinstance(kept, ast.Name) else f".{kept.attr}"
+
+
+def _written(kept: ast.Name | ast.Attribute) -> tuple[str, ...]:
+    """A name, or an attribute of a name, as it is written; nothing where it is an attribute of anything else."""
+    if isinstance(kept, ast.Name):
+        return (kept.id,)
+    return (kept.value.id, kept.attr) if isinstance(kept.value, ast.Name) else ()

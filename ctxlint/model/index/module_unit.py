@@ -1,0 +1,178 @@
+"""One file as the model reads it: its text, its index, and the statements that LibCST has parsed of it so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.function import BrokenStatement
+from ctxlint.model.index.class_finder import ClassFinder
+from ctxlint.model.index.decorator_summaries import wrapping_of
+from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast
+from ctxlint.model.index.indexer import index_module
+from ctxlint.model.index.instances import Instances
+from ctxlint.model.index.parsing import parse
+from ctxlint.source.nesting import too_deep
+from ctxlint.source.slices import Slice, Statement, parse_slice
+from ctxlint.source.source import Position
+
+if TYPE_CHECKING:
+    import ast
+
+    from ctxlint.model.index.decorator_summaries import Wrapping
+    from ctxlint.model.index.file_index import ClassRecord, FileIndex, FunctionRecord
+    from ctxlint.source.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A file that was parsed and indexed. ``broken`` names the statements that ``ast`` cannot read."""
+
+    source: Source
+    module: ast.Module
+    index: FileIndex
+    slices: Slices
+    broken: tuple[BrokenStatement, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of the file."""
+        return self.source.path
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The whole file as ``ast`` reads it; None where it cannot, or only in other words."""
+        return self.module if self.slices.as_written else None
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether it is a stub file (``.pyi``): its bodies say nothing."""
+        return self.path.endswith(".pyi")
+
+    @cached_property
+    def instances(self) -> Instances:
+        """The instances of Functions that the file makes."""
+        return Instances(self.source, self.tree)
+
+    def anew(self, source: Source) -> Unit:
+        """The unit of another ``source`` with the same text: what LibCST parses of it is its own."""
+        return replace(self, source=source, slices=Slices(source, self.index, self.slices.as_written))
+
+
+def read_unit(source: Source) -> Unit:
+    """Parse and index a file. Nothing is raised for bad code."""
+    parsed = parse(source)
+    index = index_module(parsed.module)
+    return Unit(source, parsed.module, index, Slices(source, index, parsed.as_written), parsed.broken)
+
+
+class Slices:
+    """Parses top-level statements with LibCST when they are asked for, once each.
+
+    ``as_written`` is False where ``ast`` has read the file in other words than it is written in.
+    """
+
+    def __init__(self, source: Source, index: FileIndex, as_written: bool = True) -> None:
+        self.source = source
+        self.index = index
+        self.as_written = as_written
+        self.broken: list[BrokenStatement] = []
+        self._slices: dict[int, Slice | None] = {}
+        self._found: dict[int, ClassFinder] = {}
+        self._bare: dict[str, cst.FunctionDef | None] = {}
+        self._bare_classes: dict[str, tuple[cst.ClassDef, Slice] | None] = {}
+        self._decorators: dict[str, Wrapping | None] = {}
+
+    def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
+        """The LibCST node of a class, and the slice that it stands in; None where LibCST cannot read it."""
+        record = self.index.classes[qualname]
+        finder, part = self._look_up(record.statement)
+        if part is None or record.ordinal >= len(finder.classes):
+            return None
+        return finder.classes[record.ordinal], part
+
+    def find_bare_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
+        """As ``find_class``, for one that is not shown to anybody: its slice may not be faithful, and hold it alone."""
+        record = self.index.classes[qualname]
+        if record.statement in self._found or not self.as_written:
+            return self.find_class(qualname)
+        if qualname not in self._bare_classes:
+            self._bare_classes[qualname] = self._bare_class(record)
+        return self._bare_classes[qualname]
+
+    def _bare_class(self, record: ClassRecord) -> tuple[cst.ClassDef, Slice] | None:
+        try:
+            node = class_from_ast(record.node, self.source)
+        except (NotMade, RecursionError):
+            return self.find_class(record.qualname)
+        first, last = record.node.lineno, record.node.end_lineno or record.node.lineno
+        statement = Statement(self.source.lines(first, last), cst.Module([node]))
+        return node, Slice(self.source, first, last, statement)
+
+    def find_function(self, qualname: str) -> cst.FunctionDef | None:
+        """The LibCST node of a function or method of this file; None where a condition decides between several."""
+        found = self.find_function_in_slice(qualname)
+        return found[0] if found is not None else None
+
+    def find_function_in_slice(self, qualname: str) -> tuple[cst.FunctionDef, Slice] | None:
+        """As ``find_function``, with the slice that the function stands in."""
+        record = self.index.functions.get(qualname)
+        return self._numbered_function(record) if record is not None and record.certain else None
+
+    def _numbered_function(self, record: FunctionRecord) -> tuple[cst.FunctionDef, Slice] | None:
+        finder, part = self._look_up(record.statement)
+        if part is None or record.ordinal >= len(finder.functions):
+            return None
+        return finder.functions[record.ordinal], part
+
+    def find_bare_function(self, qualname: str) -> cst.FunctionDef | None:
+        """As ``find_function``, for one that is not shown to anybody: it may have no layout and no positions."""
+        record = self.index.functions.get(qualname)
+        if record is None or record.statement in self._found:
+            return self.find_function(qualname)
+        if qualname not in self._bare:
+            self._bare[qualname] = self._bare_function(record) if record.certain else None
+        return self._bare[qualname]
+
+    def _bare_function(self, record: FunctionRecord) -> cst.FunctionDef | None:
+        if self.as_written:
+            try:
+                return function_from_ast(record.node, self.source)
+            except (NotMade, RecursionError):
+                pass
+        found = self._numbered_function(record)
+        return found[0] if found is not None else None
+
+    def find_decorator(self, qualname: str) -> Wrapping | None:
+        """What a function does as a decorator; None where ``find_function`` finds none."""
+        if qualname not in self._decorators:
+            node = self.find_bare_function(qualname)
+            self._decorators[qualname] = wrapping_of(node) if node is not None else None
+        return self._decorators[qualname]
+
+    def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
+        if statement not in self._found:
+            finder = ClassFinder()
+            part = self._parse(self.index.statements[statement])
+            if part is not None:
+                part.module.visit(finder)
+            self._found[statement], self._slices[statement] = finder, part
+        return self._found[statement], self._slices[statement]
+
+    def _parse(self, statement: ast.stmt) -> Slice | None:
+        decorators = getattr(statement, "decorator_list", None) or [statement]
+        first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
+        last = statement.end_lineno or statement.lineno
+        reason = too_deep(self.source.lines(first, last))
+        if reason is None:
+            try:
+                return parse_slice(self.source, first, last)
+            except cst.ParserSyntaxError as error:
+                reason = error.message
+            except RecursionError:
+                reason = "nested too deeply"
+        self.broken.append(BrokenStatement(Position(first, 1), f"not read: {reason}"))
+        return None

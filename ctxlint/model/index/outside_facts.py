@@ -1,0 +1,164 @@
+"""What one file says about the Functions of others, and what all of that together says about the Functions of one.
+
+Both are plain frozen records that can be pickled, compared and hashed: worker processes hand the first ones out and
+take the second ones in, and what is found in a file depends on nothing else but its text, its settings and the files
+that its imports lead to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.index.apply_calls import ArgumentKind
+from ctxlint.source.modules import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxlint.model.function import ApplyCall
+
+
+class Target(NamedTuple):
+    """A Function of the project: the absolute path of its file, and its qualified name there."""
+
+    path: str
+    qualname: str
+
+    @property
+    def key(self) -> str:
+        """Its name in ``SourceFile.by_name`` of another file."""
+        return f"{self.path}:{self.qualname}"
+
+
+class OpenInput(NamedTuple):
+    """Whether a call may show that an input is a tensor, is something else, or may be None."""
+
+    to_tensor: bool
+    to_other: bool
+    to_none: bool
+
+    def learns_from(self, kind: ArgumentKind) -> bool:
+        """Whether it says something to be passed this."""
+        if kind is ArgumentKind.NONE:
+            return self.to_none
+        return kind.tells and (self.to_tensor if kind is ArgumentKind.TENSOR else self.to_other)
+
+
+class Own(NamedTuple):
+    """A Function that a file defines, and what decides whether a call elsewhere can tell anything new about it.
+
+    ``required`` is how many inputs it must be given. A call that passes one of ``numbers`` of inputs says something by
+    that; where they are None, one that passes more than ``required``.
+    ``inputs`` are the inputs in order; ``waits`` says that there may be more to say where it is applied.
+    """
+
+    qualname: str
+    required: int
+    numbers: tuple[int, ...] | None
+    inputs: tuple[OpenInput, ...]
+    waits: bool
+
+    def learns_from(self, call: ApplyCall) -> bool:
+        """Whether a call passes something whose kind shows, or inputs that it could leave out."""
+        if call.how not in ("apply", "construct-apply") or call.expects_error:
+            return False
+        passed = call.positional + len(call.keywords)
+        if passed in self.numbers if self.numbers is not None else passed > self.required:
+            return True
+        return any(each.learns_from(kind) for kind, each in zip(call.arguments, self.inputs))
+
+
+class Alias(NamedTuple):
+    """A module (its file) that another file gives a new attribute: ``ops.softmax = Softmax.apply``."""
+
+    path: str
+    name: str
+    target: Target
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What a file says that matters to others. ``path`` is absolute.
+
+    ``functions`` are its own Functions, and ``names`` are pairs: what the file calls in a new way
+    (the last part of the name), and how it calls it (``softmax = Softmax.apply``, ``from .ops import Softmax as S``).
+    ``stars`` are the modules that it imports with a star, by the last parts of their names.
+    ``called`` are the dotted names, as imported, of what it calls and does not define itself. All else is about
+    Functions of other files: how they are called, whose ``apply`` is read, whose methods are called by hand, which have
+    subclasses here, and which are changed from here.
+
+    ``at_stake`` are the keys of the Functions, own ones or of other files, that something was found about here: what
+    others say of them may silence that.
+    """
+
+    path: str
+    functions: tuple[Own, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    stars: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    calls: tuple[tuple[Target, ApplyCall], ...] = ()
+    applied: tuple[Target, ...] = ()
+    by_hand: tuple[tuple[Target, str], ...] = ()
+    subclassed: tuple[Target, ...] = ()
+    patched: tuple[Target, ...] = ()
+    at_stake: tuple[str, ...] = ()
+
+    @property
+    def all_keys(self) -> frozenset[str]:
+        """The keys of all Functions that the file defines or calls."""
+        return frozenset((*(each.qualname for each in self.functions), *(target.key for target, _call in self.calls)))
+
+    def target(self, key: str) -> Target:
+        """The Function with this key."""
+        path, _, qualname = key.rpartition(":")
+        return Target(path or self.path, qualname)
+
+
+@dataclass(frozen=True)
+class OutsideFacts:
+    """What the other files of a project say that matters to one file.
+
+    ``names`` are names that it calls and that mean Functions, or the ``apply`` of one, somewhere in the project: they
+    are worth following. ``aliases`` are attributes of modules that no module defines itself. The others are about the
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``. With ``partial`` there may be more to
+    say: the project is too large to be searched.
+    """
+
+    names: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    calls: tuple[ApplyCall, ...] = ()
+    applied: tuple[str, ...] = ()
+    by_hand: tuple[tuple[str, str], ...] = ()
+    subclassed: tuple[str, ...] = ()
+    patched: tuple[str, ...] = ()
+    partial: bool = False
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """The keys of the Functions that something is said about."""
+        by_hand = (key for key, _method in self.by_hand)
+        called = (call.function for call in self.calls)
+        return frozenset((*called, *self.applied, *by_hand, *self.subclassed, *self.patched))
+
+
+NOTHING = OutsideFacts()
+"""What a file that is linted alone knows of others but by its own imports."""
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What one project calls its Functions and their ``apply``, by the last parts of names, in order.
+
+    ``aliases`` are the attributes that modules get from other files, where all agree on what that is.
+    """
+
+    names: tuple[str, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+
+    def told_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
+        """What of this the file ``path`` has a use for, which calls what is ``called`` so (see ``FileFacts``)."""
+        names = frozenset(self.names)
+        found = {name.rpartition(".")[2] for name in called if name.rpartition(".")[2] in names and locate(path, name)}
+        return OutsideFacts(tuple(sorted(found)), tuple(alias for alias in self.aliases if alias.name in found))

@@ -1,0 +1,191 @@
+"""From text to an ``ast`` module, also where the file does not parse as a whole.
+
+A half-typed file, or one in older or newer syntax, is taken apart at its top-level statements; those that parse are
+kept at their own lines, if need be in the words of an older Python, and the others are named as broken. Who reads
+nearly the same text again and again keeps what was parsed in ``ParsedPieces``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Union
+
+from ctxlint.model.function import BrokenStatement
+from ctxlint.model.index.older_syntax import in_older_syntax
+from ctxlint.model.index.statement_pieces import Lines, hard_starts, statements
+from ctxlint.run.profiling import stage
+from ctxlint.source.nesting import too_deep_for_ast
+from ctxlint.source.source import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.source.source import Source
+
+Found = Union["list[ast.stmt]", BrokenStatement]
+Read = Callable[[Lines], Found]
+"""Parses some lines of a file."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A module as far as it parses. ``broken`` names the statements that do not, in order.
+
+    ``as_written`` is False where the words of an older Python may stand in the place of what is written.
+    """
+
+    module: ast.Module
+    broken: tuple[BrokenStatement, ...] = ()
+    as_written: bool = True
+
+
+@stage("parse")
+def parse(source: Source) -> Parsed:
+    """Parse the whole file, or else each top-level statement for itself. Never raises for bad code.
+
+    A notebook is parsed cell by cell: what one leaves open, the next one does not close.
+    """
+    body: list[ast.stmt] = []
+    broken: list[BrokenStatement] = []
+    as_written = True
+    kept = _KEPT.get()
+    read = partial(_parse_lines, source) if kept is None else kept.reading(source)
+    for each in source.blocks:
+        block = Lines(*each)
+        found = read(block) if kept is None else _parse_known(source, block, read)
+        if isinstance(found, BrokenStatement):
+            found, more = _parse_piecewise(source, block, read)
+            broken.extend(more)
+            as_written = False
+        body.extend(found)
+    return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken), as_written)
+
+
+def _parse(text: str, first: int = 1) -> ast.Module:
+    """Parse a text whose first line is the ``first`` of its file."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes and the like are other linters' business
+        above = first - 1
+        if above <= 10 * len(text) + 200:
+            return ast.parse("\n" * above + text)  # much cheaper than to renumber the nodes of a long text
+        try:
+            return ast.increment_lineno(ast.parse(text), above)
+        except SyntaxError as error:
+            error.lineno = (error.lineno or 1) + above
+            error.msg = _ON_LINE.sub(lambda found: f"on line {int(found[1]) + above}", error.msg)
+            raise
+
+
+_ON_LINE = re.compile(r"\bon line (\d+)")
+"""As in ``expected an indented block after 'if' statement on line 3``."""
+
+
+def _parse_known(source: Source, block: Lines, read: Read) -> Found:
+    """As ``_parse_lines``, where most pieces are known.
+
+    What parses piece by piece, parses as a whole. All from the first piece on that does not may parse all the same:
+    then the end of a piece was misjudged.
+    """
+    body: list[ast.stmt] = []
+    for piece in statements(source, block):
+        found = read(piece)
+        if isinstance(found, BrokenStatement):
+            rest = _parse_lines(source, Lines(piece.first, block.last))
+            return rest if isinstance(rest, BrokenStatement) else [*body, *rest]
+        body.extend(found)
+    return body
+
+
+def _parse_piecewise(source: Source, block: Lines, read: Read) -> tuple[list[ast.stmt], list[BrokenStatement]]:
+    body: list[ast.stmt] = []
+    broken: list[BrokenStatement] = []
+    for piece in statements(source, block):
+        parts = [piece]
+        found = _parse_piece(source, piece, read)
+        if isinstance(found, BrokenStatement):
+            # A bracket or string that was never closed has taken in what follows it.
+            parts = list(hard_starts(source, piece))
+        for part in parts:
+            found = found if part == piece else _parse_piece(source, part, read)
+            if isinstance(found, BrokenStatement):
+                broken.append(found)
+            else:
+                body.extend(found)
+    return body, broken
+
+
+def _parse_piece(source: Source, lines: Lines, read: Read) -> Found:
+    found = read(lines)
+    return _parse_older(source, lines) or found if isinstance(found, BrokenStatement) else found
+
+
+def _parse_lines(source: Source, lines: Lines) -> Found:
+    text = source.lines(*lines)
+    reason = too_deep_for_ast(text)
+    if reason is not None:
+        return BrokenStatement(Position(lines.first, 1), f"not read: {reason}")
+    try:
+        return _parse(text, lines.first).body
+    except SyntaxError as error:
+        line = min(max(error.lineno or 1, lines.first), lines.last)
+        return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return BrokenStatement(Position(lines.first, 1), f"not read: {error}")
+
+
+def _parse_older(source: Source, lines: Lines) -> list[ast.stmt] | None:
+    """As ``_parse_lines``, for what is newer than the ``ast`` of this Python; None where that is not what is wrong."""
+    older = in_older_syntax(source, *lines)
+    if older is None or too_deep_for_ast(older) is not None:
+        return None
+    try:
+        return _parse(older, lines.first).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class ParsedPieces:
+    """What the last reading of each of some files has parsed, by where it stands and its text.
+
+    The editor reads a file at every keystroke, and most of its statements are as they were.
+    """
+
+    def __init__(self, files: int = 4) -> None:
+        """Begin with nothing kept."""
+        self.files = files
+        self._pieces: OrderedDict[str, dict[tuple[int, str], Found]] = OrderedDict()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, ``parse`` takes from here and puts in here."""
+        token = _KEPT.set(self)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+    def reading(self, source: Source) -> Read:
+        """What parses the lines of a file, as far as need be; for one reading of it."""
+        before = self._pieces.pop(source.path, {})
+        now = self._pieces[source.path] = {}
+        while len(self._pieces) > self.files:
+            self._pieces.popitem(last=False)
+
+        def read(lines: Lines) -> Found:
+            key = (lines.first, source.lines(*lines))
+            if key not in now:
+                now[key] = before[key] if key in before else _parse_lines(source, lines)
+            return now[key]
+
+        return read
+
+
+_KEPT: ContextVar[ParsedPieces | None] = ContextVar("_KEPT", default=None)

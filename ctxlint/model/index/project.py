@@ -1,0 +1,415 @@
+"""What other files of the project say: where an imported name is defined, and what a class descends from.
+
+A file that is linted alone sees the same as in a run over the whole project, since names are followed through its own
+imports. What cannot be followed is unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+from ctxlint.effort import spend
+from ctxlint.model.index.module_unit import Unit, read_unit
+from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
+from ctxlint.source.modules import Place, locate
+from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Hashable, Iterable, Mapping
+
+    from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.scopes import Bound
+    from ctxlint.source.source import Source
+
+    Attached = Mapping[tuple[str, str], tuple[str, str]]
+    """By module (its file) and attribute: the Function (its file and qualified name) whose ``apply`` it was given."""
+
+Load = Callable[[str], "Source | None"]
+"""Gives the text of a file of the project; None where it cannot be read."""
+
+Result = TypeVar("Result")
+
+_MAX_HOPS = 16
+
+MAX_ANCESTORS = 100
+"""A class that descends from more classes of the project is not followed."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A class or function of the project: the file, and its qualified name there."""
+
+    unit: Unit
+    qualname: str
+
+    @property
+    def record(self) -> ClassRecord | None:
+        """The class, where it is one."""
+        return self.unit.index.classes.get(self.qualname)
+
+
+Meaning = Definition | str | None
+"""What a name means: a definition of the project, a dotted name from outside it, or unknown."""
+
+
+class LookUp(NamedTuple):
+    """A module that a file imports, and the file that was found for it; None where there is none in the project."""
+
+    importer: str
+    name: str
+    found: str | None
+
+
+class Consulted(NamedTuple):
+    """What a file looked up on disk by following imports: the files that were, or were to be, read; and the look-ups.
+
+    As long as these files hold the same, and each look-up finds the same, so does the file that consulted them.
+    """
+
+    files: tuple[str, ...]
+    look_ups: tuple[LookUp, ...]
+
+
+class Trace:
+    """What was asked of the disk: the other files that were read, or were to be read, and what was looked for.
+
+    What was worked out meanwhile, and need not be again while this is the trace, is kept with it.
+    """
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.look_ups: set[LookUp] = set()
+        self.bases: dict[Definition, list[list[Meaning]]] = {}
+        self.parents: dict[Definition, list[Definition]] = {}
+        self.functions: dict[Definition, bool] = {}
+        self.meanings: dict[tuple[Unit, str, int], Meaning] = {}
+        self.denoted: dict[tuple[object, ...], tuple[Definition | None, Attached]] = {}
+
+    def add(self, other: Trace) -> None:
+        """Take in what another trace has."""
+        self.files |= other.files
+        self.look_ups |= other.look_ups
+
+    def take(self, consulted: Consulted) -> None:
+        """Take in what was asked for before."""
+        self.files.update(consulted.files)
+        self.look_ups.update(consulted.look_ups)
+
+    def sorted(self) -> Consulted:
+        """All of it in order, to be kept."""
+        return Consulted(tuple(sorted(self.files)), tuple(sorted(self.look_ups, key=str)))
+
+
+class Project:
+    """Reads other files when a name leads there, once each. ``trace`` notes what is asked for, also what is known."""
+
+    def __init__(self, load: Load | None = None, extra_bases: frozenset[str] = frozenset()) -> None:
+        self.load = load
+        self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
+        self.trace = Trace()
+        self._units: dict[str, Unit | None] = {}
+        self._worked_out: dict[Hashable, tuple[object, Trace]] = {}
+
+    def start_trace(self) -> Trace:
+        """Note what is asked for from now on in a new trace."""
+        self.trace = Trace()
+        return self.trace
+
+    def unit(self, path: str) -> Unit | None:
+        """Another file, parsed and indexed."""
+        self.trace.files.add(path)
+        if path not in self._units:
+            source = self.load(path) if self.load is not None else None
+            self._units[path] = read_unit(source) if source is not None else None
+        return self._units[path]
+
+    def linted_unit(self, source: Source) -> Unit:
+        """A file that is linted itself; where another file has led to it before, it is not parsed again."""
+        known = self._units.get(os.path.abspath(source.path))
+        if known is None or type(known.source) is not type(source) or known.source.text != source.text:
+            return read_unit(source)
+        return known.anew(source)
+
+    def once(self, target: Hashable, work_out: Callable[[], Result]) -> Result:
+        """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time."""
+        if target not in self._worked_out:
+            before, self.trace = self.trace, Trace()
+            try:
+                self._worked_out[target] = (work_out(), self.trace)
+            finally:
+                self.trace = before
+        found, trace = self._worked_out[target]
+        self.trace.add(trace)
+        return cast("Result", found)
+
+    def locate(self, unit: Unit, name: str) -> Place | None:
+        """The file that an imported name leads to, and what is left of the name there."""
+        place = locate(unit.path, name)
+        self.trace.look_ups.add(LookUp(unit.path, name, place.path if place is not None else None))
+        return place
+
+    # Names
+
+    def meaning(self, unit: Unit, name: str | None, hops: int = 0) -> Meaning:
+        """What a resolved name of ``unit`` (see ``scopes.resolve``) means once imports are followed."""
+        if name is None or hops > _MAX_HOPS:
+            return None
+        if name.startswith(LOCAL):
+            return Definition(unit, name[len(LOCAL) :])
+        if name in self.torch_bases or name in HARMLESS_BASES or self.load is None:
+            return name
+        key = (unit, name, hops)
+        if key not in self.trace.meanings:
+            self.trace.meanings[key] = self._imported(unit, name, hops)
+        return self.trace.meanings[key]
+
+    def _imported(self, unit: Unit, name: str, hops: int) -> Meaning:
+        place = self.locate(unit, name)
+        if place is None:
+            return name if not name.startswith(".") else None
+        other = self.unit(place.path)
+        if other is None or not place.rest:
+            return None
+        return self._inside(other, place.rest, hops + 1)
+
+    def _inside(self, unit: Unit, dotted: str, hops: int) -> Meaning:
+        module = unit.index.module
+        found = [each for each in resolutions(dotted, module) if each is not None]
+        for each in found:
+            if not each.startswith("builtins."):
+                return self.meaning(unit, each, hops)
+        if dotted.partition(".")[0] not in module.names:
+            for star in module.stars:
+                through = self.meaning(unit, f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}", hops + 1)
+                if isinstance(through, Definition) or through in self.torch_bases:
+                    return through
+        return None
+
+    def denoted(
+        self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int = 0
+    ) -> Definition | None:
+        """The one definition that ``dotted`` means to code at ``line``; None where a condition decides or nothing can.
+
+        The ``qualname`` of what is found goes on where an attribute of a class is meant: ``Softmax.apply``. Aliases of
+        that are followed, also those that another file has ``attached`` to a module.
+        """
+        if hops > _MAX_HOPS or self.load is None:
+            return None
+        key = (unit, dotted, scope, line, id(attached), hops)
+        if key not in self.trace.denoted:
+            self.trace.denoted[key] = (self._denoted(unit, dotted, scope, line, attached, hops), attached)
+        return self.trace.denoted[key][0]
+
+    def _denoted(
+        self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int
+    ) -> Definition | None:
+        head, _, rest = dotted.partition(".")
+        owner = scope.owner(head)
+        if owner is None:
+            (name,) = meanings(dotted, scope, line)
+            if name is None:
+                return self._through_stars(unit, dotted, attached, hops + 1)
+            return self._certainly(unit, name, attached, hops + 1)
+        found: set[Definition | None] = set()
+        for bound in bindings(head, owner, scope, line):
+            if bound.kind == "assign":
+                value = dotted_name(bound.value) if bound.value is not None else None
+                whole = f"{value}.{rest}" if rest else value
+                there = whole is not None and self.denoted(unit, whole, owner, bound.line, attached, hops + 1)
+                found.add(there or None)
+            else:
+                found.add(self._certainly(unit, _bound_to(bound, rest), attached, hops + 1))
+        return found.pop() if len(found) == 1 else None
+
+    def _through_stars(self, unit: Unit, dotted: str, attached: Attached, hops: int) -> Definition | None:
+        """What a name that nothing binds means where several modules are star-imported and one of them has it."""
+        found: set[Definition | None] = set()
+        for star in unit.index.module.stars:
+            name = f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}"
+            place = self.locate(unit, name)
+            other = self.unit(place.path) if place is not None else None
+            if place is None or other is None:
+                return None  # from outside the project: it may hold the name as well
+            module = other.index.module
+            if place.rest.partition(".")[0] in module.names or module.stars or (other.path, place.rest) in attached:
+                found.add(self._certainly(unit, name, attached, hops + 1))
+        return found.pop() if len(found) == 1 else None
+
+    def certainly(self, unit: Unit, name: str) -> Definition | None:
+        """The one definition that a resolved name of ``unit`` means; see ``denoted``."""
+        return self._certainly(unit, name, {}, 0) if self.load is not None else None
+
+    def _certainly(self, unit: Unit, name: str | None, attached: Attached, hops: int) -> Definition | None:
+        """The one definition that a resolved name of ``unit`` means."""
+        if name is None or name.startswith("builtins.") or name in self.torch_bases:
+            return None
+        if name.startswith(LOCAL):
+            return self._member(unit, name[len(LOCAL) :], attached, hops)
+        place = self.locate(unit, name)
+        other = self.unit(place.path) if place is not None else None
+        if place is None or other is None or not place.rest:
+            return None
+        module = other.index.module
+        if place.rest.partition(".")[0] in module.names:
+            return self.denoted(other, place.rest, module, sys.maxsize, attached, hops)
+        where = attached.get((other.path, place.rest))
+        if where is not None:
+            home = self.unit(where[0])
+            return Definition(home, f"{where[1]}.apply") if home is not None else None
+        return self.denoted(other, place.rest, module, sys.maxsize, attached, hops) if module.stars else None
+
+    def _member(self, unit: Unit, qualname: str, attached: Attached, hops: int) -> Definition:
+        """What a qualified name of a file means, where the body of a class leads on: ``ops.softmax``."""
+        owner, _, name = qualname.rpartition(".")
+        record = unit.index.classes.get(owner)
+        if record is None or name not in record.body.names or qualname in unit.index.classes:
+            return Definition(unit, qualname)
+        return self.denoted(unit, name, record.body, sys.maxsize, attached, hops) or Definition(unit, qualname)
+
+    def module_denoted(self, unit: Unit, dotted: str, scope: Scope, line: int) -> str | None:
+        """The path of the module of the project that ``dotted`` certainly is."""
+        found = set(meanings(dotted, scope, line))
+        name = found.pop() if len(found) == 1 else None
+        if name is None or name.startswith((LOCAL, "builtins.")) or self.load is None:
+            return None
+        place = self.locate(unit, name)
+        return place.path if place is not None and not place.rest else None
+
+    def function_denoted(self, definition: Definition | None) -> tuple[Definition, bool] | None:
+        """The Function that something means, and whether it means its ``apply``; None for anything else."""
+        if definition is None:
+            return None
+        owner, _, name = definition.qualname.rpartition(".")
+        through_apply = definition.record is None and name == "apply"
+        found = Definition(definition.unit, owner) if through_apply else definition
+        return (found, through_apply) if self.is_function(found) else None
+
+    # Classes
+
+    def bases(self, definition: Definition) -> list[list[Meaning]]:
+        """For each base expression of a class, what it may mean (several where imports are conditional)."""
+        record = definition.record
+        if record is None:
+            return []
+        known = self.trace.bases.get(definition)
+        if known is None:
+            known = [[self.meaning(definition.unit, base) for base in alternatives] for alternatives in record.bases]
+            self.trace.bases[definition] = known
+        return known
+
+    def is_function(self, definition: Definition) -> bool:
+        """Whether a class certainly descends from torch's Function."""
+        if definition not in self.trace.functions:
+            above = self._above(definition, self.trace.functions)
+            self.trace.functions.update(dict.fromkeys(above, False))
+            self.trace.functions.update(dict.fromkeys(self._functions_among(above), True))
+        return self.trace.functions.get(definition, False)
+
+    def _functions_among(self, classes: Iterable[Definition]) -> set[Definition]:
+        """Those of ``classes`` that descend from torch's Function; what they descend from is known or among them."""
+        below: dict[Definition, list[Definition]] = defaultdict(list)
+        found: dict[Definition, None] = {}
+        for each in classes:
+            for base in self._named_bases(each):
+                if isinstance(base, Definition):
+                    below[base].append(each)
+                if self.trace.functions.get(base) if isinstance(base, Definition) else base in self.torch_bases:
+                    found[each] = None
+        pending = list(found)
+        for each in pending:
+            more = [child for child in below[each] if child not in found]
+            found.update(dict.fromkeys(more))
+            pending += more
+        return set(found)
+
+    def bases_known(self, definition: Definition) -> bool:
+        """Whether every base of a class, at any height, is torch's, harmless, or a class that could be read.
+
+        No class that descends from itself is known.
+        """
+        if definition.record is None:
+            return False
+        above = self._above(definition)
+        return all(map(self._direct_bases_known, above)) and not self._in_circles(above)
+
+    def _direct_bases_known(self, definition: Definition) -> bool:
+        record = definition.record
+        if record is None or record.node.keywords:
+            return False
+        for alternatives in self.bases(definition):
+            known = [base for base in alternatives if base is not None]
+            if not known:
+                return False
+            for base in known:
+                if isinstance(base, Definition):
+                    if base.record is None:
+                        return False
+                elif base not in TORCH_FUNCTION_BASES and base not in HARMLESS_BASES:
+                    return False
+        return True
+
+    def _in_circles(self, classes: Iterable[Definition]) -> bool:
+        """Whether some of ``classes``, which hold all that they descend from, descend from themselves."""
+        below: dict[Definition, list[Definition]] = defaultdict(list)
+        waiting = dict.fromkeys(classes, 0)
+        for each in waiting:
+            for base in self._parents(each):
+                if base in waiting:
+                    below[base].append(each)
+                    waiting[each] += 1
+        settled = [each for each, count in waiting.items() if not count]
+        for each in settled:
+            for child in below[each]:
+                waiting[child] -= 1
+                if not waiting[child]:
+                    settled.append(child)
+        return len(settled) < len(waiting)
+
+    def ancestry(self, definition: Definition) -> list[Definition]:
+        """The class and its bases in the project, nearest first, as attribute look-up goes (depth first).
+
+        Where there are more than ``MAX_ANCESTORS``, some of them.
+        """
+        return self._above(definition, at_most=MAX_ANCESTORS + 1)
+
+    def _above(
+        self, definition: Definition, known: Container[Definition] = (), at_most: int = sys.maxsize
+    ) -> list[Definition]:
+        """A class and its bases in the project, depth first, without those that are ``known`` and their bases."""
+        found: dict[Definition, None] = {}
+        pending = [definition]
+        while pending:
+            each = pending.pop()
+            if each in found or each in known or each.record is None:
+                continue
+            found[each] = None
+            if len(found) == at_most:
+                break
+            above = self._parents(each)
+            spend(1 + (len(above) >> 2))
+            pending += [base for base in reversed(above) if base not in found]
+        return list(found)
+
+    def _parents(self, definition: Definition) -> list[Definition]:
+        """The direct bases of a class that are classes of the project."""
+        known = self.trace.parents.get(definition)
+        if known is None:
+            known = [base for base in self._named_bases(definition) if isinstance(base, Definition)]
+            self.trace.parents[definition] = known
+        return known
+
+    def _named_bases(self, definition: Definition) -> list[Meaning]:
+        return [base for alternatives in self.bases(definition) for base in alternatives]
+
+
+def _bound_to(bound: Bound, rest: str) -> str | None:
+    """The resolved name that an import or a definition gives to ``rest``, an attribute of what it binds."""
+    if bound.kind == "other":
+        return None
+    local = LOCAL if bound.kind in ("class", "def") else ""
+    return f"{local}{bound.target}.{rest}" if rest else f"{local}{bound.target}"

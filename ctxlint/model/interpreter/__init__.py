@@ -1,0 +1,1 @@
+"""Abstract interpretation of a method: values, state, events."""

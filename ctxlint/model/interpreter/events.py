@@ -1,0 +1,329 @@
+"""What a method does, event by event: the facts that one walk over its body leaves behind, with the path to each."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.values import NONE, UNKNOWN, Slot, Value
+from ctxlint.model.syntax import code_of
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import libcst as cst
+
+
+@record
+class Guard:
+    """One test that had to come out as ``holds`` for an event to happen.
+
+    ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
+    ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``asks`` is what the condition asks,
+    where that is one of the known questions. ``one_of`` is for ``a and b`` that does not hold, and ``a or b`` that
+    does: what its parts ask, with the answers of which one at least was given; empty where some part asks other things.
+    """
+
+    block: int
+    arm: str
+    test: cst.BaseExpression | None = field(default=None, compare=False)
+    holds: bool = True
+    asks: Asks | None = None
+    one_of: tuple[Asks, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The code of the condition; empty where there is none."""
+        return code_of(self.test).strip() if self.test is not None else ""
+
+    def is_opposite_of(self, other: Guard) -> bool:
+        """Whether the two cannot both hold, or at least look so: the same text may stand for another value later."""
+        if self.block == other.block:
+            return self.arm != other.arm
+        if self.asks is not None and other.asks is not None and self.asks.is_opposite_of(other.asks):
+            return True
+        return self.holds != other.holds and self.text == other.text != ""
+
+
+class Question(Enum):
+    """The kinds of condition that change what a path means to autograd."""
+
+    NEEDS_INPUT_GRAD = "needs_input_grad[i]"
+    REQUIRES_GRAD = "x.requires_grad"
+    IS_NONE = "x is None"
+    GRAD_MODE = "torch.is_grad_enabled()"
+
+
+@record
+class Asks:
+    """What a condition asks: the question, about which value, and the answer on this path."""
+
+    question: Question
+    value: Value
+    answer: bool
+
+    def is_opposite_of(self, other: Asks) -> bool:
+        """Whether the same question got the other answer."""
+        same = self.question is other.question and self.value == other.value and self.value != UNKNOWN
+        return same and self.answer != other.answer
+
+
+Orders = int
+"""A set of orders of events, as a bit for each: every event has two such sets, of most of the events before it."""
+
+
+def orders_of(events: Iterable[Event]) -> Orders:
+    """The set of their orders."""
+    found = 0
+    for event in events:
+        found |= 1 << event.order
+    return found
+
+
+@record
+class Event:
+    """Something that a method does. ``order`` counts events in the order in which they are met.
+
+    ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
+    ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
+    ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop`` says that it may happen many
+    times.
+    """
+
+    node: cst.CSTNode
+    order: int
+    guards: tuple[Guard, ...] = ()
+    before: Orders = 0
+    maybe_before: Orders = 0
+    in_loop: bool = False
+
+    def excludes(self, other: Event) -> bool:
+        """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
+        spend(1 + (len(self.guards) * len(other.guards) >> 1))
+        return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
+
+    def implies(self, earlier: Event) -> bool:
+        """Whether ``earlier`` certainly happened, on each path on which this event happens."""
+        return bool(self.before >> earlier.order & 1)
+
+    def may_follow(self, earlier: Event) -> bool:
+        """Whether ``earlier`` happened on some path to this event."""
+        return bool(self.maybe_before >> earlier.order & 1)
+
+    def certainly_with(self, other: Event) -> bool:
+        """Whether there is certainly a path that has both: the guards of one are all among those of the other.
+
+        A test that an input needs a gradient rules nothing out: there are calls in which every input needs one.
+        """
+        spend(2)
+        mine, its = self._chosen, other._chosen
+        return (mine <= its or its <= mine) and not self.excludes(other)
+
+    @cached_property
+    def _chosen(self) -> frozenset[Guard | Asks]:
+        return _choosing(self.guards)
+
+
+def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
+    """What the guards ask, or the guards themselves, less those that hold where every input needs a gradient."""
+    asked: set[Guard | Asks] = set()
+    for guard in guards:
+        asks = guard.asks
+        if asks is None or asks.value == UNKNOWN:
+            asked.add(guard)
+        elif asks.question is not Question.NEEDS_INPUT_GRAD or not asks.answer:
+            asked.add(asks)
+    return frozenset(asked)
+
+
+@record
+class Return(Event):
+    """A ``return``; ``value`` is None's value for a ``bare`` one."""
+
+    value: Value = NONE
+    bare: bool = False
+    attributes: frozenset[str] = frozenset()
+    """The ctx attributes that are certainly set when it runs."""
+
+
+@record
+class ContextCall(Event):
+    """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty and the like."""
+
+    method: str = ""
+    arguments: tuple[Slot, ...] = ()
+    has_keywords: bool = False
+    statement: cst.CSTNode | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of arguments is known (no star)."""
+        return not self.has_keywords and not any(argument.starred for argument in self.arguments)
+
+
+@record
+class ContextWrite(Event):
+    """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
+
+    ``simple`` says that the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
+    """
+
+    attribute: str = ""
+    value: Value | None = None
+    value_node: cst.BaseExpression | None = None
+    statement: cst.CSTNode | None = None
+    simple: bool = False
+    deletes: bool = False
+
+
+@record
+class ContextRead(Event):
+    """``ctx.attribute`` read or called. ``guarded`` where ``hasattr``/``getattr`` or an except clause protects it."""
+
+    attribute: str = ""
+    called: bool = False
+    guarded: bool = False
+    own: bool = False
+    """Whether this method itself certainly wrote the attribute earlier."""
+
+
+@record
+class Unpacking:
+    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name).
+
+    ``guards`` are the tests on the way to it.
+    """
+
+    names: tuple[str | None, ...]
+    starred: bool
+    node: cst.CSTNode
+    statement: cst.CSTNode | None = None
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def minimum(self) -> int:
+        """The least number of tensors that it takes; the exact number unless it is ``starred``."""
+        return len(self.names) - self.starred
+
+
+@record
+class SavedRead(Event):
+    """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
+
+    ``unpackings`` are the places where the tuple is taken apart, at once or through the name ``bound_to`` that it was
+    bound to. ``called`` is ``ctx.saved_tensors()``.
+    """
+
+    via: str = "saved_tensors"
+    called: bool = False
+    unpackings: tuple[Unpacking, ...] = ()
+    bound_to: str | None = None
+
+
+@record
+class SavedItem(Event):
+    """``ctx.saved_tensors[index]``, at once or through a name that the tuple is bound to."""
+
+    index: int = 0
+    via: str = "saved_tensors"
+
+
+@record
+class TupleUsedAsTensor(Event):
+    """A use that only a tensor allows, of a name that holds the whole tuple of saved tensors."""
+
+    name: str = ""
+    how: str = ""
+
+
+@record
+class Mutation(Event):
+    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
+
+    ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
+    variable it was reached through. ``statement`` is the statement that does it.
+    """
+
+    target: Value | None = None
+    target_node: cst.BaseExpression | None = None
+    how: str = ""
+    name: str | None = None
+    statement: cst.CSTNode | None = None
+
+
+@record
+class NeedsInputGradRead(Event):
+    """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one).
+
+    ``unpacked`` is the number of targets of ``a, b = ctx.needs_input_grad``, where none of them is starred.
+    """
+
+    index: int | None = None
+    whole: bool = False
+    unpacked: int | None = None
+
+
+@record
+class ContextLent(Event):
+    """The ctx is given to a function of the same file that certainly does no more than read its attributes."""
+
+
+@record
+class Escape(Event):
+    """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
+
+    how: str = ""
+    callee: str | None = None
+
+
+@record
+class Assigned(Event):
+    """``name = value``, by any kind of target; ``augmented`` for ``name += …``. ``statement`` is the assignment."""
+
+    name: str = ""
+    value: Value | None = None
+    value_node: cst.BaseExpression | None = None
+    augmented: bool = False
+    statement: cst.CSTNode | None = None
+
+
+@record
+class MaybeUnbound(Event):
+    """A local name read on a path where some branch on the way, or every one, has not bound it."""
+
+    name: str = ""
+
+
+@record
+class FlagsTested(Event):
+    """``ctx.needs_input_grad`` itself taken as a condition: a tuple that is never empty."""
+
+
+@record
+class ClassAttribute(Event):
+    """An attribute of a class of this file read, or ``written``, through the class: ``Fn.calls += 1``."""
+
+    owner: str = ""
+    attribute: str = ""
+    written: bool = False
+
+
+@record
+class UnboundContext(Event):
+    """The name ``ctx`` used in a method that has no such parameter and no such enclosing name."""
+
+    name: str = "ctx"
+
+
+@record
+class GenericCall(Event):
+    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name."""
+
+    callee: str | None = None
+    arguments: tuple[Slot, ...] = ()
+    keywords: tuple[tuple[str, Slot], ...] = ()
+    statement: cst.CSTNode | None = None

@@ -1,0 +1,217 @@
+"""Which names a function binds, which ones a definition inside it borrows, and whether it yields."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.syntax import children
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+Definition = cst.FunctionDef | cst.Lambda | cst.ClassDef
+
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+
+
+def bound_names(function: cst.FunctionDef, walrus: bool = True) -> frozenset[str]:
+    """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not.
+
+    Where its text is known to have no ``walrus``, expressions are not looked into.
+    """
+    found = times_bound(function.body, walrus)
+    free = {name for name in found if found[name] <= 0}
+    names = set(found) - free
+    return frozenset(names.union(param.name.value for param in _parameters(function.params)))
+
+
+def times_bound(body: cst.CSTNode, walrus: bool = True) -> Counter[str]:
+    """How many places in a body bind each name. Names that it declares ``global`` or ``nonlocal`` count zero."""
+    found: Counter[str] = Counter()
+    outer: set[str] = set()
+    _bindings(body, found, outer, _BIND_NOTHING if walrus else _EXPRESSIONS)
+    for name in outer:
+        found[name] = 0
+    return found
+
+
+def borrowed_names(node: Definition) -> frozenset[str]:
+    """The names of the enclosing function that a function, lambda or class inside it may read or bind."""
+    found: set[str] = set()
+    if isinstance(node, cst.ClassDef):
+        _reads(node, found)
+        return frozenset(found)
+    for param in _parameters(node.params):
+        if param.default is not None:
+            _reads_of(param.default, found)
+    inner: set[str] = set()
+    if isinstance(node, cst.FunctionDef):
+        _reads(node.body, inner)
+        return frozenset(found | (inner - bound_names(node)))
+    _reads_of(node.body, inner)
+    return frozenset(found | inner.difference(param.name.value for param in _parameters(node.params)))
+
+
+def rebound_from_inside(node: cst.CSTNode) -> frozenset[str]:
+    """The names that a definition inside a function, at any depth, declares ``nonlocal``."""
+    if isinstance(node, cst.Nonlocal):
+        return frozenset(item.name.value for item in node.names)
+    return frozenset(name for child in children(node) for name in rebound_from_inside(child))
+
+
+def yields(node: cst.CSTNode) -> bool:
+    """Whether there is a ``yield`` in a piece of code, nested functions left out."""
+    if isinstance(node, cst.Yield):
+        return True
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+        return False
+    return any(yields(child) for child in children(node))
+
+
+def _parameters(params: cst.Parameters) -> list[cst.Param]:
+    listed = [*params.posonly_params, *params.params, *params.kwonly_params]
+    if isinstance(params.star_arg, cst.Param):
+        listed.append(params.star_arg)
+    if params.star_kwarg is not None:
+        listed.append(params.star_kwarg)
+    return listed
+
+
+def _bindings(node: cst.CSTNode, found: Counter[str], outer: set[str], bind_nothing: Container[type]) -> None:
+    pending = children(node)
+    for each in pending:
+        kind = type(each)
+        if kind in bind_nothing:
+            continue
+        bind = _BINDERS.get(kind)
+        if bind is not None:
+            for name in bind(each):
+                found[name] += 1
+        if kind in _DECLARATIONS:
+            outer.update(item.name.value for item in each.names)  # type: ignore[attr-defined]
+        elif kind not in _CLOSED:
+            pending += children(each)
+
+
+def _kinds_of(base: type[object]) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds_of(kind)
+
+
+_BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, cst.Lambda, cst.Pass})
+_EXPRESSIONS = frozenset(_kinds_of(cst.BaseExpression))
+_DECLARATIONS = frozenset({cst.Global, cst.Nonlocal})
+_CLOSED = frozenset({cst.FunctionDef, cst.ClassDef, cst.ImportAlias})
+"""What binds a name itself, and nothing inside it in the same scope."""
+
+
+def target_names(target: cst.CSTNode) -> Iterator[str]:
+    """The plain names that an assignment to ``target`` binds."""
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from target_names(element.value)
+    elif isinstance(target, cst.StarredElement):
+        yield from target_names(target.value)
+
+
+def captured_by(pattern: cst.CSTNode) -> list[str]:
+    """The name that a pattern of a ``case`` binds itself; patterns inside it are not looked at."""
+    name = None
+    if isinstance(pattern, (cst.MatchAs, cst.MatchStar)):
+        name = pattern.name
+    elif isinstance(pattern, cst.MatchMapping):
+        name = pattern.rest
+    return [name.value] if name is not None else []
+
+
+def _reads(node: cst.CSTNode, found: set[str]) -> None:
+    for child in children(node):
+        _reads_of(child, found)
+
+
+def _reads_of(node: cst.CSTNode, found: set[str]) -> None:
+    if isinstance(node, cst.Name):
+        found.add(node.value)
+    elif isinstance(node, (cst.Attribute, cst.Arg)):
+        _reads_of(node.value, found)
+    elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
+        found.update(borrowed_names(node))
+    elif isinstance(node, _COMPREHENSIONS):
+        inner: set[str] = set()
+        _reads(node, inner)
+        found.update(inner.difference(_comprehension_targets(node.for_in)))
+    else:
+        _reads(node, found)
+
+
+def _comprehension_targets(clause: cst.CompFor | None) -> Iterator[str]:
+    while clause is not None:
+        yield from target_names(clause.target)
+        clause = clause.inner_for_in
+
+
+def _imported(node: cst.ImportAlias) -> list[str]:
+    return [node.evaluated_alias or node.evaluated_name.partition(".")[0]]
+
+
+_BINDERS: dict[type, Callable[..., Iterable[str]]] = {
+    cst.FunctionDef: lambda node: [node.name.value],
+    cst.ClassDef: lambda node: [node.name.value],
+    cst.AssignTarget: lambda node: target_names(node.target),
+    cst.AnnAssign: lambda node: target_names(node.target),
+    cst.AugAssign: lambda node: target_names(node.target),
+    cst.For: lambda node: target_names(node.target),
+    cst.NamedExpr: lambda node: target_names(node.target),
+    cst.AsName: lambda node: target_names(node.name),
+    cst.ImportAlias: _imported,
+    cst.MatchAs: captured_by,
+    cst.MatchStar: captured_by,
+    cst.MatchMapping: captured_by,
+}
+"""The names that a node binds itself, by the type of the node."""
+
+
+BINDING = frozenset(
+    (
+        cst.FunctionDef,
+        cst.ClassDef,
+        cst.AssignTarget,
+        cst.AnnAssign,
+        cst.AugAssign,
+        cst.For,
+        cst.NamedExpr,
+        cst.CompFor,
+        cst.Del,
+        cst.AsName,
+        cst.ImportAlias,
+        cst.Global,
+        cst.Nonlocal,
+        cst.MatchAs,
+        cst.MatchStar,
+        cst.MatchMapping,
+    )
+)
+"""The nodes that bind or delete names."""
+
+
+def bound_by(node: cst.CSTNode) -> Iterable[str]:
+    """The names that a node itself binds or deletes."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        return (node.name.value,)
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor, cst.Del)):
+        return target_names(node.target)
+    if isinstance(node, cst.AsName):
+        return target_names(node.name)
+    if isinstance(node, cst.ImportAlias):
+        return (node.evaluated_alias or node.evaluated_name.partition(".")[0],)
+    if isinstance(node, (cst.Global, cst.Nonlocal)):
+        return tuple(item.name.value for item in node.names)
+    if isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping)):
+        return captured_by(node)
+    return ()

@@ -1,0 +1,32 @@
+"""What the parameters of a method hold when it begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.values import CONTEXT, Kind, Opaque, Parameter, Tri, Value, Variadic
+from ctxlint.model.method import ParameterKind
+
+if TYPE_CHECKING:
+    from ctxlint.model.method import Method
+
+
+def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
+    """The value of each parameter by name: ctx, a receiver, the others in their ``role`` (see ``values.Parameter``)."""
+    bindings: dict[str, Value] = {}
+    index = 0
+    for param in method.params:
+        if param is method.receiver:
+            bindings[param.name] = Opaque(param.node)
+        elif param is method.ctx:
+            bindings[param.name] = CONTEXT
+        elif param.kind is ParameterKind.POSITIONAL:
+            certain = tensor if param.required else Tri.UNKNOWN
+            kind = Kind.FLOAT if role == "gradient" else Kind.UNKNOWN
+            bindings[param.name] = Parameter(role, index, param.name, certain, kind)
+            index += 1
+        elif param.kind is ParameterKind.VARIADIC:
+            bindings[param.name] = Variadic(role, param.name, index)
+        else:
+            bindings[param.name] = Opaque(param.node)
+    return bindings

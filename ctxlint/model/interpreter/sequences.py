@@ -1,0 +1,339 @@
+"""Tuples and lists: what building, joining, indexing and unpacking them gives. No state, no events."""
+
+from __future__ import annotations
+
+import ast
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.values import (
+    NONE,
+    UNKNOWN,
+    Choice,
+    Constant,
+    InputsTuple,
+    Item,
+    Mapping,
+    NeedsInputGrad,
+    Opaque,
+    SavedTensor,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    Slot,
+    TensorTuple,
+    Tri,
+    Value,
+    Variadic,
+    constant,
+    is_tensor,
+    join,
+    join_all,
+)
+from ctxlint.model.syntax import literal_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping as MappingOf
+
+_NOWHERE = cst.Module([])
+"""The node of a value that is written outside the method."""
+
+
+def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
+    """The slots of ``*value``: its elements where they are known, else one starred slot."""
+    if isinstance(value, InputsTuple) and value.exact:
+        return tuple(Slot(each, node) for each in value.inputs)
+    if isinstance(value, Sequence) and value.kind != "set":
+        return tuple([slot if slot.node else Slot(slot.value, node, slot.starred) for slot in value.slots])
+    return (Slot(value, node, starred=True),)
+
+
+def iterated_item(value: Value, node: cst.CSTNode) -> Value:
+    """What a loop variable holds."""
+    if isinstance(value, Sequence):
+        if value.slots and value.exact:
+            return join_all(slot.value for slot in value.slots)
+        if len(value.slots) == 1:  # a copy of something to walk over: list(args)
+            return iterated_item(value.slots[0].value, node)
+    if isinstance(value, Scalar) and value.sort in ("shape", "range"):
+        return Scalar("int", node)
+    return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
+
+
+def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
+    """``tuple(value)`` or ``list(value)``."""
+    if isinstance(value, Sequence):
+        return Sequence(kind, value.slots, node)
+    if isinstance(value, Choice):
+        return join_all(as_sequence(option, kind, node) for option in value.alternatives)
+    return Sequence(kind, (Slot(value, starred=True),), node)
+
+
+def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> Value:
+    """``value[number]``, or ``value[a:b]`` where ``number`` is None."""
+    if number is not None:
+        if value.exact and -len(value.slots) <= number < len(value.slots):
+            return value.slots[number].value
+        if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
+            return Item(value.slots[0].value, number)  # a copy of something to walk over: list(args)
+        before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
+        return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
+        return Opaque(node)
+    part = literal_slice(node.slice[0].slice)
+    if value.exact and part is not None:
+        return Sequence(value.kind, value.slots[part], node)
+    return unknown_many(value.kind, node)
+
+
+def literal_slice(node: cst.Slice) -> slice | None:
+    """A slice whose bounds are literal numbers or left out, without a step; None for any other."""
+    lower, upper = _literal_integer(node.lower), _literal_integer(node.upper)
+    open_ended = (node.lower is None, node.upper is None)
+    if node.step is not None or (lower is None, upper is None) != open_ended:
+        return None
+    return slice(lower, upper)
+
+
+def slice_start(node: cst.Subscript) -> int | None:
+    """The position at which ``value[a:b]`` begins; None where that is counted from the end, or not known."""
+    if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
+        return None
+    part = literal_slice(node.slice[0].slice)
+    start = part.start or 0 if part is not None else -1
+    return start if start >= 0 else None
+
+
+def _literal_integer(node: cst.BaseExpression | None) -> int | None:
+    sign = 1
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        node, sign = node.expression, -1
+    number = literal_integer(node) if isinstance(node, cst.Integer) else None
+    return None if number is None else sign * number
+
+
+def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CSTNode) -> Value:
+    """The value that target number ``at`` of ``count`` gets when ``value`` is unpacked; ``star`` is the starred one."""
+    if isinstance(value, Choice):
+        return join_all(element_of(option, at, count, star, node) for option in value.alternatives)
+    if star is not None and at > star:
+        if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
+            return value.slots[at - count].value
+        return Item(value, at - count)
+    if isinstance(value, Sequence):
+        if any(slot.starred for slot in value.slots[: at + 1]):
+            return Opaque(node)
+        return value.slots[at].value if at < len(value.slots) else Opaque(node)
+    if isinstance(value, SavedTensors):
+        return SavedTensor(value.start + at)
+    if isinstance(value, NeedsInputGrad) and value.index is None:
+        return NeedsInputGrad(value.start + at)
+    if isinstance(value, Scalar) and value.sort == "shape":
+        return Scalar("int", node)
+    if isinstance(value, InputsTuple) and at < len(value.inputs):
+        return value.inputs[at]
+    return Item(value, at)
+
+
+def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
+    """The list that the starred target gets, number ``star`` of ``count`` targets."""
+    if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
+        return Sequence("list", value.slots[star : len(value.slots) - (count - 1 - star)], node)
+    return unknown_many("list", node)
+
+
+def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
+    """A tuple or list of which neither the length nor the elements are known."""
+    return Sequence(kind, (Slot(UNKNOWN, starred=True),), node)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Lists that change
+
+
+def with_item(holder: Sequence, at: int | None, value: Value, node: cst.BaseExpression | None = None) -> Sequence:
+    """A list after ``list[at] = value``, written as ``node``; with an unknown index any element may have changed."""
+    if at is not None and holder.exact and -len(holder.slots) <= at < len(holder.slots):
+        slots = list(holder.slots)
+        slots[at] = Slot(value, node)
+        return Sequence(holder.kind, tuple(slots), holder.node)
+    slots = [Slot(join(slot.value, value), starred=slot.starred) for slot in holder.slots]
+    return Sequence(holder.kind, tuple(slots), holder.node)
+
+
+def after_method(holder: Sequence, name: str, arguments: tuple[Slot, ...], node: cst.CSTNode) -> tuple[Sequence, Value]:
+    """What a list holds after ``list.name(arguments)``, and what that returns."""
+    only = arguments[0] if len(arguments) == 1 and not arguments[0].starred else None
+    if name == "append" and only is not None:
+        return _changed(holder, (*holder.slots, only)), NONE
+    if name == "extend" and only is not None:
+        return _changed(holder, (*holder.slots, *spread(only.value, only.node))), NONE
+    if name == "insert" and len(arguments) == 2 and holder.exact:
+        at = integer(arguments[0].value)
+        if at is not None:
+            return _changed(holder, (*holder.slots[:at], arguments[1], *holder.slots[at:])), NONE
+    if name == "pop" and not arguments and holder.exact and holder.slots:
+        return _changed(holder, holder.slots[:-1]), holder.slots[-1].value
+    if name == "reverse":
+        return _changed(holder, tuple(reversed(holder.slots))), NONE
+    if name == "clear":
+        return _changed(holder, ()), NONE
+    if name == "copy":
+        return holder, _changed(holder, holder.slots)
+    if name in ("count", "index"):
+        return holder, Scalar("int", node)
+    return unknown_many("list", holder.node), NONE if name in ("remove", "sort") else Opaque(node)
+
+
+def _changed(holder: Sequence, slots: tuple[Slot, ...]) -> Sequence:
+    return Sequence(holder.kind, slots, holder.node)
+
+
+def is_mutable(value: Value) -> bool:
+    """Whether it is a list, a set or a dict, which others that hold it can change."""
+    return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind in ("list", "set"))
+
+
+def mutable_parts(value: Value) -> list[Value]:
+    """The lists, sets and dicts that a value is or holds, at any depth, inner ones first."""
+    found: list[Value] = []
+    if isinstance(value, Choice):
+        for option in value.alternatives:
+            found += mutable_parts(option)
+    elif isinstance(value, (Sequence, Mapping)):
+        spend(1 + (len(value.slots) >> 1))
+        for slot in value.slots:
+            found += mutable_parts(slot.value)
+        if is_mutable(value):
+            found.append(value)
+    return found
+
+
+def unknown_content(value: Value) -> Value:
+    """A list, set or dict of which nothing is known any more but its kind."""
+    if isinstance(value, Sequence):
+        return unknown_many(value.kind, value.node)
+    return Mapping((Slot(UNKNOWN, starred=True),))
+
+
+def substitute(value: Value, replacements: MappingOf[int, Value]) -> Value:
+    """``value`` with other objects in place of some that it is or holds, which are told by their ``id``."""
+    if id(value) in replacements:
+        return replacements[id(value)]
+    if isinstance(value, Choice):
+        options = [substitute(option, replacements) for option in value.alternatives]
+        changed = any(new is not old for new, old in zip(options, value.alternatives))
+        return join_all(options) if changed else value
+    if isinstance(value, (Sequence, Mapping)):
+        spend(1 + (len(value.slots) >> 1))
+        slots = tuple(
+            slot if new is slot.value else Slot(new, slot.node, slot.starred)
+            for slot in value.slots
+            for new in (substitute(slot.value, replacements),)
+        )
+        if all(new is old for new, old in zip(slots, value.slots)):
+            return value
+        return Sequence(value.kind, slots, value.node) if isinstance(value, Sequence) else Mapping(slots, value.node)
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Operators
+
+
+_SEQUENCE_LIKE = (Sequence, TensorTuple, Variadic, SavedTensors, InputsTuple)
+
+
+def concatenation(left: Value, right: Value, node: cst.CSTNode) -> Value | None:
+    """``left + right`` where one of them is certainly a tuple or list."""
+    if isinstance(left, Choice) or isinstance(right, Choice):
+        merged: Value | None = None
+        for first in left.options():
+            for second in right.options():
+                both = concatenation(first, second, node)
+                if both is None:
+                    return None
+                merged = both if merged is None else join(merged, both)
+        return merged
+    if not isinstance(left, _SEQUENCE_LIKE) and not isinstance(right, _SEQUENCE_LIKE):
+        return None
+    if Tri.YES in (is_tensor(left), is_tensor(right)):
+        return None
+    known = left if isinstance(left, Sequence) else right
+    kind = known.kind if isinstance(known, Sequence) else "tuple"
+    written = (node.left, node.right) if isinstance(node, cst.BinaryOperation) else (None, None)
+    return Sequence(kind, (*_part(left, written[0]), *_part(right, written[1])), node)
+
+
+def _part(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
+    return value.slots if isinstance(value, Sequence) else (Slot(value, node, starred=True),)
+
+
+_MAX_SLOTS = 1_000
+"""Longer tuples and lists are not followed."""
+
+
+def repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None:
+    """``(None,) * 3``."""
+    if isinstance(sequence, Choice) and all(isinstance(option, Sequence) for option in sequence.alternatives):
+        repeated = [repetition(option, times, node) for option in sequence.alternatives]
+        return join_all(each for each in repeated if each is not None)
+    if not isinstance(sequence, Sequence):
+        return None
+    if isinstance(times, Choice):
+        return join_all(repetition(sequence, option, node) or UNKNOWN for option in times.alternatives)
+    count = integer(times)
+    if count is None or count * len(sequence.slots) > _MAX_SLOTS:
+        return unknown_many(sequence.kind, node)
+    return Sequence(sequence.kind, sequence.slots * max(count, 0), node)
+
+
+def integer(value: Value) -> int | None:
+    """The whole number that a value certainly is."""
+    if isinstance(value, Constant) and type(value.value) is int:
+        return value.value
+    return None
+
+
+_MAX_BITS = 1_000
+"""Larger numbers are not multiplied: squared over and over, they would be endless."""
+
+
+def fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
+    """The sum, difference or product of two known whole numbers."""
+    first, second = integer(left), integer(right)
+    if first is None or second is None or max(first.bit_length(), second.bit_length()) > _MAX_BITS:
+        return None
+    if isinstance(operator, (cst.Add, cst.AddAssign)):
+        return constant(first + second)
+    if isinstance(operator, (cst.Subtract, cst.SubtractAssign)):
+        return constant(first - second)
+    if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+        return constant(first * second)
+    return None
+
+
+def literal(node: ast.expr) -> Value | None:
+    """The value of a module constant: numbers, strings, None, and tuples of them, repeated or added.
+
+    A list of a module can be changed from anywhere.
+    """
+    if isinstance(node, ast.Constant):
+        return constant(node.value)
+    if isinstance(node, ast.Tuple):
+        elements = [literal(each) for each in node.elts]
+        known = [each for each in elements if each is not None]
+        return Sequence("tuple", tuple(map(Slot, known))) if len(known) == len(elements) else None
+    if isinstance(node, ast.BinOp):
+        left, right = literal(node.left), literal(node.right)
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Mult):
+            repeated = repetition(left, right, _NOWHERE) or repetition(right, left, _NOWHERE)
+            return repeated or fold(left, right, cst.Multiply())
+        if isinstance(node.op, ast.Add):
+            return concatenation(left, right, _NOWHERE) or fold(left, right, cst.Add())
+    return None

@@ -1,0 +1,216 @@
+"""The state that the interpreter carries along a path, and the events it leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.events import Event, Guard, Orders, Return, SavedRead
+from ctxlint.model.interpreter.values import (
+    UNBOUND,
+    UNKNOWN,
+    Choice,
+    Sequence,
+    Slot,
+    SomeTensor,
+    Tri,
+    Value,
+    is_tensor,
+    join,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+EventType = TypeVar("EventType", bound=Event)
+
+
+@dataclass
+class State:
+    """Where one path stands: what each name is bound to, the tests passed so far, the events that happened.
+
+    ``attributes`` are the ctx attributes that this method itself certainly wrote. A state that is not ``live`` has left
+    the method (or the loop) already. ``paths`` are the ways that lead here, each with all its tests; ways that meet
+    again before any of them has left count as one. ``thinned`` says that some way since the last fork has left.
+    """
+
+    names: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
+    guards: tuple[Guard, ...] = ()
+    done: Orders = 0
+    maybe: Orders = 0
+    live: bool = True
+    paths: tuple[tuple[Guard, ...], ...] = ((),)
+    thinned: bool = False
+
+    def fork(self, *guards: Guard) -> State:
+        """A copy to walk another arm with."""
+        spend(2 + (len(self.names) + len(self.attributes) + len(self.guards) >> 4))
+        return State(
+            dict(self.names),
+            dict(self.attributes),
+            (*self.guards, *guards),
+            self.done,
+            self.maybe,
+            self.live,
+            _longer(self.paths, *guards) if guards else self.paths,
+        )
+
+    def doubt(self, guard: Guard) -> None:
+        """What follows happens only if ``guard`` lets it: a call that may never come back, a loop that may return."""
+        self.paths = _longer(self.paths, guard)
+
+
+def _longer(paths: tuple[tuple[Guard, ...], ...], *guards: Guard) -> tuple[tuple[Guard, ...], ...]:
+    spend(sum(map(len, paths)) >> 4)
+    return tuple((*path, *guards) for path in paths)
+
+
+_MAX_PATHS = 32
+"""Ways that are told apart; beyond, they count as one way about which nothing is known."""
+
+
+def merge(before: State, arms: list[State]) -> State:
+    """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method is under them."""
+    alive = [arm for arm in arms if arm.live]
+    maybe = reduce(or_, (arm.maybe for arm in alive), before.maybe)
+    if not alive:
+        dead = before.fork()
+        dead.live = False
+        dead.maybe = maybe
+        return dead
+    thinned = len(alive) < len(arms) or any(arm.thinned for arm in alive)
+    if len(alive) == 1:
+        alive[0].maybe = maybe
+        alive[0].thinned = before.thinned or thinned
+        return alive[0]
+    first = alive[0]
+    names = first.names
+    for other in alive[1:]:
+        names = meet(names, other.names, join)
+    attributes = {
+        name: value
+        for name, value in first.attributes.items()
+        if all(other.attributes.get(name) == value for other in alive[1:])
+    }
+    done = reduce(and_, (arm.done for arm in alive))
+    paths = before.paths
+    if thinned:
+        paths = tuple(path for arm in alive for path in arm.paths)[: _MAX_PATHS + 1]
+        if len(paths) > _MAX_PATHS:
+            paths = ((Guard(0, "unknown"),),)
+    return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=before.thinned or thinned)
+
+
+def meet(
+    first: dict[str, Value], second: dict[str, Value], combine: Callable[[Value, Value], Value]
+) -> dict[str, Value]:
+    """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""
+    spend(len(first) >> 3)
+    done: dict[tuple[int, int], Value] = {}
+    names = dict(first)
+    for name in (*first, *(name for name in second if name not in first)):
+        mine, its = first.get(name, UNBOUND), second.get(name, UNBOUND)
+        if mine is its:
+            continue
+        pair = (id(mine), id(its))
+        if pair not in done:
+            done[pair] = combine(mine, its)
+        names[name] = done[pair]
+    return names
+
+
+def widen(before: Value, after: Value) -> Value:
+    """The value of a name that the body of a loop changes from ``before`` to ``after``, in any number of turns.
+
+    A tuple or list that grows at its end keeps what it had; one that changes its length otherwise is of unknown length.
+    """
+    if before == after:
+        return before
+    if not isinstance(before, Sequence) or not isinstance(after, Sequence) or before.kind != after.kind:
+        return join(before, after)
+    if before.exact and after.exact and len(before.slots) == len(after.slots):
+        slots = tuple(
+            mine if mine == its else Slot(join(mine.value, its.value)) for mine, its in zip(before.slots, after.slots)
+        )
+        return Sequence(before.kind, slots, before.node)
+    kept = before.slots if before.exact else before.slots[:-1]
+    grows = all(not slot.starred for slot in kept) and after.slots[: len(kept)] == kept
+    more = Slot(UNKNOWN, starred=True)
+    return Sequence(before.kind, (*kept, more) if grows else (more,), before.node)
+
+
+def covers(general: Value, special: Value) -> bool:
+    """Whether whatever holds of ``general`` also holds of ``special``."""
+    if general in (special, UNKNOWN):
+        return True
+    if isinstance(special, Choice):
+        return all(covers(general, option) for option in special.alternatives)
+    if isinstance(general, Choice):
+        return any(covers(option, special) for option in general.alternatives)
+    if isinstance(general, SomeTensor):
+        return is_tensor(special) is Tri.YES
+    if not isinstance(general, Sequence) or not isinstance(special, Sequence) or general.kind != special.kind:
+        return False
+    if general.exact:
+        fixed = general.slots
+        if not special.exact or len(special.slots) != len(fixed):
+            return False
+    else:
+        fixed = general.slots[:-1]
+        if general.slots[-1].value != UNKNOWN or len(special.slots) < len(fixed):
+            return False
+    return all(
+        not mine.starred and not its.starred and covers(mine.value, its.value)
+        for mine, its in zip(fixed, special.slots)
+    )
+
+
+class Recorder:
+    """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop).
+
+    ``returns_only`` says that nobody asks for any other event than a ``Return``.
+    """
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.saved_reads: list[int] = []
+        """Where among the events those are that read the saved tensors."""
+        self.names_read: set[str] = set()
+        self.state = State()
+        self.muted = 0
+        self.returns_only = False
+        self.loops = 0
+        self._order = 0
+
+    def rewind(self, recorded: tuple[Event, ...]) -> None:
+        """Go back to what was ``recorded`` before."""
+        self.events[:] = recorded
+        self.saved_reads = [at for at in self.saved_reads if at < len(recorded)]
+
+    def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
+        """Note that ``node`` does something, on the path that the walk is on."""
+        if self.muted or (self.returns_only and make is not Return):
+            return
+        state = self.state
+        if make is SavedRead:
+            self.saved_reads.append(len(self.events))
+        self.events.append(
+            make(
+                node=node,
+                order=self._order,
+                guards=state.guards,
+                before=state.done,
+                maybe_before=state.maybe,
+                in_loop=self.loops > 0,
+                **facts,
+            )
+        )
+        state.done |= 1 << self._order
+        state.maybe |= 1 << self._order
+        self._order += 1

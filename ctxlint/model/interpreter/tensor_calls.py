@@ -1,0 +1,324 @@
+"""What the methods of tensors and the functions of torch do and return."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.expressions import Expressions
+from ctxlint.model.interpreter.sequences import integer
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Alias,
+    Constant,
+    Fresh,
+    Imported,
+    Kind,
+    Opaque,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    Single,
+    Slot,
+    TensorTuple,
+    Tri,
+    Value,
+    View,
+    is_none,
+    is_tensor,
+    is_whole_number,
+    join,
+    kind_of,
+    tensor_when_used,
+    without,
+)
+from ctxlint.torch_api import autograd, operations, python
+
+
+class Arguments:
+    """The evaluated arguments of a call."""
+
+    def __init__(self, positional: tuple[Slot, ...], keywords: dict[str, Slot], open_ended: bool) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self.open_ended = open_ended
+        """Whether ``**`` may bring in more keywords."""
+
+    def value(self, position: int, name: str = "") -> Value | None:
+        """One argument by position or name; None where it is not passed or hidden behind a star."""
+        for at, slot in enumerate(self.positional):
+            if slot.starred:
+                break
+            if at == position:
+                return slot.value
+        slot_by_name = self.keywords.get(name)
+        return slot_by_name.value if slot_by_name is not None else None
+
+    def node(self, position: int) -> cst.BaseExpression | None:
+        """The expression of one positional argument."""
+        return self.positional[position].node if position < len(self.positional) else None
+
+    def says(self, name: str) -> bool:
+        """Whether a keyword is literally True."""
+        return name in self.keywords and self.keywords[name].value == Constant(True, "bool")
+
+
+class TensorCalls(Expressions):
+    """Evaluates calls on tensors."""
+
+    statement: cst.CSTNode | None = None
+    """The statement that is being walked."""
+
+    def tensor_method(
+        self, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
+    ) -> Value:
+        """A method of what may be a tensor."""
+        if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
+            self.saved_tuple_given(node, name, arguments.positional[:1])
+        if name in operations.INPLACE_METHODS:
+            if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
+                self.mutated(node, func.value, receiver, name)
+            return receiver
+        if name in operations.SELF_RETURNING_METHODS:
+            return receiver
+        if isinstance(receiver, (Constant, Scalar)):
+            return self.scalar_method(node, receiver, name)
+        scalar = _scalar_of(name, arguments)
+        if scalar is not None:
+            return Scalar(scalar, node)
+        shown = name in operations.TENSOR_ONLY_METHODS
+        view = _view_of(receiver, name, node, arguments, shown)
+        if view is not None:
+            return view
+        if not shown and not tensor_when_used(receiver):
+            return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
+        return self.tensor_result(node, name, receiver, arguments)
+
+    def tensor_result(self, node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
+        """What a method of a tensor gives that is no view of it."""
+        if name in operations.INTEGRAL_CONVERSIONS:
+            return Fresh(node, Kind.INTEGRAL)
+        if name in operations.FLOAT_CONVERSIONS:
+            return Fresh(node, Kind.FLOAT)
+        if _gives_pair(name, arguments.positional, arguments):
+            return _pair(node, receiver)
+        if name in operations.TUPLE_METHODS:
+            return TensorTuple(node)
+        if name in ("max", "min") and not arguments.positional and not arguments.keywords:
+            return Fresh(node, kind_of(receiver))
+        if name == "nonzero" and "as_tuple" in arguments.keywords:
+            return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
+        return self.fresh(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
+
+    def scalar_method(self, node: cst.Call, receiver: Value, name: str) -> Value:
+        """A method of a number or a string."""
+        if isinstance(receiver, Constant) and receiver.value is None:
+            return Opaque(node)
+        return Scalar("str", node) if name in python.STRING_METHODS else Opaque(node)
+
+    def fresh(self, node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
+        """A new tensor, with what can be told about its elements."""
+        if "dtype" in arguments.keywords:
+            return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
+        if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
+            return Fresh(node, Kind.INTEGRAL)
+        if name in operations.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
+            return Fresh(node, Kind.FLOAT)
+        if name in ("rand", "randn") or (name in operations.FLOAT_BY_DEFAULT and not arguments.open_ended):
+            return Fresh(node, Kind.FLOAT)
+        kind = kind_of(source) if source is not None else Kind.UNKNOWN
+        # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
+        kept = name in operations.KIND_KEEPING and not arguments.open_ended
+        return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
+
+    def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
+        """A tensor is written into."""
+        if is_tensor(value) is Tri.NO:
+            return
+        self.record(
+            Mutation,
+            node,
+            target=value,
+            target_node=target,
+            how=how,
+            name=_root_name(target),
+            statement=self.statement,
+        )
+
+    def saved_tuple_given(self, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
+        """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
+        for slot in operands:
+            if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
+                self.saved_tuple_used(node, slot.node, f"given to `{name}`")
+
+    def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+        if callee in operations.TORCH_SCALARS:
+            return Scalar(operations.TORCH_SCALARS[callee], node)
+        if callee.startswith("math."):
+            return Scalar("number", node)
+        if callee == "torch.autograd.grad":
+            return TensorTuple(node)
+        if callee in operations.WRITING_FUNCTIONS:
+            parameter = operations.WRITING_FUNCTIONS[callee]
+            target = arguments.value(0, parameter)
+            if target is not None:
+                written = arguments.node(0) or arguments.keywords[parameter].node
+                self.mutated(node, written, target, callee.rpartition(".")[2])
+            return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
+        if callee in ("torch.Tensor", "torch.nn.Parameter"):
+            return Fresh(node, Kind.FLOAT)
+        if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
+            return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
+        space, _, name = callee.rpartition(".")
+        if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
+            kind = _kind_of_dtype(Imported(callee))
+            if kind is not Kind.UNKNOWN:
+                return Fresh(node, kind)
+        if callee.endswith(".get_rng_state"):
+            return Fresh(node, Kind.INTEGRAL)
+        if f"{space}." not in operations.TORCH_NAMESPACES:
+            return Opaque(node)
+        return self.tensor_function(node, name, arguments)
+
+    def tensor_function(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
+        """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
+        first = arguments.value(0, "input")
+        if name in operations.TENSOR_METHODS and name != "where":
+            self.saved_tuple_given(node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
+        out = arguments.keywords.get("out")
+        if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
+            given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
+            self.mutated(node, out.node, given, "out=")
+            return given if given == out.value else join(given, Fresh(node))
+        inplace = arguments.keywords.get("inplace")
+        if name in operations.INPLACE_FUNCTIONS or arguments.says("inplace"):
+            if first is not None:
+                self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
+            return first if first is not None else Opaque(node)
+        if inplace is not None and inplace.value != Constant(False, "bool"):
+            return Opaque(node)  # inplace=flag: the input itself or a new tensor
+        if first is not None and name in operations.TORCH_VIEWS:
+            return View(first, node)
+        if first is not None and name in operations.TORCH_USUAL_VIEWS:
+            return View(first, node, Alias.USUALLY)
+        several = _gives_several(name, arguments)
+        if several is not Tri.NO:
+            return TensorTuple(node) if several is Tri.YES else Opaque(node)
+        if first is not None and _gives_pair(name, arguments.positional[1:], arguments):
+            return _pair(node, first)
+        if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
+            return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
+        if name in operations.TORCH_SINGLE:
+            return self.fresh(node, name, _float_among(arguments) or first, arguments)
+        return Opaque(node)
+
+
+def _scalar_of(name: str, arguments: Arguments) -> str | None:
+    """The sort of number, flag or shape that a method gives for a tensor; None for one that gives anything else."""
+    if name in ("size", "stride"):
+        return "int" if arguments.positional or arguments.keywords else "shape"
+    if name == "type" and not arguments.positional and not arguments.keywords:
+        return "str"
+    return operations.SCALAR_METHODS.get(name)
+
+
+def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, shown: bool) -> View | None:
+    """The view that a method gives; None for one that gives none."""
+    if name in operations.VIEW_METHODS:
+        first = arguments.value(0, "dtype")
+        retyped = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
+        kind = (_kind_of_dtype(first) if first is not None else Kind.UNKNOWN) if name == "view" and retyped else None
+        return View(receiver, node, Alias.ALWAYS, shown, kind)
+    if name in operations.USUAL_VIEW_METHODS:
+        return View(receiver, node, Alias.USUALLY, shown)
+    if name in operations.FLOAT_CONVERSIONS:
+        converts = kind_of(receiver) is Kind.INTEGRAL
+        return None if converts else View(receiver, node, Alias.POSSIBLY, shown, Kind.FLOAT)
+    if name in operations.CONVERSIONS:
+        kind = None if name in ("cuda", "cpu", "conj") else _converted(arguments)
+        return View(receiver, node, Alias.POSSIBLY, shown, kind)
+    return None
+
+
+def _converted(arguments: Arguments) -> Kind:
+    """The kind of elements after ``to(...)`` or ``type(...)``, where a dtype is given, or a tensor that has it."""
+    given = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
+    kinds = (kind_of(each) if is_tensor(each) is Tri.YES else _kind_of_dtype(each) for each in given)
+    return next((kind for kind in kinds if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
+
+
+def _kind_of_dtype(dtype: Value) -> Kind:
+    """Of a dtype, ``torch.int32`` or ``x.dtype``, or a type of tensors, ``torch.cuda.IntTensor``."""
+    if isinstance(dtype, Scalar):
+        return dtype.kind
+    written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
+    if written.endswith("Tensor"):
+        written = written[: -len("Tensor")].lower()
+    if written.startswith(("int", "uint", "long", "bool", "short", "char", "byte")):
+        return Kind.INTEGRAL
+    return Kind.FLOAT if written.startswith(("float", "bfloat", "half", "double")) else Kind.UNKNOWN
+
+
+def _gives_several(name: str, arguments: Arguments) -> Tri:
+    """Whether a function of torch gives a tuple of tensors here."""
+    if name in operations.TUPLE_METHODS or name == "broadcast_tensors":
+        return Tri.YES
+    starred = any(slot.starred for slot in arguments.positional) or arguments.open_ended
+    if name == "nonzero" and ("as_tuple" in arguments.keywords or starred):
+        return Tri.YES if arguments.says("as_tuple") else Tri.UNKNOWN
+    if name == "where":
+        single = len(arguments.positional) == 1 and not arguments.keywords
+        return Tri.UNKNOWN if starred else Tri.YES if single else Tri.NO
+    if name.startswith("atleast_"):
+        return Tri.UNKNOWN if starred else Tri.YES if len(arguments.positional) > 1 else Tri.NO
+    return Tri.NO
+
+
+def _gives_pair(name: str, options: tuple[Slot, ...], arguments: Arguments) -> bool:
+    """Whether a function of one tensor, called with these further arguments, gives values and their indices."""
+    if name in operations.PAIR_METHODS:
+        return True
+    along = "dim" in arguments.keywords or (bool(options) and integer(options[0].value) is not None)
+    return name in operations.PAIR_ALONG_DIMENSION and along
+
+
+def _pair(node: cst.Call, source: Value) -> Sequence:
+    values, indices = Fresh(node, kind_of(source), 0), Fresh(node, Kind.INTEGRAL, 1)
+    return Sequence("tuple", (Slot(values), Slot(indices)), node)
+
+
+def _float_among(arguments: Arguments) -> Value | None:
+    """A floating tensor among the arguments, or in a list of them: the result is floating too."""
+    for slot in arguments.positional:
+        values = [slot.value]
+        if isinstance(slot.value, Sequence):
+            values = [each.value for each in slot.value.slots]
+        for value in values:
+            if kind_of(value) is Kind.FLOAT:
+                return value
+    return None
+
+
+def _whole_numbers(name: str, arguments: Arguments) -> bool:
+    """Whether a function that makes or joins tensors is given whole numbers, or tensors of them, alone."""
+    given = [slot.value for slot in arguments.positional]
+    if arguments.open_ended:
+        return False
+    if name == "arange":
+        bounds = [
+            *given,
+            *(arguments.keywords[each].value for each in ("start", "end", "step") if each in arguments.keywords),
+        ]
+        return bool(bounds) and all(is_whole_number(value) for value in bounds)
+    if not given or not isinstance(given[0], Sequence) or not given[0].slots:
+        return False
+    parts = [slot.value for slot in given[0].slots]
+    if name == "tensor":
+        return all(is_whole_number(part) for part in parts)
+    return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
+
+
+def _root_name(node: cst.BaseExpression | None) -> str | None:
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None

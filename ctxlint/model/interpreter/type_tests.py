@@ -1,0 +1,82 @@
+"""``isinstance(x, list)``: what it says about a value. No state, no events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.values import (
+    Choice,
+    Constant,
+    Fresh,
+    InputsTuple,
+    Mapping,
+    SavedTensors,
+    Scalar,
+    Sequence,
+    SomeTensor,
+    TensorTuple,
+    Tri,
+    Variadic,
+    View,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+
+_TENSOR = "torch.Tensor"
+_PLAIN = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict", "int", "float", "bool", "str"))
+"""Types that have no instances in common with each other and with tensors, but for bool, which is an int."""
+
+
+def is_instance(value: Value, classes: Collection[str]) -> Tri:
+    """Is the value an instance of one of these classes, given by their dotted names?"""
+    if isinstance(value, Choice):
+        return Tri.all(is_instance(option, classes) for option in value.alternatives)
+    own = _type_of(value)
+    if own is None:
+        return Tri.UNKNOWN
+    if own in classes or (own == "builtins.bool" and "builtins.int" in classes):
+        return Tri.YES
+    others = _PLAIN if own == _TENSOR else _PLAIN | {_TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
+    return Tri.NO if all(each in others for each in classes) else Tri.UNKNOWN
+
+
+def only_instances(value: Value, classes: Collection[str], holds: bool) -> Value:
+    """The alternatives of a value that are left where ``isinstance`` came out as ``holds``; all, if none would be."""
+    refused = Tri.NO if holds else Tri.YES
+    left = tuple(option for option in value.options() if is_instance(option, classes) is not refused)
+    if not left or len(left) == len(value.options()):
+        return value
+    return left[0] if len(left) == 1 else Choice(left)
+
+
+def said_to_be_no_tensor(name: str, guards: Iterable[Guard]) -> bool:
+    """Whether a test on the way came out so that what ``name`` holds is no tensor, as the words of it go.
+
+    For silence only: nobody asks here whether ``isinstance`` and ``Tensor`` mean what they say.
+    """
+    return any(
+        not guard.holds and guard.text.startswith((f"isinstance({name},", f"torch.is_tensor({name})"))
+        for guard in guards
+        if "ensor" in guard.text
+    )
+
+
+def _type_of(value: Value) -> str | None:
+    """The dotted name of a value's type, where there is no doubt about it."""
+    if isinstance(value, Sequence):
+        return f"builtins.{value.kind}" if value.kind in ("list", "tuple", "set") else None
+    if isinstance(value, (Variadic, TensorTuple, SavedTensors, InputsTuple)):
+        return "builtins.tuple"
+    if isinstance(value, Mapping):
+        return "builtins.dict"
+    if isinstance(value, (Fresh, View, SomeTensor)):
+        return _TENSOR
+    if isinstance(value, Constant):
+        return f"builtins.{value.type_name}"
+    if isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "str"):
+        return f"builtins.{value.sort}"
+    return None

@@ -1,0 +1,193 @@
+"""What the rules say about a file that was understood: judged, put in order, and suppressed where comments say so."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.config.settings import ALL, Settings
+from ctxlint.result import FileResult, describe, internal_error
+from ctxlint.run.profiling import stage, stage_of_each
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.model.function import SourceFile
+    from ctxlint.rules.base import Finding, Rule
+    from ctxlint.source.source import Source
+    from ctxlint.suppression.noqa import Suppression
+
+
+def check_file(file: SourceFile, settings: Settings) -> FileResult:
+    """Judge a file that was understood, and suppress."""
+    return suppressed(file, tuple(diagnostic for _key, diagnostic in judged(file, settings)), settings)
+
+
+def judged(file: SourceFile, settings: Settings) -> tuple[tuple[str, Diagnostic], ...]:
+    """What the rules that are on find in a file, each finding after the key of the Function that it is about.
+
+    That is its key in ``SourceFile.by_name``; empty where it is about none.
+    """
+    return tuple(stage_of_each("judge", judge(file, settings)))
+
+
+def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Settings) -> FileResult:
+    """The result for a file with these findings, less those that comments suppress."""
+    source, diagnostics = file.source, _in_order(findings)
+    broken = len(file.broken)
+    result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
+    # What hides nothing may still have something to hide where the code cannot be read.
+    unused_matter = not (broken or result.failed) and reports_unused(settings)
+    if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
+        return result
+    from ctxlint.rules import rule_names
+    from ctxlint.suppression.noqa import suppress
+
+    split = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
+    if unused_matter and any(each.speaks_to_ctxlint for each in split.directives):
+        split = _with_unused(file, split, settings)
+    return result._replace(diagnostics=split.kept, hidden=split.hidden, warnings=split.warnings)
+
+
+def reports_unused(settings: Settings) -> bool:
+    """Whether comments that suppress nothing are reported, so that the findings of all rules matter."""
+    return settings.is_selected("CTX910", "unused-suppression", default=False)
+
+
+@stage("suppress")
+def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Suppression:
+    """``split`` with the findings about directives that hide nothing, as far as no directive hides those.
+
+    A directive may be there for a rule that is off in this run, so all rules are asked.
+    """
+    from ctxlint.rules import rule_names
+    from ctxlint.suppression.unused import UnusedDirective, hide_unused, unused_directives
+
+    everything = Settings(
+        select=(ALL,),
+        target_torch=settings.target_torch,
+        project_torch=settings.project_torch,
+        extra_bases=settings.extra_bases,
+    )
+    source = file.source
+    every = tuple(diagnostic for _key, diagnostic in judge(file, everything))
+    unused = tuple(unused_directives(source, split.directives, every, rule_names()))
+    found = _in_order(diagnostic for _, diagnostic in _judge({UnusedDirective: unused}, source, settings))
+    return hide_unused(source, split, found, own_only=settings.leave_noqa)
+
+
+def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
+    """As ``judged``, in no particular order."""
+    from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
+    from ctxlint.source.source import Span
+
+    subjects: dict[type, Sequence[Any]] = {
+        FunctionClass: file.functions,
+        ApplyCall: file.calls,
+        SourceFile: (file,),
+    }
+    called = {call.span: call.function for call in file.calls}
+    called |= {Span(each.position, each.position): each.qualname for each in file.too_complex}
+    for subject, diagnostic in _judge(subjects, file.source, settings):
+        yield (subject.qualname if type(subject) is FunctionClass else called.get(diagnostic.span, "")), diagnostic
+
+
+def _judge(
+    subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
+) -> Iterator[tuple[Any, Diagnostic]]:
+    """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
+    from ctxlint.effort import Effort, TooComplex
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.rules import all_rules
+
+    path, effort = source.path, Effort()
+    for rule in _those_that_are_on(all_rules(), settings):
+        if settings.per_file_ignores and settings.is_ignored_in(path, rule.code, rule.name):
+            continue
+        for subject in subjects.get(rule.subject, ()):
+            found: list[Diagnostic] = []
+            try:
+                with effort.on(getattr(subject, "qualname", None)):
+                    if not rule.about_backward or not subject.backward_never_runs:
+                        doubted = isinstance(subject, FunctionClass) and subject.known_in_part
+                        findings = (_with_helpers(subject, each) for each in rule.check(subject, settings))
+                        found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
+            except TooComplex:
+                found.extend(_given_up(subject, source, settings))
+            except RecursionError:
+                found.append(too_deep(path))
+            except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
+                found.append(internal_error(path, describe(f"{rule.code} ({rule.name})", error)))
+            yield from ((subject, each) for each in found)
+
+
+def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:
+    """What is said about a class that a rule needs too much work for; the other rules are asked nevertheless."""
+    from ctxlint.diagnostic import Diagnostic, Severity
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.rules.ctx903_too_complex import TooComplex as Rule
+    from ctxlint.rules.ctx903_too_complex import too_complex
+    from ctxlint.source.source import WHOLE_FILE, Span
+
+    if not settings.is_selected(Rule.code, Rule.name, default=True):
+        return ()
+    span, name = WHOLE_FILE, os.path.basename(source.path)
+    if isinstance(subject, FunctionClass):
+        start = subject.start(subject.node.name)
+        span, name = Span(start, start), subject.name
+    return (Diagnostic(source.path, span, Rule.code, Rule.name, too_complex(name), Severity.WARNING),)
+
+
+def _with_helpers(subject: Any, finding: Finding) -> Finding:
+    """The finding, with the helpers that it rests on, where there are any."""
+    if not finding.rests_on:
+        return finding
+    from ctxlint.rules.through_helpers import with_helpers
+
+    return with_helpers(subject, finding)
+
+
+@lru_cache(maxsize=8)
+def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tuple[Rule[Any], ...]:
+    return tuple(each for each in rules if settings.is_selected(each.code, each.name, default=each.default))
+
+
+def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, *, doubted: bool) -> Diagnostic:
+    """What a rule found; its fix is not safe where it is ``doubted``."""
+    from dataclasses import replace
+
+    from ctxlint.diagnostic import Diagnostic, Severity
+    from ctxlint.fixes.fix import Applicability, with_line_endings_of
+    from ctxlint.fixes.formatting import formatted
+    from ctxlint.rules.base import Category
+
+    fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
+    if fix is not None and not source.can_take(fix.edits):
+        fix = None
+    if fix is not None:
+        given = fix.applicability
+        if doubted and given is Applicability.SAFE:
+            given = Applicability.UNSAFE
+        applicability = settings.applicability(rule.code, rule.name, given)
+        fix = formatted(source, fix, settings.line_length)
+        fix = replace(with_line_endings_of(source, fix), applicability=applicability)
+    severity = Severity.ERROR if rule.category is Category.CORRECTNESS else Severity.WARNING
+    return Diagnostic(
+        source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, tuple(finding.related)
+    )
+
+
+def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Sorted by place and code; what is said twice in the same words at the same place is said once."""
+    return tuple(sorted({each.sort_key: each for each in diagnostics}.values(), key=lambda each: each.sort_key))
+
+
+def too_deep(path: str) -> Diagnostic:
+    """What is said about a file that Python cannot walk."""
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.source.source import WHOLE_FILE
+
+    message = "The code is nested too deeply to be read; this file was not checked in full."
+    return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)

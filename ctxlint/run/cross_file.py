@@ -1,0 +1,374 @@
+"""Cross-file facts: how other files call the Functions of a file, descend from them, or change them.
+
+Each file is linted by itself first, and says what matters to others (``FileFacts``). Names then lead to more files that
+only call a Function, or only have a base in the project; and what these say leads back to the files of the Functions,
+which are linted again where it may add a finding, silence one, or take the safety from a fix. What counts is the result
+with all that is known. It depends on the set of files alone, not on their order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ctxlint.config.configuration import ConfigurationError
+from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
+from ctxlint.result import Candidate, FileResult
+from ctxlint.source.discover import path_of
+from ctxlint.source.modules import root_of
+from ctxlint.source.scanner import Mentions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall
+    from ctxlint.model.index.outside_facts import Alias, FileFacts, Own
+    from ctxlint.run.project_index import ProjectIndex
+    from ctxlint.source.discover import Found
+
+Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
+"""Lints files, and gives their results in the same order."""
+
+Other = tuple["Found", "Settings"]
+"""A file that was scanned only, with the settings of the folder that it was found from."""
+
+Mentioning = Callable[["Iterable[Other]", "Mentions"], "Iterable[Other]"]
+"""Those files that mention what is looked for."""
+
+Admit = Callable[["Found", "Settings"], Candidate | None]
+"""A file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
+
+
+def lint_together(
+    candidates: Sequence[Candidate],
+    others: Sequence[Other],
+    mentioning: Mentioning,
+    admit: Admit,
+    lint: Lint,
+    index: ProjectIndex,
+) -> Iterator[FileResult]:
+    """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's.
+
+    ``index`` knows the other files of their projects, which may say something about their Functions, too.
+    """
+    run = _Run(candidates, others, mentioning, admit, lint, index)
+    try:
+        run.do([*candidates, *run.led()])
+        run.spread_names()
+        run.spread_facts()
+    except KeyboardInterrupt:  # what is known so far; but no fix is applied that another file may speak against
+        yield from (each for each in run.results() if each.before is None)
+        raise
+    yield from run.results()
+
+
+def outside_facts(
+    own: Candidate, leads: Iterable[str], mentioning: Mentioning, admit: Admit, lint: Lint, index: ProjectIndex
+) -> OutsideFacts:
+    """What the project says about the Functions that one file defines or calls; ``lint`` gives facts alone.
+
+    ``leads`` are the names by which it may call Functions of other files.
+    """
+    run = _Run([own], (), mentioning, admit, lint, index)
+    run.leads[root_of(os.path.dirname(os.path.abspath(own.path)))].update(leads)
+    run.do([own])
+    run.spread_names()
+    told = run.candidates[own.path].outside or NOTHING
+    return replace(run.outside().get(own.path, NOTHING), names=told.names, aliases=told.aliases)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What one project calls its Functions and their ``apply``, and which modules have which of these names."""
+
+    known: KnownNames
+    by_module: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def since(self, before: _Names | None) -> dict[str, frozenset[str]]:
+        """The names, by module, that were not known ``before``."""
+        known = {module: frozenset(names) for module, names in before.by_module} if before is not None else {}
+        new = {module: frozenset(names).difference(known.get(module, ())) for module, names in self.by_module}
+        return {module: names for module, names in new.items() if names}
+
+
+class _Run:
+    """The files of a run: those that were linted, by path, and all others. Only ``reported`` ones have results."""
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        others: Sequence[Other],
+        mentioning: Mentioning,
+        admit: Admit,
+        lint: Lint,
+        index: ProjectIndex,
+    ) -> None:
+        self.which_mention = mentioning
+        self.admit = admit
+        self.lint = lint
+        self.index = index
+        self.reported = {os.path.abspath(each.path) for each in candidates}
+        self.reported.update(path_of(found) for found, _settings in others)
+        self.candidates: dict[str, Candidate] = {}
+        self.linted: dict[str, FileResult] = {}
+        self.others = others
+        self.asked: dict[str, Settings] = {}
+        self.leads: dict[str, set[str]] = defaultdict(set)
+        self.others_by_root: dict[str, list[Other]] = defaultdict(list)
+        for each in others:
+            self.others_by_root[root_of(each[0].folder)].append(each)
+
+    def led(self) -> Iterator[Candidate]:
+        """The other files that are reported on and may call Functions of those that are not."""
+        for path in self.reported:
+            self.leads[root_of(os.path.dirname(path))] |= self.index.leads(path)
+        for found, settings in self.others:
+            names = self.index.leads(path_of(found))
+            candidate = self.admit(found, settings) if names else None
+            if candidate is not None:
+                self.asked[candidate.path] = settings
+                yield _asking(candidate, KnownNames(tuple(sorted(names))))
+
+    def do(self, todo: Sequence[Candidate]) -> None:
+        """Lint files, or lint them again."""
+        for candidate, result in zip(todo, self.lint(todo)):
+            self.candidates[candidate.path] = candidate._replace(outside=result.outside)
+            self.linted[candidate.path] = result
+
+    def again(self, path: str, outside: OutsideFacts) -> Candidate:
+        """A file that was linted, to be linted again with what others say of it."""
+        return self.candidates[path]._replace(outside=outside, known=None, alone=self.linted[path].alone)
+
+    def facts(self) -> Iterator[tuple[str, FileFacts]]:
+        """What each file that could be read says, after its path."""
+        for path, result in self.linted.items():
+            if result.facts is not None:
+                yield path, result.facts
+
+    def results(self) -> Iterator[FileResult]:
+        """What there is to say about each file."""
+        for path, result in self.linted.items():
+            if self.candidates[path].facts_only:
+                continue
+            if path not in self.asked or _is_about_functions(result):
+                yield result._replace(facts=None, consulted=None, read=(), alone=None)
+            else:
+                yield FileResult(path, settings=self.asked[path])
+        for found, settings in self.others:
+            if found.path not in self.linted:
+                yield FileResult(found.path, settings=settings)
+
+    # Names
+
+    def spread_names(self) -> None:
+        """Lint what uses Functions of other files, as far as names show it, until there are no new names."""
+        before: dict[str, _Names] = {}
+        while True:
+            names = self.names()
+            todo = [*self.told(names), *self.mentioning(names, before)]
+            if not todo:
+                return
+            self.do(todo)
+            before = names
+
+    def names(self) -> dict[str, _Names]:
+        """By the root of a project, the names of what was found in it so far."""
+        projects: dict[str, list[FileFacts]] = defaultdict(list)
+        for _path, facts in self.facts():
+            projects[root_of(os.path.dirname(facts.path))].append(facts)
+        return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
+
+    def told(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
+        """The files that call something by a name that is worth following, and were not told so."""
+        for path, facts in self.facts():
+            candidate = self.candidates[path]
+            known = names[root_of(os.path.dirname(facts.path))].known
+            outside = known.told_to(facts.path, facts.called)
+            if outside != (candidate.outside or NOTHING):
+                yield self.again(path, outside) if candidate.known is None else _asking(candidate, known)
+
+    def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
+        """The other files that mention a new name; those that settings exclude are looked at once."""
+        for root, each in names.items():
+            new = each.since(before.get(root))
+            if not each.known.names or not new:
+                continue
+            mentions = Mentions(new)
+            for other in self.which_mention(self.unread(self.others_by_root[root]), mentions):
+                candidate = self.admit(*other)
+                if candidate is not None:
+                    self.asked[candidate.path] = other[1]
+                    yield _asking(candidate, each.known)
+            for other in self.which_mention(self.unread(self.rest(root)), mentions):
+                with suppress(ConfigurationError):  # it is about files that nobody asked for
+                    candidate = self.admit(*other)
+                    if candidate is not None:
+                        yield _asking(candidate, each.known)._replace(facts_only=True)
+
+    def unread(self, others: Iterable[Other]) -> list[Other]:
+        """Those files that were not looked at yet."""
+        return [each for each in others if each[0].path not in self.linted]
+
+    def rest(self, root: str) -> Iterator[Other]:
+        """The files of a project that are not reported on."""
+        folders = {os.path.dirname(facts.path) for _path, facts in self.facts()}
+        for files in {self.index.rest(folder).files for folder in folders if root_of(folder) == root}:
+            yield from (each for each in files if each[0].path not in self.reported and root_of(each[0].folder) == root)
+
+    # Facts
+
+    def spread_facts(self) -> None:
+        """Lint files again about whose Functions others say something that may change what is found."""
+        todo = []
+        for path, said in self.outside().items():
+            before = self.candidates[path].outside or NOTHING
+            todo.append(self.again(path, replace(said, names=before.names, aliases=before.aliases)))
+        self.do(todo)
+
+    def outside(self) -> dict[str, OutsideFacts]:
+        """For each file, by the path that it was linted by, what others say about the Functions that matter there."""
+        said: dict[Target, _Said] = defaultdict(_Said)
+        for _path, facts in self.facts():
+            for target, call in facts.calls:
+                said[target].calls.append((facts.path, call))
+            for target in facts.applied:
+                said[target].applied.add(facts.path)
+            for target, method in facts.by_hand:
+                said[target].by_hand.add(method)
+            for target in facts.subclassed:
+                said[target].subclassed = True
+            for target in facts.patched:
+                said[target].patched.add(facts.path)
+        reported = [each for each in self.facts() if not self.candidates[each[0]].facts_only]
+        found = {path: _joined(_about(facts, said), partial=self.knows_in_part(facts)) for path, facts in reported}
+        return {path: each for path, each in found.items() if each != NOTHING}
+
+    def knows_in_part(self, facts: FileFacts) -> bool:
+        """Whether something is at stake in a file, and its project was too large to be searched."""
+        return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
+
+
+class _Said:
+    """What the other files say about one Function, with the files that say it where that matters."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, ApplyCall]] = []
+        self.applied: set[str] = set()
+        self.by_hand: set[str] = set()
+        self.subclassed = False
+        self.patched: set[str] = set()
+
+    def is_news_to(self, own: Own) -> bool:
+        """Whether it may add a finding about the Function where it is defined."""
+        if self.by_hand or self.subclassed or self.patched:
+            return True
+        return (bool(self.applied) and own.waits) or any(own.learns_from(call) for _path, call in self.calls)
+
+    def about(self, target: Target, facts: FileFacts) -> OutsideFacts:
+        """What of this the file with these facts does not say itself."""
+        if target.path != facts.path:  # the callers of a Function need no more
+            patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
+            return OutsideFacts(applied=(target.key,) * bool(applied), patched=(target.key,) * bool(patched))
+        name = target.qualname
+        return OutsideFacts(
+            calls=tuple(_seen_from(target, call, path) for path, call in self.calls),
+            applied=(name,) * bool(self.applied),
+            by_hand=tuple((name, method) for method in self.by_hand),
+            subclassed=(name,) * self.subclassed,
+            patched=(name,) * bool(self.patched),
+        )
+
+
+def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFacts]:
+    """What is said about the Functions that matter in a file."""
+    at_stake = {facts.target(key) for key in facts.at_stake}
+    own = {Target(facts.path, each.qualname): each for each in facts.functions}
+    for target in sorted(at_stake.union(own)):
+        if target in said and (target in at_stake or said[target].is_news_to(own[target])):
+            yield said[target].about(target, facts)
+
+
+def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
+    """All of it, in an order that does not depend on that of the files; ``partial`` where there may be more."""
+    every = tuple(parts)
+    return OutsideFacts(
+        calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
+        applied=tuple(sorted(name for each in every for name in each.applied)),
+        by_hand=tuple(sorted(pair for each in every for pair in each.by_hand)),
+        subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
+        patched=tuple(sorted(name for each in every for name in each.patched)),
+        partial=partial,
+    )
+
+
+def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
+    """What the files of one project call its Functions, whatever they import them as; ``leads`` are worth following."""
+    own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
+    targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
+    names = {_last(target.qualname) for target in targets}
+    pairs = {pair for facts in members for pair in facts.names}
+    grown = True
+    while grown:
+        new = {name for origin, name in pairs if origin in names} - names
+        names |= new
+        grown = bool(new)
+    by_module: dict[str, set[str]] = defaultdict(set)
+    for target in targets:
+        by_module[_module_name(target.path)].add(_last(target.qualname))
+    for facts in members:
+        by_module[_module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
+    _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
+    aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
+    for facts in members:
+        for alias in facts.aliases:
+            aliases[alias.path, alias.name].add(alias)
+            by_module[_module_name(alias.path)].add(alias.name)
+    agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
+    modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
+    return _Names(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
+
+
+def _asking(candidate: Candidate, known: KnownNames) -> Candidate:
+    """A file that was scanned only, to be asked whether it has to do with Functions."""
+    return candidate._replace(outside=None, known=known)
+
+
+def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:
+    """Give modules what they import with a star."""
+    grown = True
+    while grown:
+        grown = False
+        for module, origins in stars:
+            new = set[str]().union(*(by_module[origin] for origin in origins)) - by_module[module]
+            by_module[module] |= new
+            grown = grown or bool(new)
+
+
+def _module_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:
+    """A call in the file ``path`` as the file of the Function sees it."""
+    try:
+        relative = os.path.relpath(path, os.path.dirname(target.path))
+    except ValueError:  # another drive
+        relative = os.path.basename(path)
+    return replace(call, function=target.qualname, path=relative.replace(os.sep, "/"))
+
+
+def _is_about_functions(result: FileResult) -> bool:
+    """Whether a file that does not look like it has to do with Functions after all."""
+    facts = result.facts
+    return result.failed or (facts is not None and bool(facts.functions or facts.calls))

@@ -1,0 +1,92 @@
+"""What the project says about a text that is linted by itself: in an editor, by flake8 or the API, from a pipe.
+
+The text is asked for its Functions and its calls before anything is judged, and then other files are, as in a run over
+the whole project. So it has the findings and fixes that such a run gives it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from ctxlint.cache.folder_tables import Tables
+from ctxlint.cache.run import Cache
+from ctxlint.cache.store import MemoryStore
+from ctxlint.config.configuration import Configuration
+from ctxlint.result import Candidate, FileResult
+from ctxlint.run.project_index import ProjectIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.index.outside_facts import OutsideFacts
+    from ctxlint.model.reader import Ask, Reader
+
+
+class Surroundings:
+    """The projects around texts. What other files say is found out once, until ``refresh``."""
+
+    def __init__(self, configuration: Configuration, *, on_disk: bool = False) -> None:
+        """``on_disk`` takes over what earlier runs found out, and keeps it for the next one."""
+        self._configuration = configuration
+        self._tables = None if on_disk else Tables(MemoryStore())
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Other files may have changed: look which of them did."""
+        self._index = ProjectIndex((), self._configuration)
+        self._facts: dict[Candidate, FileResult] = {}
+        if self._tables is not None:
+            self._tables.seen.forget_now()
+        self._cache = Cache(used=True, tables=self._tables)
+
+    def leads(self, path: str, data: bytes) -> frozenset[str]:
+        """The names by which a text at this path may call Functions of other files."""
+        return self._index.leads(os.path.abspath(path), data)
+
+    def asking(self, settings: Settings, leads: frozenset[str]) -> Ask:
+        """What to ask about a text with these settings and leads."""
+        return partial(self._outside, settings=settings, leads=leads)
+
+    def _outside(self, reader: Reader, settings: Settings, leads: frozenset[str]) -> OutsideFacts:
+        from ctxlint.run.cross_file import outside_facts
+        from ctxlint.run.pipeline import admit, mentioning
+
+        own = Candidate(reader.unit.path, settings)
+        lint = partial(self._lint, own=own, reader=reader)
+        asked = (partial(mentioning, self._cache), partial(admit, self._configuration), lint, self._index)
+        found = outside_facts(own, leads, *asked)
+        self._cache.write()
+        return found
+
+    def _lint(self, todo: Sequence[Candidate], own: Candidate, reader: Reader) -> Iterator[FileResult]:
+        """The facts of files: those of the text itself, and those of others, each once."""
+        from ctxlint.run.lint_file import lint_file
+
+        for candidate in todo:
+            if candidate.path == own.path:
+                yield FileResult(own.path, outside=candidate.outside, facts=reader.all_facts(candidate.outside))
+                continue
+            found = self._facts.get(candidate) or self._cache.result(candidate)
+            if found is None:
+                found = lint_file(*candidate)
+                self._cache.keep(candidate, found)
+            self._facts[candidate] = found
+            yield found
+
+
+def surroundings_of(path: str, settings: Settings) -> Surroundings | None:
+    """Those of a file to which these settings apply as to its whole project; None for a text that is no file."""
+    return _surroundings(settings) if os.path.isfile(path) else None
+
+
+@lru_cache(maxsize=4)
+def _surroundings(settings: Settings) -> Surroundings:
+    return Surroundings(Configuration(fixed=settings))
+
+
+def forget_surroundings() -> None:
+    """Look at other files again from now on."""
+    _surroundings.cache_clear()

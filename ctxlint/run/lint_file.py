@@ -1,0 +1,236 @@
+"""One file: read, understood and judged. Whatever goes wrong with it is said about it, and ends nothing else.
+
+LibCST, and with it the model and the rules, is imported in ``check_source`` and ``understand_source`` only.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from ctxlint.cache.stamp import digest
+from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
+from ctxlint.run.check_file import judged, reports_unused, suppressed, too_deep
+from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, refusal, source_of
+from ctxlint.source.scanner import holds_candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.model.function import SourceFile
+    from ctxlint.model.index.outside_facts import KnownNames, OutsideFacts
+    from ctxlint.model.index.project import Project
+    from ctxlint.model.reader import Ask, Reading
+    from ctxlint.run.in_project import Surroundings
+    from ctxlint.source.source import Source
+
+Read = TypeVar("Read")
+
+
+def lint_file(
+    path: str,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
+    facts_only: bool = False,
+) -> FileResult:
+    """The result for a file, whether or not its bytes look like a Function's; the others are as for ``check_source``.
+
+    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and what the result has as
+    ``consulted``; its ``read`` says by which content.
+    """
+    try:
+        data = read_bytes(path)
+        result = check_source(decode(path, data), settings, outside, known, alone, facts_only=facts_only)
+    except (Unreadable, Undecodable) as error:
+        return unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
+    before = dict(alone.read) if alone is not None else {}
+    others = result.consulted.files if result.consulted is not None else ()
+    own = (os.path.abspath(path), digest(data))
+    read = (own, *((other, _LOADED.get(other, before.get(other))) for other in others))
+    return result._replace(read=read, alone=result.alone._replace(read=read) if result.alone is not None else None)
+
+
+def lint_bytes(path: str, data: bytes, settings: Settings, around: Surroundings | None = None) -> FileResult:
+    """The result for a file with this content, knowing what the project ``around`` it says."""
+    return _lint(path, data, lambda: decode(path, data), settings, around)
+
+
+def lint_text(path: str, text: str, settings: Settings, around: Surroundings | None = None) -> FileResult:
+    """The result for a file with this text; that of a notebook is its JSON. ``around`` as for ``lint_bytes``."""
+    return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings, around)
+
+
+def _lint(
+    path: str, data: bytes, read: Callable[[], Source], settings: Settings, around: Surroundings | None
+) -> FileResult:
+    leads = around.leads(path, data) if around is not None else frozenset[str]()
+    candidate = holds_candidate(data)
+    if not candidate and not leads:
+        return FileResult(path, settings=settings)
+    ask = around.asking(settings, leads) if around is not None else None
+    try:
+        return check_source(read(), settings, ask=ask, concerned=candidate)
+    except Undecodable as error:
+        return unreadable(path, str(error), settings)
+    except NotPython as error:
+        return FileResult(path, skipped=str(error), settings=settings)
+
+
+def lint_source(source: Source, settings: Settings, around: Surroundings | None = None) -> list[Diagnostic]:
+    """The findings in one file that is already in memory, sorted. ``around`` as for ``lint_bytes``."""
+    data = source.text.encode("utf-8", "surrogatepass")
+    return list(_lint(source.path, data, lambda: source, settings, around).diagnostics)
+
+
+def understand_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile:
+    """The model of one file. Raises RecursionError for code that is nested too deeply."""
+    from ctxlint.model.reader import understand
+
+    project = _project(settings.extra_bases)
+    project.start_trace()  # what was worked out for the last text is let go
+    return understand(source, project, ask)
+
+
+def check_source(
+    source: Source,
+    settings: Settings,
+    outside: OutsideFacts | None = None,
+    known: KnownNames | None = None,
+    alone: Alone | None = None,
+    *,
+    facts_only: bool = False,
+    ask: Ask | None = None,
+    concerned: bool = True,
+) -> FileResult:
+    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
+
+    ``outside`` is what other files say about this one; see ``cross_file``. With ``known`` it is judged only if
+    it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again
+    that is known by that, and that ``outside`` says nothing about. With ``facts_only`` nothing is judged.
+
+    ``ask`` finds out what is said outside; a file that is not ``concerned`` is judged only if it has to do with
+    Functions.
+    """
+    from dataclasses import replace
+
+    from ctxlint.model.reader import read, read_asking, read_facts, read_if_concerned
+
+    if reports_unused(settings):
+        alone = None  # findings of rules that are off matter, too
+    project = _project(settings.extra_bases)
+    trace = project.start_trace()
+    if alone is not None and alone.consulted is not None:
+        trace.take(alone.consulted)
+    work: Callable[[], Reading]
+    if ask is not None:
+        work = partial(read_asking, source, project, ask, concerned=concerned)
+    elif known is None:
+        work = partial(read, source, project, outside, alone.functions if alone is not None else None)
+    else:
+        work = partial(read_facts if facts_only else read_if_concerned, source, project, known)
+    reading = _guarded(source, settings, work)
+    if isinstance(reading, FileResult):
+        return reading
+    result = FileResult(source.path, linted=True, settings=settings)
+    findings: tuple[tuple[str, Diagnostic], ...] = ()
+    if reading.file is not None:
+        before = alone.findings if alone is not None else ()
+        kept = [each for each in before if each[0] not in reading.again]
+        findings = (*kept, *judged(reading.file, settings))
+        result = suppressed(reading.file, (diagnostic for _key, diagnostic in findings), settings)
+        if reading.outside is None and not (reading.file.broken or result.failed):
+            alone = Alone(findings, reading.facts.functions)
+    consulted = trace.sorted()
+    by_itself = alone._replace(consulted=consulted) if alone is not None else None
+    at_stake = reading.facts.all_keys if reports_unused(settings) else {key for key, _diagnostic in findings if key}
+    facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)))
+    return result._replace(
+        outside=reading.outside,
+        facts=facts,
+        consulted=consulted,
+        alone=by_itself,
+        function_count=len(facts.functions),
+    )
+
+
+def read_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile | FileResult:
+    """As ``understand_source``; where that fails, what is to be said about it."""
+    return _guarded(source, settings, lambda: understand_source(source, settings, ask))
+
+
+def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
+    reason = refusal(source.text)  # an editor's text was not decoded by ctxlint
+    if reason:
+        return unreadable(source.path, reason, settings)
+    try:
+        return read()
+    except RecursionError:
+        found = _selected([too_deep(source.path)], settings)
+        return FileResult(source.path, source, found, broken=1, linted=True, settings=settings)
+    except Exception as error:  # noqa: BLE001  (one file must not end the run)
+        failure = internal_error(source.path, describe("The model", error))
+        return FileResult(source.path, source, (failure,), linted=True, settings=settings)
+
+
+# Other files that names lead to
+
+
+@lru_cache(maxsize=1)
+def _project(extra_bases: tuple[str, ...]) -> Project:
+    """The other files that names may lead to, each read once in a process."""
+    from ctxlint.model.index.project import Project
+
+    return Project(_load, frozenset(extra_bases))
+
+
+def forget_other_files() -> None:
+    """Read other files anew from now on: for whoever stays around while they change."""
+    from ctxlint.config.line_length import line_length
+    from ctxlint.config.torch_requirement import torch_requirement
+    from ctxlint.run.in_project import forget_surroundings
+
+    forget_surroundings()
+    _project.cache_clear()
+    _LOADED.clear()
+    torch_requirement.cache_clear()
+    line_length.cache_clear()
+
+
+_LOADED: dict[str, bytes | None] = {}
+"""What stands for the content of other files, as it was when they were read."""
+
+
+def _load(path: str) -> Source | None:
+    _LOADED[path] = None
+    try:
+        data = read_bytes(path)
+        _LOADED[path] = digest(data)
+        return decode(path, data)
+    except (Unreadable, Undecodable, NotPython):
+        return None
+
+
+# What is said about whole files
+
+
+def unreadable(path: str, reason: str, settings: Settings) -> FileResult:
+    """The result for a file that cannot be read."""
+    found = _selected([io_error(path, reason)], settings)
+    return FileResult(path, diagnostics=found, skipped="" if found else reason, settings=settings)
+
+
+def _selected(diagnostics: Iterable[Diagnostic], settings: Settings) -> tuple[Diagnostic, ...]:
+    """Those of ``diagnostics`` whose rule is on, for rules that are on by default and that nothing checks."""
+    return tuple(
+        each
+        for each in diagnostics
+        if settings.is_selected(each.code, each.name, default=True)
+        and not settings.is_ignored_in(each.path, each.code, each.name)
+    )

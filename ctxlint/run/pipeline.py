@@ -1,0 +1,197 @@
+"""The line of work: find, scan, read, understand, judge, suppress. What comes after is to report or to mend.
+
+Here it is followed for many files; ``lint_file`` is about one of them. Nothing heavy is imported before a file holds a
+candidate.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ctxlint.cache.run import Cache
+from ctxlint.result import Candidate, FileResult, without_needless_text
+from ctxlint.run.lint_file import lint_file, unreadable
+from ctxlint.run.profiling import stage, stage_of_each
+from ctxlint.run.project_index import ProjectIndex
+from ctxlint.run.workers import Workers
+from ctxlint.source.decode import Unreadable
+from ctxlint.source.discover import Found, Missing, Skipped, find_files, is_excluded, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ctxlint.config.configuration import Configuration
+    from ctxlint.config.settings import Settings
+    from ctxlint.source.scanner import Mentions
+
+
+def lint_paths(
+    paths: Sequence[str],
+    configuration: Configuration,
+    *,
+    jobs: int = 1,
+    finish: Callable[[FileResult], FileResult] | None = None,
+    watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None = None,
+    cached: bool = False,
+) -> Iterator[FileResult]:
+    """Lint every file under ``paths``, each with the settings of the nearest configuration file.
+
+    One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
+    use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
+    ``watch`` passes on the results that take time; it is told how many there will be. ``cached`` takes over what was
+    found out earlier about files that are as they were, where nothing is mended. Raises ConfigurationError.
+    """
+    cache = Cache(used=cached)
+    # Where results are kept, they are kept as they were before they were finished.
+    work = partial(_lint_candidate, finish=None if cached else finish)
+    with Workers(jobs, _prepare) as workers:
+        # A cache may know all of them.
+        begin = (lambda _candidates: None) if cached else partial(workers.begin, work)
+        lint = partial(_lint_candidates, cache=cache, work=partial(workers.map, work), finish=finish, watch=watch)
+        yield from _lint_paths(paths, configuration, cache, begin, lint)
+    cache.write()
+
+
+def _lint_paths(
+    paths: Sequence[str],
+    configuration: Configuration,
+    cache: Cache,
+    begin: Callable[[Sequence[Candidate]], None],
+    lint: Callable[[Sequence[Candidate]], Iterator[FileResult]],
+) -> Iterator[FileResult]:
+    candidates: list[Candidate] = []
+    others: list[tuple[Found, Settings]] = []
+    for each in stage_of_each("find", _find(paths, configuration)):
+        found, settings = each
+        if isinstance(found, Skipped):
+            lost = ((0, f"{found.reason}; nothing in it was linted"),) if found.lost else ()
+            yield FileResult(found.path, skipped=found.reason, warnings=lost, settings=settings)
+            continue
+        if isinstance(found, Missing):
+            yield unreadable(found.path, found.reason, settings)
+            continue
+        try:
+            holds = _holds_candidate(cache, found, settings)
+        except Unreadable as error:
+            yield unreadable(found.path, str(error), settings)
+            continue
+        if not holds:
+            others.append((found, settings))
+            continue
+        candidate = admit(configuration, found, settings)
+        if candidate is None:
+            yield FileResult(found.path, skipped="excluded", settings=settings)
+            continue
+        candidates.append(candidate)
+        begin(candidates)
+    index = ProjectIndex(paths, configuration)
+    if not candidates and not any(index.leads(path_of(found)) for found, _settings in others):
+        yield from (FileResult(found.path, settings=settings) for found, settings in others)
+        return
+    from ctxlint.run.cross_file import lint_together
+
+    ask = (partial(mentioning, cache), partial(admit, configuration))
+    yield from lint_together(candidates, others, *ask, lint, index)
+
+
+@stage("scan")
+def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
+    return cache.holds_candidate(found, settings)
+
+
+@stage("scan")
+def mentioning(
+    cache: Cache, others: Iterable[tuple[Found, Settings]], mentions: Mentions
+) -> list[tuple[Found, Settings]]:
+    """Those files that mention what is looked for."""
+    return list(cache.mentioning(others, mentions))
+
+
+def _lint_candidates(
+    todo: Sequence[Candidate],
+    cache: Cache,
+    work: Callable[[Sequence[Candidate]], Iterator[FileResult]],
+    finish: Callable[[FileResult], FileResult] | None,
+    watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None,
+) -> Iterator[FileResult]:
+    """The results for some files, in order: from the cache where it has them."""
+    known = [cache.result(candidate) for candidate in todo]
+    unknown = [candidate for candidate, result in zip(todo, known) if result is None]
+    found = work(unknown)
+    fresh = iter(found if watch is None or not unknown else watch(found, len(unknown)))
+    for candidate, before in zip(todo, known):
+        result = next(fresh) if before is None else before
+        if before is None:
+            cache.keep(candidate, result)
+        yield _finished(result, finish) if cache.used else result
+
+
+def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:
+    """The files that ``lint_paths`` would read. Raises ConfigurationError."""
+    for found, settings in _find(paths, configuration):
+        if isinstance(found, Found) and not _left_out_by_nearer(found, configuration, settings):
+            yield found.path
+
+
+def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[Found | Skipped | Missing, Settings]]:
+    """What is under ``paths``, with the settings for the folder that each path names."""
+    groups: dict[Settings, list[str]] = {}
+    for path in paths:
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        groups.setdefault(configuration.settings_for(folder), []).append(path)
+    seen: set[tuple[type, str]] = set()
+    for settings, members in groups.items():
+        for found in find_files(
+            members,
+            exclude=settings.exclude_globs,
+            extend_exclude=settings.extend_exclude,
+            root=settings.root,
+            force_exclude=settings.force_exclude,
+            respect_gitignore=settings.respect_gitignore,
+        ):
+            if len(groups) > 1:
+                name = (type(found), os.path.realpath(found.path))  # what is skipped by one name is found by another
+                if name in seen:
+                    continue
+                seen.add(name)
+            yield found, settings
+
+
+def admit(configuration: Configuration, found: Found, settings: Settings) -> Candidate | None:
+    """A file that is to be linted, with the settings that apply to it, unless these exclude it."""
+    if _left_out_by_nearer(found, configuration, settings):
+        return None
+    return Candidate(found.path, configuration.settings_for_file(found.path))
+
+
+def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Settings) -> bool:
+    """Whether a configuration file below the one that the walk went by excludes what it found."""
+    nearest = configuration.settings_for(os.path.dirname(found.path))
+    return nearest is not settings and not found.explicit and is_left_out(found.path, nearest)
+
+
+def is_left_out(path: str, settings: Settings) -> bool:
+    """Whether ``exclude`` or ``extend-exclude`` names the file or a folder that it is in."""
+    return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
+
+
+def _prepare() -> None:
+    """Import what linting a file needs."""
+    from ctxlint.model.reader import read  # noqa: F401
+    from ctxlint.rules import all_rules
+
+    all_rules()
+
+
+def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileResult] | None = None) -> FileResult:
+    return without_needless_text(_finished(lint_file(*candidate), finish))
+
+
+def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | None) -> FileResult:
+    """The result after ``finish``; what it says about others is what the file says as it was."""
+    if finish is None:
+        return result
+    said = finish(result)._replace(outside=result.outside, facts=result.facts, consulted=result.consulted)
+    return said._replace(alone=result.alone)

@@ -1,0 +1,335 @@
+"""Which files to look at: a walk over folders, what is left out of it, and what was asked for by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice, pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.source.decode import first_bytes
+from ctxlint.source.gitignore import ignore_files_above, is_ignored, read_ignore_file
+from ctxlint.source.globs import globs_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from ctxlint.source.gitignore import IgnoreFile
+
+PYTHON_SUFFIXES = (".py", ".pyi")
+SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
+"""The endings of the files that a walk picks up, next to scripts. A file that is named is taken whatever its ending."""
+
+_SHEBANG = 256
+_INTERPRETER = re.compile(rb"(?:i?python|pypy)\d*(?:\.\d+)*[tw]?(?:\.exe)?")
+
+DEFAULT_EXCLUDE = (
+    ".bzr",
+    ".ctxlint_cache",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".git-rewrite",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pants.d",
+    ".pyenv",
+    ".pytest_cache",
+    ".pytype",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    ".vscode",
+    "__pypackages__",
+    "_build",
+    "buck-out",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+"""Folders that nobody wants linted, as ruff leaves them out."""
+
+
+class Found(NamedTuple):
+    """A file to read, and the absolute path of its folder.
+
+    ``explicit`` says that it was named; else it was met on a walk, as ``entry`` of the folder.
+    """
+
+    path: str
+    folder: str
+    explicit: bool = False
+    entry: os.DirEntry[str] | None = None
+
+
+def path_of(found: Found) -> str:
+    """The absolute path of a file that was found."""
+    return os.path.join(found.folder, os.path.basename(found.path))
+
+
+class Skipped(NamedTuple):
+    """Something that is left out, and why. ``lost`` says that nobody asked for that."""
+
+    path: str
+    reason: str
+    lost: bool = False
+
+
+_NO_SUCH_FILE = "No such file or directory"
+
+
+class Missing(NamedTuple):
+    """A path that was asked for and is not there, or a folder that cannot be listed."""
+
+    path: str
+    reason: str
+
+
+Result = Found | Skipped | Missing
+
+
+def find_files(
+    paths: Sequence[str],
+    *,
+    exclude: Sequence[str],
+    extend_exclude: Sequence[str],
+    root: str | Path,
+    force_exclude: bool = False,
+    respect_gitignore: bool = True,
+) -> Iterator[Result]:
+    """What is under ``paths``, each file once, in the order of names, a folder's files first; as the caller wrote them.
+
+    ``exclude`` and ``extend_exclude`` are globs, see ``globs``; those with a slash are relative to ``root``. What is
+    named is taken even where it is excluded, unless ``force_exclude``, and even where git ignores it.
+
+    Links to folders are not followed. Links to files are, and come last: a file is found under its own name where it
+    is under ``paths``, else under the first link to it. ruff finds it once for each name, which counts its findings
+    several times, and lets several processes mend one file at once.
+    """
+    globs = globs_for((*exclude, *extend_exclude), os.path.abspath(root))
+    walk = _Walk(globs.fit, respect_gitignore)
+    for path in paths:
+        absolute = os.path.abspath(path)
+        if not os.path.lexists(path):
+            yield Missing(path, _NO_SUCH_FILE if path[:1] != "-" else f"{_NO_SUCH_FILE}; options go before `--`")
+        elif force_exclude and globs.fit_within(absolute):
+            yield Skipped(path, "excluded")
+        elif os.path.isdir(path):
+            yield from walk.folder(path)
+        elif os.path.islink(path):
+            walk.links.append(Found(path, os.path.dirname(absolute), explicit=True))
+        elif walk.is_new(os.path.realpath(path)):
+            yield Found(path, os.path.dirname(absolute), explicit=True)
+    yield from walk.links_to_new_files()
+
+
+def find_below(
+    folder: str,
+    *,
+    exclude: Sequence[str],
+    root: str | Path,
+    respect_gitignore: bool,
+    deep: bool,
+    most_entries: int,
+) -> tuple[list[Found], bool]:
+    """The files under a folder of which not more is wanted than what they say about others; and whether these are all.
+
+    Links are skipped, and other repositories. The walk ends once it has met ``most_entries``; with ``deep`` False it
+    stays in the folder.
+    """
+    globs = globs_for(exclude, os.path.abspath(root))
+    walk = _Walk(globs.fit, respect_gitignore, most_entries, deep=deep)
+    found = [each for each in walk.folder(folder) if isinstance(each, Found)]
+    return found, walk.most is not None and walk.most >= 0
+
+
+def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
+    """Whether a glob fits the path, or a folder that it is in."""
+    return globs_for(tuple(globs), os.path.abspath(root)).fit_within(os.path.abspath(path))
+
+
+class _Folder(NamedTuple):
+    """A folder to list: where it is, what stands before the names in it when they are shown, what git ignores there.
+
+    ``real`` is what stands before the names when the links on the way are followed.
+    """
+
+    absolute: str
+    real: str
+    prefix: str
+    ignore: tuple[IgnoreFile, ...]
+
+    def below(self, entry: os.DirEntry[str]) -> _Folder:
+        """The folder that is an entry of this one."""
+        end = entry.name + os.sep
+        return _Folder(entry.path, self.real + end, self.prefix + end, self.ignore)
+
+
+_NAME = attrgetter("name")
+_IGNORE_FILE = ".gitignore"
+
+
+class _Walk:
+    """One run: what it leaves out, which files it has met, and the links to files that are looked at last."""
+
+    def __init__(
+        self,
+        is_excluded: Callable[[str, str], bool],
+        respect_gitignore: bool,
+        most: int | None = None,
+        *,
+        deep: bool = True,
+    ) -> None:
+        """``most`` is how many entries to look at in one repository, below zero once there were more."""
+        self.is_excluded = is_excluded
+        self.respect_gitignore = respect_gitignore
+        self.most = most
+        self.deep = deep
+        self.met: set[str] = set()
+        self.links: list[Found] = []
+        self.real_folders: dict[str, str] = {}
+
+    def is_new(self, real: str) -> bool:
+        """Whether the file, named without links, was not met before; from now on it was."""
+        before = len(self.met)
+        self.met.add(real)
+        return len(self.met) > before
+
+    def links_to_new_files(self) -> Iterator[Result]:
+        """The links whose files were not met by their own names, each file once."""
+        met_links: set[str] = set()
+        for link in self.links:
+            absolute = os.path.abspath(link.path)
+            if absolute in met_links:
+                continue
+            met_links.add(absolute)
+            if self.is_new(self.real(absolute)):
+                yield link
+            else:
+                yield Skipped(link.path, "a link to a file that is read under another name")
+
+    def real(self, link: str) -> str:
+        """Where a link to a file leads, as ``os.path.realpath`` says."""
+        try:
+            target = os.readlink(link)
+        except OSError:
+            return os.path.realpath(link)
+        folder, name = os.path.split(os.path.join(os.path.dirname(link), target))
+        real = os.path.join(self.real_folder(folder), name)
+        return os.path.realpath(link) if os.path.isabs(target) or os.path.islink(real) else real
+
+    def real_folder(self, path: str) -> str:
+        """As ``os.path.realpath``, which asks about each folder on the way; many links lead to few folders."""
+        names: list[str] = []
+        while path not in self.real_folders:
+            above, name = os.path.split(path)
+            if above == path:
+                self.real_folders[path] = path
+            else:
+                path = above
+                names.append(name)
+        real = self.real_folders[path]
+        for name in reversed(names):
+            path = os.path.join(path, name)
+            if name == "..":
+                real = os.path.dirname(real)
+            elif name not in ("", "."):
+                real = os.path.join(real, name)
+                real = os.path.realpath(real) if os.path.islink(real) else real
+            self.real_folders[path] = real
+        return real
+
+    def folder(self, top: str) -> Iterator[Result]:
+        """Everything under a folder. An explicit stack: folders may nest deeper than Python recurses."""
+        absolute, real = os.path.abspath(top), os.path.join(os.path.realpath(top), "")
+        above = ignore_files_above(absolute) if self.respect_gitignore else ()
+        stack = [_Folder(absolute, real, "" if top == "." else os.path.join(top, ""), above)]
+        while stack:
+            folder = stack.pop()
+            try:
+                with os.scandir(folder.absolute) as listing:
+                    entries = list(islice(listing, self.most + 1) if self.most is not None else listing)
+            except OSError as error:
+                path, reason = folder.prefix.rstrip("/\\") or folder.prefix or ".", error.strerror or str(error)
+                yield Missing(path, reason) if folder.absolute == absolute else Skipped(path, reason, lost=True)
+                continue
+            if self.most is not None:
+                if folder.absolute != absolute and ".git" in map(_NAME, entries):
+                    continue
+                self.most -= len(entries)
+                if self.most < 0:
+                    return
+            if self.respect_gitignore and _IGNORE_FILE in map(_NAME, entries):
+                own = read_ignore_file(os.path.join(folder.absolute, _IGNORE_FILE), folder.absolute)
+                if own is not None:
+                    folder = folder._replace(ignore=(*folder.ignore, own))
+            yield from self.files(folder, sorted(filter(_may_be_python, entries), key=_NAME))
+            below = sorted(filter(_is_folder, entries), key=_NAME, reverse=True) if self.deep else []
+            stack += [folder.below(each) for each in below if not self.leaves_out(each, folder, "/")]
+
+    def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:
+        """Those of the entries of a folder that are files, with what is there and cannot be read."""
+        for entry in entries:
+            if self.leaves_out(entry, folder) or not (entry.name.endswith(SUFFIXES) or is_script(entry.path)):
+                continue
+            if _is_plain(entry):
+                if self.is_new(folder.real + entry.name):
+                    yield Found(folder.prefix + entry.name, folder.absolute, entry=entry)
+            elif not _is_folder(entry):
+                reason = _fault(entry)
+                if not reason:
+                    self.links.append(Found(folder.prefix + entry.name, folder.absolute, entry=entry))
+                elif self.is_new(folder.real + entry.name):
+                    yield Skipped(folder.prefix + entry.name, reason)
+
+    def leaves_out(self, entry: os.DirEntry[str], folder: _Folder, end: str = "") -> bool:
+        """Whether an entry of ``folder`` is excluded or ignored; ``end`` is a slash for a folder."""
+        if self.is_excluded(entry.path, entry.name):
+            return True
+        return bool(folder.ignore) and is_ignored(entry.path + end, entry.name + end, folder.ignore)
+
+
+def _may_be_python(entry: os.DirEntry[str]) -> bool:
+    """Whether a walk picks up the entry, or would if it were a script: those have no ending."""
+    return entry.name.endswith(SUFFIXES) or ("." not in entry.name and _is_plain(entry))
+
+
+def is_script(path: str) -> bool:
+    """Whether the first line of a regular file names Python as its interpreter: ``#!/usr/bin/env python3``."""
+    line = first_bytes(path, _SHEBANG).split(b"\n", 1)[0]
+    if not line.startswith(b"#!"):
+        return False
+    words = [each.rpartition(b"/")[2] for each in line[2:].split()]
+    return any(map(_INTERPRETER.fullmatch, words)) or (b"uv", b"run") in pairwise(words)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _fault(entry: os.DirEntry[str]) -> str:
+    """Why there is nothing to read in something that is neither a file nor a folder; empty for a link to a file."""
+    try:
+        if entry.is_file():
+            return ""
+        if not entry.is_symlink():
+            return "not a regular file"
+        return "a link to a folder" if entry.is_dir() else "a link to nothing"
+    except OSError as error:  # a link to itself
+        return error.strerror or str(error)

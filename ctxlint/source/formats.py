@@ -1,0 +1,98 @@
+"""Small files in formats that are not Python's: configurations, baselines, lists of arguments and of requirements.
+
+They come with a checkout and can be anybody's work. What is wrong with one is an error that says so; nothing in it
+takes time or memory that its size does not explain.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.source.decode import read_bytes
+
+if TYPE_CHECKING:
+    import os
+
+_MOST_VALUES = 5_000_000
+_DEEPEST = 200
+_MOST_DIGITS = 300
+_MOST_PARTS = 100
+
+_BRACKETS = re.compile(r"([\[{]+)|[\]}]+")
+_KEYS = re.compile(r"""[\w"'. \t-]+""")
+_PART = re.compile(r"""[\w"'-][ \t]*\.""")
+
+
+class Malformed(Exception):
+    """A text that is not in the format that it should be in; the text of the exception says why."""
+
+
+def read_text(path: str | os.PathLike[str], most: int) -> str:
+    """The text of a file in UTF-8, without a byte order mark. Raises ``Unreadable`` and Malformed."""
+    return text_of(read_bytes(path, most))
+
+
+def text_of(data: bytes) -> str:
+    """The text of bytes in UTF-8, without a byte order mark. Raises Malformed."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Malformed(f"not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def from_json(text: str) -> Any:
+    """What a JSON text says; an integer that no computer counts to is infinite. Raises Malformed."""
+    import json
+
+    if sum(map(text.count, ",[{")) > _MOST_VALUES:
+        raise Malformed(f"it holds more than {_MOST_VALUES:,} values")
+    if _is_deep(text):
+        raise Malformed("it is nested too deeply")
+    try:
+        return json.loads(text, parse_int=integer)
+    except json.JSONDecodeError as error:
+        raise Malformed(f"it is not valid JSON ({error.msg} in line {error.lineno}, column {error.colno})") from None
+
+
+def integer(digits: str) -> int | float:
+    """A number in JSON. Python refuses thousands of digits, or takes their square in time."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
+
+
+def _is_deep(text: str) -> bool:
+    """Whether brackets outside of strings are nested so deeply that a reader, which recurses in C, may not stand it."""
+    if sum(map(text.count, "[{")) <= _DEEPEST:
+        return False
+    outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    depth = 0
+    for found in _BRACKETS.finditer(outside):
+        depth += len(found[0]) if found[1] else -len(found[0])
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """What a TOML text says. Raises Malformed."""
+    # The standard library's reader takes the square of the length of a dotted key in time.
+    if any(len(_PART.findall(found[0])) > _MOST_PARTS for found in _KEYS.finditer(text)):
+        raise Malformed(f"a key has more than {_MOST_PARTS} parts")
+    try:
+        document: dict[str, Any] = toml().loads(text)
+    except RecursionError:
+        raise Malformed("it is nested too deeply") from None
+    except ValueError as error:
+        raise Malformed(f"not valid TOML: {error}") from None
+    return document
+
+
+def toml() -> Any:
+    """The standard library's TOML reader, or the package that it came from on Python 3.10."""
+    from importlib import import_module
+
+    try:
+        return import_module("tomllib")
+    except ImportError:
+        return import_module("tomli")

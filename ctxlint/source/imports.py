@@ -1,0 +1,95 @@
+"""The import statements of files, found in their bytes: nothing is decoded or parsed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.source.decode import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Imports:
+    """The import statements of the files of a run. Each file is read once, and many of them say the same."""
+
+    def __init__(self) -> None:
+        """Nothing is read before something is asked for."""
+        self._texts: dict[bytes, bytes] = {}
+        self._by_path: dict[str, tuple[bytes, ...]] = {}
+
+    def knows(self, path: str) -> bool:
+        """Whether the file was read before."""
+        return path in self._by_path
+
+    def of_file(self, path: str) -> tuple[bytes, ...]:
+        """What looks like an import statement in a file, as it stands there. Raises Unreadable."""
+        found = self._by_path.get(path)
+        if found is None:
+            texts = self._texts
+            found = tuple(texts.setdefault(each, each) for each in imports_in(read_bytes(path)))
+            self._by_path[path] = found
+        return found
+
+
+class Import(NamedTuple):
+    """One import statement in short.
+
+    ``module`` is the last part of the name of the module that it takes names from: empty where it imports modules,
+    None where that is the package itself (``from . import ops``). ``words`` are those after ``import``; ``star`` says
+    that a star is among them.
+    """
+
+    module: bytes | None
+    words: frozenset[bytes]
+    star: bool
+
+
+@lru_cache(maxsize=65536)
+def read_import(statement: bytes) -> Import:
+    """What a statement that ``imports_in`` found says."""
+    start, imported = (*_IMPORT.split(statement, maxsplit=1), b"")[:2]
+    module: bytes | None = b""
+    if b"from" in start:
+        path = start.partition(b"from")[2].rstrip(_BLANK)
+        module = (b"", *_words(path))[-1] if path[-1:] != b"." else None  # no word at all is left of a string
+    return Import(module, frozenset(_words(imported)), b"*" in imported)
+
+
+_BLANK = b" \t\r\n\\"
+_IMPORT = re.compile(rb"\bimport\b")
+_BLANKS = bytes(code if code >= 128 or chr(code).isalnum() or code == 95 else 32 for code in range(256))
+
+
+def _words(data: bytes) -> list[bytes]:
+    return data.translate(_BLANKS).split()
+
+
+def imports_in(data: bytes) -> Iterator[bytes]:
+    """What looks like an import statement; a part of a string or comment may look so, too."""
+    at = data.find(b"import")
+    while at >= 0:
+        start = data.rfind(b"\n", 0, at) + 1
+        while start > 1 and data[start - 2 : start] == _CONTINUED:
+            start = data.rfind(b"\n", 0, start - 1) + 1
+        end = _line_end(data, at)
+        bracket = data.find(b"(", at, end)
+        if bracket >= 0:
+            end = max(data.find(b")", bracket), end)
+        before = data[start:at].rpartition(b";")[2].strip()
+        if not before or before.startswith(b"from") or before.endswith(b":") or b" from " in before:
+            yield data[start:end]
+        at = data.find(b"import", end)
+
+
+_CONTINUED = b"\\\n"
+
+
+def _line_end(data: bytes, at: int) -> int:
+    """The end of the line, and of those that a backslash joins to it."""
+    end = data.find(b"\n", at)
+    while end > 0 and data[end - 1 : end + 1] == _CONTINUED:
+        end = data.find(b"\n", end + 1)
+    return end if end >= 0 else len(data)

@@ -1,0 +1,206 @@
+"""Names by which a file may call Functions of other files, as far as bytes show it: nothing but imports is parsed.
+
+A run over a whole project knows the names of all its Functions. Where one file is linted, its imports are followed
+instead, through the files that only hand a name on, to a class or an alias of ``apply``. Too many names do no harm: the
+model decides what they mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property, lru_cache
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.imports import imports_in
+from ctxlint.source.modules import locate
+from ctxlint.source.scanner import holds_candidate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST_FILES = 512
+"""The content of so many files is kept, to be searched again for another name."""
+
+_ENDINGS = (".apply", ".forward", ".backward")
+
+
+class Leads:
+    """Follows imports. Each name of a module is followed once."""
+
+    def __init__(self) -> None:
+        """Nothing is read before something is asked for."""
+        self._files: dict[str, _File] = {}
+        self._known: dict[tuple[str, str], bool] = {}
+        self._names: dict[str, frozenset[str]] = {}
+
+    def names(self, path: str, data: bytes | None = None) -> frozenset[str]:
+        """The last parts of the names that a file uses and that may mean Functions of other files.
+
+        ``data`` is its content, where that is not what is on disk.
+        """
+        if data is not None:
+            return self._names_in(path, _File(data))
+        if path not in self._names:
+            self._names[path] = self._names_in(path, self._read(path))
+        return self._names[path]
+
+    def _names_in(self, path: str, file: _File) -> frozenset[str]:
+        found: set[str] = set()
+        for target, bound in file.imports:
+            if bound != "*" and locate(path, target) is not None:
+                found.update(name for name in _uses(target, bound, file) if self._leads(path, name))
+        for module in self._star_modules(path, file):
+            found.update(word for word in map(bytes.decode, file.called) if self._may_be(module, word))
+        return frozenset(name.rpartition(".")[2] for name in found)
+
+    def _star_modules(self, path: str, file: _File) -> list[str]:
+        """The modules of the project that a file imports with a star."""
+        names = (target[:-2] if target.strip(".*") else target[:-1] for target in file.bound_to("*"))
+        places = (locate(path, name) for name in names)
+        return [place.path for place in places if place is not None and not place.rest]
+
+    def _read(self, path: str) -> _File:
+        if path not in self._files:
+            while len(self._files) >= _MOST_FILES:
+                self._files.pop(next(iter(self._files)))
+            try:
+                self._files[path] = _File(read_bytes(path))
+            except Unreadable:
+                self._files[path] = _File(b"")
+        return self._files[path]
+
+    def _leads(self, importer: str, name: str) -> bool:
+        """Whether a name, as it is imported in a file, may mean a Function of the project, or its ``apply``."""
+        place = locate(importer, name)
+        return place is not None and bool(place.rest) and self._may_be(place.path, place.rest)
+
+    def _may_be(self, path: str, rest: str) -> bool:
+        key = (path, rest)
+        if key not in self._known:
+            self._known[key] = False  # for those that import each other
+            self._known[key] = self._looks_so(path, rest)
+        return self._known[key]
+
+    def _looks_so(self, path: str, rest: str) -> bool:
+        file = self._read(path)
+        head, _, tail = rest.partition(".")
+        word = head.encode("utf-8", "surrogatepass")
+        if word in file.words:
+            if file.is_candidate or word in file.given:
+                return True
+            if any(self._is_from(path, base.decode(), file) for base in file.bases.get(word, ())):
+                return True
+            ends = f".{tail}" if tail else ""
+            if any(self._leads(path, target + ends) for target in file.bound_to(head)):
+                return True
+        return any(self._may_be(module, rest) for module in self._star_modules(path, file))
+
+    def _is_from(self, path: str, base: str, file: _File) -> bool:
+        """Whether a class with this base may descend from a Function of another file."""
+        head, dot, rest = base.partition(".")
+        found = file.bound_to(head)
+        return any(self._leads(path, target + dot + rest) for target in found) if found else self._may_be(path, head)
+
+
+class _File:
+    """The content of a file, and what it imports: dotted names, each with the name it is bound to; a star ends both."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @cached_property
+    def imports(self) -> tuple[tuple[str, str], ...]:
+        return tuple(pair for statement in imports_in(self.data) for pair in _read_statement(statement))
+
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        return frozenset(_WORDS.findall(self.data))
+
+    @cached_property
+    def is_candidate(self) -> bool:
+        return holds_candidate(self.data)
+
+    @cached_property
+    def bases(self) -> dict[bytes, list[bytes]]:
+        """The names of the bases of its classes."""
+        return {name: _NAME.findall(bases) for name, bases in _CLASS.findall(self.data)}
+
+    @cached_property
+    def given(self) -> frozenset[bytes]:
+        """The names that are given a value, where that may be the ``apply`` of something."""
+        return frozenset(_WORDS.findall(b" ".join(_GIVEN.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
+
+    @cached_property
+    def called(self) -> frozenset[bytes]:
+        """The names that are called, or of which an attribute is read."""
+        return frozenset(_CALLED_OR_ASKED.findall(self.data))
+
+    @cached_property
+    def _bound(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for target, bound in self.imports:
+            found.setdefault(bound, []).append(target)
+        return found
+
+    def bound_to(self, name: str) -> list[str]:
+        return self._bound.get(name, [])
+
+    def places(self, name: str) -> Iterator[tuple[int, int]]:
+        """Where a name stands as a word."""
+        word, data = name.encode("utf-8", "surrogatepass"), self.data
+        at = data.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if not (_WORD.match(data, at - 1) if at else None) and not _WORD.match(data, end):
+                yield at, end
+            at = data.find(word, end)
+
+
+_WORD = re.compile(rb"[\w\x80-\xff]")
+_WORDS = re.compile(rb"[\w\x80-\xff]+")
+_NAME = re.compile(rb"[A-Za-z_][\w.]*")
+_ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
+_CALLED_OR_ASKED = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
+_GIVEN = re.compile(rb"^([^=\n(]*)=", re.MULTILINE)
+_CLASS = re.compile(rb"\bclass\s+(\w+)\s*\(([^()]*)")
+_NO_WORDS: frozenset[bytes] = frozenset()
+
+
+def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
+    """What is used of what an import binds: the name itself, and the attributes that are read of it."""
+    chains = {_ATTRIBUTES.match(file.data, end)[0] for _start, end in file.places(bound)}  # type: ignore[index]
+    for chain in sorted(chains):
+        name = target + re.sub(r"\s", "", chain.decode())
+        for ending in _ENDINGS:
+            name = name.removesuffix(ending)
+        yield name
+
+
+@lru_cache(maxsize=16384)
+def _read_statement(statement: bytes) -> tuple[tuple[str, str], ...]:
+    text = dedent(statement.decode("utf-8", "replace"))
+    _, colon, rest = text.partition(":")
+    for each in (text, rest.strip()) if colon else (text,):
+        try:
+            nodes = ast.parse(each).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return tuple(pair for node in nodes for pair in _pairs(node))
+    return ()
+
+
+def _pairs(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname is not None:
+                yield alias.name, alias.asname
+            else:
+                head = alias.name.partition(".")[0]
+                yield head, head
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            yield (f"{module}.{alias.name}" if node.module else module + alias.name), alias.asname or alias.name

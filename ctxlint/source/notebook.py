@@ -1,0 +1,256 @@
+"""Jupyter notebooks: the code cells of one, in order, are one module.
+
+Between two cells the text of the module has an empty line that is in no cell. What is IPython's and not Python's (see
+``magics``) has something harmless of the same length in its place, so every other character stands where it stands in
+its cell. Cells are counted from 1, and all of them count, as ruff does it.
+
+Left out are cells that no Python reads: those of another language, and those that begin with an indented line, which
+IPython moves to the margin.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.source.decode import NotPython, Undecodable, refusal
+from ctxlint.source.formats import Malformed, from_json
+from ctxlint.source.magics import PLACEHOLDER, is_python, without_magics
+from ctxlint.source.notebook_json import elements, members, place_in, value_of, with_lines
+from ctxlint.source.source import Located, LocatedEdits, Position, Source, Span
+from ctxlint.source.text_edits import Edit, apply_edits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_GAP = "\n"
+_READ = ("cell_type", "metadata", "source")
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell, the ``number``-th of all cells; its source stands from ``start`` to ``end`` in the JSON.
+
+    ``before`` is what the file holds, ``text`` what is to be written.
+    """
+
+    number: int
+    start: int
+    end: int
+    before: str
+    text: str
+
+    @property
+    def block(self) -> str:
+        """The text with its last line ended, as it stands in the module."""
+        return self.text + "\n"
+
+    def edited(self, edits: Sequence[Edit]) -> Cell:
+        """The cell after ``edits`` on its block."""
+        block = apply_edits(self.block, edits)
+        return replace(self, text=block.removesuffix("\n"))
+
+
+@dataclass(frozen=True)
+class Notebook(Source):
+    """A notebook as a source: ``text`` is the module, ``document`` the JSON that was read."""
+
+    document: str = ""
+    cells: tuple[Cell, ...] = ()
+
+    def __hash__(self) -> int:
+        """As dataclasses make it, but without a look at each of the cells."""
+        return hash((self.path, self.text))
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offset at which the block of each cell starts in the module."""
+        starts, at = [], 0
+        for cell in self.cells:
+            starts.append(at)
+            at += len(cell.block) + len(_GAP)
+        return starts
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        return [self.position(start).line for start in self._starts]
+
+    def _cell_at(self, start: int) -> int:
+        """The index of the cell that an offset of the module is in."""
+        return max(bisect_right(self._starts, start) - 1, 0)
+
+    @property
+    def written(self) -> str:
+        """The JSON, in which nothing but the source of changed cells is changed."""
+        edits = [
+            Edit(cell.start, cell.end, with_lines(self.document, cell.start, cell.end, cell.text))
+            for cell in self.cells
+            if cell.text != cell.before
+        ]
+        return apply_edits(self.document, sorted(edits))
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is a notebook."""
+        return True
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last line of each cell."""
+        ends = (start + len(cell.text) for start, cell in zip(self._starts, self.cells))
+        return tuple((first, self.position(end).line) for first, end in zip(self._first_lines, ends))
+
+    def edited(self, edits: Sequence[Edit]) -> Notebook:
+        """The notebook after ``edits``, for which ``can_take`` says yes."""
+        by_cell = self._by_cell(edits)
+        cells = tuple(cell.edited(by_cell.get(index, ())) for index, cell in enumerate(self.cells))
+        return _notebook(self.path, self.document, cells, bom=self.bom)
+
+    def can_take(self, edits: Sequence[Edit]) -> bool:
+        """Whether each edit stays in one cell, away from what is IPython's."""
+        return all(self._can_take(edit) for edit in edits)
+
+    def _can_take(self, edit: Edit) -> bool:
+        index = self._cell_at(edit.start)
+        cell, offset = self.cells[index], self._starts[index]
+        start, end = edit.start - offset, edit.end - offset
+        if end > len(cell.block) or self.text[edit.start : edit.end] != cell.block[start:end]:
+            return False
+        magic_first = cell.text.lstrip().startswith("%%")
+        return PLACEHOLDER.search(edit.content) is None and not (magic_first and "%%" not in cell.text[:start])
+
+    def _by_cell(self, edits: Sequence[Edit]) -> dict[int, list[Edit]]:
+        by_cell: dict[int, list[Edit]] = {}
+        for edit in edits:
+            index = self._cell_at(edit.start)
+            offset = self._starts[index]
+            by_cell.setdefault(index, []).append(Edit(edit.start - offset, edit.end - offset, edit.content))
+        return by_cell
+
+    def locate(self, span: Span) -> Located:
+        """The cell that ``span`` starts in, and where in it."""
+        if not self.cells:
+            return Located(self, span)
+        index = max(bisect_right(self._first_lines, span.start.line) - 1, 0)
+        above = self._first_lines[index] - 1
+        start, end = (Position(place.line - above, place.column) for place in span)
+        return Located(self._cell_source(index), Span(start, end), self.cells[index].number)
+
+    def in_file(self, span: Span) -> Span:
+        """Where the code stands in the JSON."""
+        if any(cell.text != cell.before for cell in self.cells):
+            return read_notebook(self.path, self.written).in_file(span)
+        located = self.locate(span)
+        cell = next((each for each in self.cells if each.number == located.cell), None)
+        if cell is None:
+            return span
+        written = Source(self.path, self.document)
+        start, end = (
+            place_in(self.document, cell.start, cell.end, located.source.offset(each)) for each in located.span
+        )
+        return Span(written.position(start), written.position(end))
+
+    def start_of(self, number: int) -> int | None:
+        """The offset at which a cell starts in the module; None for one that is left out."""
+        return next((start for cell, start in zip(self.cells, self._starts) if cell.number == number), None)
+
+    def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
+        """``edits``, sorted, cell by cell."""
+        for index, mine in self._by_cell(edits).items():
+            yield LocatedEdits(self._cell_source(index), tuple(mine), self.cells[index].number)
+
+    def _cell_source(self, index: int) -> Source:
+        """One cell as a text of its own, as people wrote it."""
+        return Source(self.path, self.cells[index].block)
+
+    def changes(self, after: Source) -> Iterator[tuple[str, Source, Source]]:
+        """The cells that are different in ``after``, as people wrote them."""
+        for old, new in zip(self.cells, after.cells if isinstance(after, Notebook) else ()):
+            if old.text != new.text:
+                texts = (each.text if each.text.endswith("\n") else each.block for each in (old, new))
+                before, changed = (Source(self.path, text) for text in texts)
+                yield f"{self.path}:cell {old.number}", before, changed
+
+
+def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
+    """The notebook whose JSON is ``document``. Raises Undecodable where it is none, NotPython for other languages."""
+    notebook = _parsed(document)
+    version = notebook.get("nbformat")
+    if type(version) is not int:
+        raise Undecodable("The file is not a notebook: its JSON has no nbformat")
+    if version < 4:
+        raise Undecodable(f"The notebook is in format {version}; ctxlint reads format 4, which newer Jupyters save")
+    language = _language(notebook.get("metadata"))
+    if not _is_python(language):
+        raise NotPython(f"a notebook in {language}")
+    try:
+        cells = tuple(_code_cells(document))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Undecodable("The file is not a notebook: its JSON has no list of cells with their sources") from error
+    reason = refusal("\n".join(cell.text for cell in cells))
+    if reason:
+        raise Undecodable(reason)
+    for cell in cells:
+        if _NOT_TEXT.search(cell.text):
+            raise Undecodable(f"Cell {cell.number} of the notebook holds a character that no Python source can hold")
+    return _notebook(path, document, cells, bom=bom)
+
+
+def notebook_of(path: str, cells: Iterable[tuple[int, str]]) -> Notebook:
+    """The notebook with these code cells, each with its number; what an editor has open, without any JSON."""
+    kept = tuple(Cell(number, 0, 0, text, text) for number, text in cells if is_python(text))
+    return _notebook(path, "", kept, bom=False)
+
+
+def _notebook(path: str, document: str, cells: tuple[Cell, ...], *, bom: bool) -> Notebook:
+    text = _GAP.join(without_magics(cell.block) for cell in cells)
+    return Notebook(path, text, "utf-8", bom, document, cells)
+
+
+def _parsed(document: str) -> dict[str, Any]:
+    try:
+        notebook = from_json(document)
+    except Malformed as error:
+        raise Undecodable(f"The file is not a notebook: {error}") from error
+    if not isinstance(notebook, dict):
+        raise Undecodable("The file is not a notebook: its JSON is no object")
+    return notebook
+
+
+def _language(metadata: Any) -> str:
+    """What the metadata say about the language of the kernel; Python where they say nothing."""
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        record = metadata.get(key) if isinstance(metadata, dict) else None
+        language = record.get(name) if isinstance(record, dict) else None
+        if isinstance(language, str) and language:
+            return language
+    return "python"
+
+
+def _is_python(language: str) -> bool:
+    return language.lower().startswith(("python", "ipython"))
+
+
+def _code_cells(document: str) -> Iterator[Cell]:
+    """The cells that are part of the module, in order."""
+    cells, _ = members(document, 0)["cells"]
+    for number, (at, _) in enumerate(elements(document, cells), start=1):
+        places = members(document, at)
+        cell = {key: value_of(document, start) for key, (start, end) in places.items() if key in _READ}
+        if cell["cell_type"] != "code":
+            continue
+        source = cell["source"]
+        text = source if isinstance(source, str) else "".join(source)
+        if is_python(text) and _is_python(_language_of_cell(cell.get("metadata"))):
+            yield Cell(number, *places["source"], text, text)
+
+
+def _language_of_cell(metadata: Any) -> str:
+    """What VS Code notes where a cell is in another language than the notebook."""
+    vscode = metadata.get("vscode") if isinstance(metadata, dict) else None
+    language = vscode.get("languageId") if isinstance(vscode, dict) else None
+    return language if isinstance(language, str) else "python"

@@ -1,0 +1,85 @@
+"""Does this file matter? Asked of its bytes, before anything is decoded."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.source.decode import read_bytes
+from ctxlint.source.disguise import says_hidden_words, says_words
+from ctxlint.source.imports import imports_in, read_import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ctxlint.source.imports import Import, Imports
+
+
+def holds_candidate(data: bytes) -> bool:
+    """Whether a file may hold a class that the model would accept, or a custom operator with a gradient.
+
+    This misses none. The model accepts what it can follow to ``torch.autograd``: the word ``autograd`` stands where it
+    is imported or spelled out, and ``Function`` where it is imported or used, alone or in ``InplaceFunction``. The
+    gradient of an operator is given by ``register_autograd``. Python has no way to break a name in two, so the bytes
+    show the words, or else they are hidden (see ``disguise``).
+
+    A file that takes its base from another file of the project by a name of its own is such a candidate only if it
+    says these words too; ``Mentions`` finds the others once such names are known.
+    """
+    return says_words(data) or says_hidden_words(data)
+
+
+class Mentions:
+    """Finds files that import something by its name, or the module that it is in and use it as an attribute."""
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        """``names`` are what is looked for, by the last part of the names of the modules that have them."""
+        # A module is called like its file, whose name may be no text.
+        self.by_module = {
+            module.encode("utf-8", "surrogatepass"): frozenset(map(str.encode, found))
+            for module, found in names.items()
+        }
+        self.names = frozenset[bytes]().union(*self.by_module.values())
+        self._through: dict[bytes, frozenset[bytes] | None] = {}
+
+    def in_data(self, data: bytes) -> bool:
+        """Whether a file with these bytes may use one of the names."""
+        return self.among(imports_in(data), lambda: data)
+
+    def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
+        """As ``in_data`` of a file; ``once`` if its imports are not worth keeping. Raises Unreadable."""
+        if once and len(self.names) <= _FEW and not imports.knows(path):
+            data = read_bytes(path)  # where few names are looked for, hardly any file holds one
+            if not (any(name in data for name in self.names) or _STAR.search(data)):
+                return False
+        return self.among(imports.of_file(path), lambda: read_bytes(path))
+
+    def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
+        """Whether a file with these imports may use one of the names; ``data`` is for where these leave it open."""
+        attributes: set[bytes] = set()
+        for statement in statements:
+            if statement not in self._through:
+                self._through[statement] = self._imported(read_import(statement))
+            through = self._through[statement]
+            if through is None:
+                return True
+            attributes |= through
+        return bool(attributes) and _has_attribute(data(), attributes)
+
+    def _imported(self, statement: Import) -> frozenset[bytes] | None:
+        """What may be used as attributes of what a statement imports; None where it imports one of the names."""
+        known = self.by_module.get(statement.module, _NOTHING) if statement.module is not None else self.names
+        if not known.isdisjoint(statement.words) or (known and statement.star):
+            return None
+        # What is imported from a module with such a name may be a class that has it.
+        return known.union(*(self.by_module.get(word, _NOTHING) for word in statement.words))
+
+
+_NOTHING: frozenset[bytes] = frozenset()
+_FEW = 16
+_STAR = re.compile(rb"import[\s\\(]*\*")
+
+
+def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:
+    """Whether one of the names stands behind a dot."""
+    return any(name in data and re.search(rb"\.\s*%b\b" % re.escape(name), data) is not None for name in names)

@@ -1,0 +1,175 @@
+"""Statements cut out of a file and parsed by LibCST, with positions that map back to the file's own lines.
+
+LibCST costs ten times what ``ast`` costs for a line, and its positions as much again. So only top-level statements that
+matter are parsed, and positions are worked out only for a slice that has something to report. Who reads
+nearly the same text again and again keeps what was parsed in a ``ParsedStatements``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.run.profiling import stage
+from ctxlint.source.positions import Places
+from ctxlint.source.source import Position, Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
+"""LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string.
+
+Or it cannot read it at all: it takes UTF-8, which has no surrogates. An editor's text may hold one.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """The text of a top-level statement, wherever it stands, and what LibCST makes of it."""
+
+    text: str
+    module: cst.Module
+
+    @cached_property
+    def faithful(self) -> bool:
+        """Whether LibCST gives back the very text it was given."""
+        return self.places.text == self.text
+
+    @cached_property
+    def places(self) -> Places:
+        """Where its nodes stand, with lines counted from its first one."""
+        return Places(self.module, self.text)
+
+    def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
+        """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
+        return ("\f" not in self.text and self.places.write(function, head=head)) or self.faithful
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One top-level statement of ``source``, from the 1-based ``first_line`` on, parsed with its indentation kept."""
+
+    source: Source
+    first_line: int
+    last_line: int
+    statement: Statement
+
+    @property
+    def module(self) -> cst.Module:
+        """The statement as LibCST sees it."""
+        return self.statement.module
+
+    @property
+    def faithful(self) -> bool:
+        """Whether LibCST gives back the very text it was given; where it does not, no fix may be offered.
+
+        LibCST 1.9 loses a form feed that stands directly before a statement.
+        """
+        return self.statement.faithful
+
+    def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
+        """As ``faithful``, for a fix that touches one function of the slice; or only what is above its name."""
+        return self.statement.gives_back(function, head=head)
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
+        spend(4)
+        return self._below(self.statement.places.span(node))
+
+    def span_in(self, function: cst.FunctionDef, node: cst.CSTNode, *, head: bool = False) -> Span:
+        """As ``span``, at less cost, for a node that stands in a function of the slice, or even above its name."""
+        self.statement.places.write(function, head=head)
+        return self.span(node)
+
+    def span_of_name(self, definition: cst.FunctionDef | cst.ClassDef) -> Span:
+        """As ``span``, at less cost, for the name of a function or class that is defined in the slice."""
+        return self._below(self.statement.places.span_of_name(definition))
+
+    def _below(self, span: Span) -> Span:
+        """A place in the slice as one in the file."""
+        start, end = span
+        above = self.first_line - 1
+        return Span(Position(start.line + above, start.column), Position(end.line + above, end.column))
+
+
+def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
+    """Parse the lines ``first_line`` to ``last_line`` of ``source``.
+
+    Raises ``libcst.ParserSyntaxError`` when LibCST cannot read them and ``RecursionError`` on very long chains. The
+    caller has asked ``too_deep`` first: LibCST 1.9 kills the process on deep nesting.
+    """
+    text = source.lines(first_line, last_line)
+    kept = _KEPT.get()
+    statement = parse_statement(text) if kept is None else kept.statement(text)
+    return Slice(source, first_line, last_line, statement)
+
+
+@stage("parse")
+def parse_statement(text: str) -> Statement:
+    """Parse a statement; raises as ``parse_slice`` does."""
+    try:
+        return Statement(text, cst.parse_module(text))
+    except _REFUSALS as error:
+        lines = text.split("\n")
+        raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error
+
+
+class ParsedStatements:
+    """What was parsed in the last ``readings`` readings of a file, by its text, up to ``limit`` characters in all.
+
+    The editor reads a file at every keystroke, and most of its statements are as they were.
+    """
+
+    def __init__(self, readings: int = 16, limit: int = 300_000) -> None:
+        """Begin with nothing kept."""
+        self.readings = readings
+        self.limit = limit
+        self._reading = 0
+        self._size = 0
+        self._statements: OrderedDict[str, tuple[int, Statement]] = OrderedDict()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, ``parse_slice`` takes from here and puts in here. For one reading of one file."""
+        self._reading += 1
+        token = _KEPT.set(self)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+            self._let_go()
+
+    def statement(self, text: str) -> Statement:
+        """The statement with this text, parsed if need be; raises as ``parse_slice`` does.
+
+        A text that comes twice in one reading is parsed twice: the model tells nodes apart by their identity.
+        """
+        reading, statement = self._statements.get(text, (0, None))
+        if reading == self._reading or statement is None:
+            statement = parse_statement(text)
+        if text not in self._statements:
+            self._size += len(text)
+        if reading != self._reading:
+            self._statements[text] = (self._reading, statement)
+            self._statements.move_to_end(text)
+        return statement
+
+    def _let_go(self) -> None:
+        """Drop what was not read for long, and what is too much."""
+        while self._statements:
+            text, (reading, _) = next(iter(self._statements.items()))
+            if self._size <= self.limit and reading > self._reading - self.readings:
+                return
+            del self._statements[text]
+            self._size -= len(text)
+
+
+_KEPT: ContextVar[ParsedStatements | None] = ContextVar("_KEPT", default=None)

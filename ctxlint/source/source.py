@@ -1,0 +1,196 @@
+r"""The text of one file, and the one line table that all positions are counted with.
+
+Lines end at ``\n``, ``\r\n`` and ``\r`` and nowhere else. ``str.splitlines`` also splits at form feeds and U+2028,
+which neither Python nor LibCST nor an editor does, so it is not used anywhere in ctxlint.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import StringIO
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.source.text_edits import Edit
+
+
+class Position(NamedTuple):
+    """A place in a file: line and column are 1-based, the column counts characters."""
+
+    line: int
+    column: int
+
+
+class Span(NamedTuple):
+    """A stretch of a file: 1-based lines and columns in characters; the end is exclusive."""
+
+    start: Position
+    end: Position
+
+
+WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
+"""Where a finding stands that is about a file as a whole."""
+
+
+class Located(NamedTuple):
+    """A stretch as people find it: in a file, or in a cell of a notebook, whose text ``source`` is then."""
+
+    source: Source
+    span: Span
+    cell: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it starts: ``4:9``, in a notebook ``cell 3:4:9``."""
+        line, column = self.span.start
+        return f"{line}:{column}" if self.cell is None else f"cell {self.cell}:{line}:{column}"
+
+
+class LocatedEdits(NamedTuple):
+    """The edits of one file, or of one cell of a notebook; offsets count from its start."""
+
+    source: Source
+    edits: tuple[Edit, ...]
+    cell: int | None = None
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line of a text starts; the first entry is 0."""
+    lines = StringIO(text, newline="")  # it ends lines there, too
+    starts = [0, *accumulate(map(len, lines))]
+    return starts if not text or text[-1] in "\r\n" else starts[:-1]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A decoded file.
+
+    ``path`` is the name that reports show. ``text`` is the content without a byte order mark, line endings as they
+    are on disk. ``encoding`` is the codec that reads and writes the bytes back (PEP 263 cookie or UTF-8); ``bom`` says
+    whether a UTF-8 byte order mark preceded the text.
+    """
+
+    path: str
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """The character offset at which each line starts; the first entry is 0."""
+        return line_starts(self.text)
+
+    @cached_property
+    def has_walrus(self) -> bool:
+        """Whether there may be a ``:=`` in the code: whether expressions may bind names."""
+        return ":=" in self.text
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are; a final line ending opens one more, empty line."""
+        return len(self.line_starts)
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands anywhere in the text."""
+        return word in self.text and re.search(rf"\b{word}\b", self.text) is not None
+
+    def offset(self, position: Position) -> int:
+        """The character offset of ``position``; one past the end of the file gives the length of the text."""
+        if position.line > len(self.line_starts):
+            return len(self.text)
+        return min(self.line_starts[position.line - 1] + position.column - 1, len(self.text))
+
+    def position(self, offset: int) -> Position:
+        """The position of a character offset."""
+        line = bisect_right(self.line_starts, offset)
+        return Position(line, offset - self.line_starts[line - 1] + 1)
+
+    def lines(self, first: int, last: int) -> str:
+        """The text of the 1-based lines ``first`` to ``last``, both included, with their line endings."""
+        start = self.line_starts[first - 1]
+        end = self.line_starts[last] if last < len(self.line_starts) else len(self.text)
+        return self.text[start:end]
+
+    def line(self, number: int) -> str:
+        """One line without its line ending; empty past the end of the file."""
+        if number > len(self.line_starts):
+            return ""
+        return self.lines(number, number).rstrip("\r\n")
+
+    def span_of(self, node: ast.expr | ast.stmt) -> Span:
+        """Where a node of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes."""
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
+        return Span(
+            Position(node.lineno, self._column(node.lineno, node.col_offset)),
+            Position(end_line, self._column(end_line, end_column)),
+        )
+
+    def _column(self, line: int, bytes_before: int) -> int:
+        """The 1-based column in characters of what stands after ``bytes_before`` bytes of a line."""
+        text = self.line(line)
+        if text.isascii():
+            return bytes_before + 1
+        return len(text.encode("utf-8", "surrogatepass")[:bytes_before].decode("utf-8", "replace")) + 1
+
+    # What is different for a notebook, whose text is made of its cells
+
+    @property
+    def written(self) -> str:
+        """What stands in the file: the text."""
+        return self.text
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is a notebook."""
+        return False
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last line of each stretch that Python reads for itself."""
+        return ((1, self.line_count),)
+
+    def edited(self, edits: Sequence[Edit]) -> Source:
+        """The file after ``edits``, which are sorted and do not overlap."""
+        from ctxlint.source.text_edits import apply_edits
+
+        return replace(self, text=apply_edits(self.text, edits))
+
+    def can_take(self, edits: Sequence[Edit]) -> bool:  # noqa: ARG002
+        """Whether ``edits`` can be written to the file."""
+        return True
+
+    def locate(self, span: Span) -> Located:
+        """A stretch of the text as people find it."""
+        return Located(self, span)
+
+    def in_file(self, span: Span) -> Span:
+        """A stretch of the text as it stands in the file."""
+        return span
+
+    def locate_line(self, line: int) -> str:
+        """A line of the text as people find it: ``4``, in a notebook ``cell 3:4``."""
+        located = self.locate(Span(Position(line, 1), Position(line, 1)))
+        return located.place.rpartition(":")[0]
+
+    def line_name(self, line: int) -> str:
+        """A line of the text in a message: ``line 4``, in a notebook ``line 4 of cell 3``."""
+        located = self.locate(Span(Position(line, 1), Position(line, 1)))
+        cell = "" if located.cell is None else f" of cell {located.cell}"
+        return f"line {located.span.start.line}{cell}"
+
+    def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
+        """``edits``, sorted, as people find them."""
+        if edits:
+            yield LocatedEdits(self, tuple(edits))
+
+    def changes(self, after: Source) -> Iterator[tuple[str, Source, Source]]:
+        """What is different in ``after``, this file after edits: the name to show, the text before, the text after."""
+        yield self.path, self, after

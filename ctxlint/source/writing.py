@@ -1,0 +1,250 @@
+"""All writing of files: each is written as a whole or not at all, through a temporary file that is moved into place.
+
+The temporary file lies next to its target, has a name that nobody can guess, and is opened only if nothing has that
+name, so no link can be put in its way. A link in the place of the target is replaced or refused, and never followed
+out of the project that it lies in.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from ctxlint.source.decode import Unreadable, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
+_TEMPORARY = re.compile(r"\.ctxlint-(\d{1,10})-[0-9a-f]{16}\.tmp")
+_IN_USE = 60
+"""A temporary file lives for milliseconds; one older than so many seconds may belong to a run that was killed."""
+_PATIENCE = 10
+"""For so many seconds a pipe is waited for that nobody reads."""
+
+
+class Unwritable(Exception):
+    """A file that is left as it was; the message says why."""
+
+
+def write_whole(path: str, data: bytes, mode: int = 0o666, *, lasting: bool = False) -> None:
+    """Put a file with this content at ``path``, whatever file or link was there. Raises OSError.
+
+    It has the mode of the regular file that was there; a new one has ``mode``, less what the umask takes away.
+    ``lasting`` gets it onto the disk before the old one goes.
+    """
+    try:
+        before = os.lstat(path)
+        kept = stat.S_IMODE(before.st_mode) if stat.S_ISREG(before.st_mode) else None
+    except FileNotFoundError:
+        kept = None
+    with _next_to(path, data, mode, lasting=lasting) as temporary:
+        if kept is not None:
+            os.chmod(temporary, kept)
+        os.replace(temporary, path)
+
+
+def write_report(path: str, data: bytes, root: str) -> None:
+    """Write what the user wants at ``path``: a file as a whole, a device or a pipe as it is. Raises OSError.
+
+    A link that the project around it brings along is refused: it may lead anywhere. ``root`` is as for
+    ``leaves_project``.
+    """
+    from ctxlint.source.boundary import leaves_project, lies_in_project
+
+    if leaves_project(path, root) or (os.path.islink(path) and lies_in_project(path, root)):
+        raise OSError(errno.ELOOP, "the project leads there by a link; name the file itself")
+    if _takes_what_comes(path):
+        _pour(path, data)
+    else:
+        _check_writable(path)
+        write_whole(os.path.realpath(path), data, lasting=True)
+
+
+def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
+    """Replace the content of a source file that was ``before``. Raises Unwritable, and then nothing has changed.
+
+    Mode, owner and extended attributes stay, and a symbolic link stays one: the file that it leads to is replaced.
+    ``root`` is as for ``leaves_project``.
+    """
+    check_links(path, root)
+    target = os.path.realpath(path)
+    try:
+        status = os.stat(target)
+        if not os.access(target, os.W_OK) or not status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            raise Unwritable("The file is read-only; it was not fixed")
+        if status.st_nlink > 1:
+            raise Unwritable(
+                f"The file has {status.st_nlink} names (hard links), and a fix would change one; it was left as it is"
+            )
+        with _next_to(target, after, 0o600, lasting=True) as temporary:
+            _keep_owner(status, temporary)
+            _keep_attributes(target, temporary)
+            if read_bytes(target) != before:
+                raise Unwritable("The file was changed while ctxlint was at work; it was left as it is. Run it again")
+            os.replace(temporary, target)
+    except OSError as error:
+        raise Unwritable(f"Cannot be written: {error.strerror or error}") from None
+    except Unreadable as error:
+        raise Unwritable(f"Cannot be read again: {error}; it was left as it is") from None
+
+
+def check_links(path: str, root: str) -> None:
+    """Raise Unwritable for a source file that ``rewrite`` would refuse since it is not of the project."""
+    from ctxlint.source.boundary import leaves_project
+
+    if leaves_project(path, root):
+        raise Unwritable("The file is reached through a link that leaves the project; it was left as it is")
+
+
+@contextmanager
+def _next_to(path: str, data: bytes, mode: int, *, lasting: bool = False) -> Iterator[str]:
+    """A temporary file with this content, removed unless it is moved away. ``lasting`` gets it onto the disk."""
+    folder = os.path.dirname(path) or os.curdir
+    _remove_litter(folder)
+    temporary = os.path.join(folder, f".ctxlint-{os.getpid()}-{os.urandom(8).hex()}.tmp")
+    descriptor = os.open(temporary, _CREATE, mode)
+    try:
+        try:
+            _write_all(descriptor, data)
+            if lasting:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        yield temporary
+    finally:
+        with suppress(OSError):
+            os.remove(temporary)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _remove_litter(folder: str) -> None:
+    """Remove the temporary files of runs that were killed before they could do it."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = _TEMPORARY.fullmatch(entry.name)
+            if found is not None and _is_litter(entry, int(found[1])):
+                os.remove(entry.path)
+
+
+def _is_litter(entry: os.DirEntry[str], process: int) -> bool:
+    if not entry.is_file(follow_symlinks=False):
+        return False
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > _IN_USE and not _is_alive(process)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether there is such a process; where that cannot be asked without harm, as on Windows, nothing is."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
+
+
+# What is kept of a file
+
+
+def _check_writable(path: str) -> None:
+    """Raise PermissionError for a file that is read-only, although its folder would let it be replaced."""
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _keep_owner(before: os.stat_result, temporary: str) -> None:
+    """Give the new file the owner of the old one, where that is allowed and means something, and its mode."""
+    after = os.stat(temporary)
+    if hasattr(os, "chown") and (after.st_uid, after.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(OSError):  # only the administrator may give files away; the content matters more
+            os.chown(temporary, before.st_uid, before.st_gid)
+    os.chmod(temporary, stat.S_IMODE(before.st_mode))
+
+
+if hasattr(os, "listxattr"):
+
+    def _keep_attributes(target: str, temporary: str) -> None:
+        """Give the new file the extended attributes of the old one, access control lists among them, and no others."""
+        before, after = _attributes(target), _attributes(temporary)
+        for name in {*before, *after}:
+            if before.get(name) == after.get(name):
+                continue
+            try:
+                if name in before:
+                    os.setxattr(temporary, name, before[name])
+                else:
+                    os.removexattr(temporary, name)
+            except OSError:
+                message = f"The extended attribute {name} cannot be kept; the file was left as it is"
+                raise Unwritable(message) from None
+
+    def _attributes(path: str) -> dict[str, bytes]:
+        try:
+            return {name: os.getxattr(path, name) for name in os.listxattr(path)}
+        except OSError as error:
+            if error.errno in (errno.ENOTSUP, errno.ENOSYS):
+                return {}
+            raise
+
+else:
+
+    def _keep_attributes(target: str, temporary: str) -> None:
+        """Python knows of extended attributes on Linux only."""
+
+
+# Devices and pipes
+
+
+def _takes_what_comes(path: str) -> bool:
+    """Whether ``path`` is not a file to replace: a device, a pipe, or an open file by the name that the system has."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return not os.path.isdir(path)
+    except (OSError, ValueError):
+        return False
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    return folder in ("/dev", "/dev/fd") or folder.startswith("/proc/")
+
+
+def _pour(path: str, data: bytes) -> None:
+    """Write to a device or a pipe, after what was written to it already."""
+    descriptor = _open_stream(path)
+    try:
+        _write_all(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _open_stream(path: str) -> int:
+    status = os.stat(path)
+    for standard in (1, 2) if os.name == "posix" else ():  # a socket cannot be opened again by its name
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(standard), status):
+                return os.dup(standard)
+    if not stat.S_ISFIFO(status.st_mode):
+        return os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor

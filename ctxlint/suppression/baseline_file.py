@@ -1,0 +1,237 @@
+"""Findings that a project has decided to live with for now, in a file beside its configuration.
+
+A finding is known again by its file, its code, the class and method that it stands in, and the statement that it is
+about, without spaces, comments, brackets and commas: never by a line number. So code can move and be formatted anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctxlint.result import INTERNAL_ERROR, FileResult
+from ctxlint.source.decode import read_bytes
+from ctxlint.source.formats import Malformed, from_json
+from ctxlint.suppression.comment_layout import read_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.source.source import Source
+    from ctxlint.suppression.comment_layout import Layout, Lines
+
+VERSION = 1
+_MOST_BYTES = 50_000_000
+"""The size of the largest baseline: it has some 300,000 findings."""
+_NEVER_KNOWN = (INTERNAL_ERROR, "CTX902")
+_HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
+_FORMATTING = re.compile(r"[\s(),\\]+")
+
+
+class MalformedBaseline(Exception):
+    """A file that is no baseline; the message says why."""
+
+
+class Known(NamedTuple):
+    """What a finding is known by within its file. ``scope`` is dotted, such as ``ScaledExp.forward``."""
+
+    code: str
+    scope: str
+    statement: str
+
+
+Gone = tuple[tuple[Known, int], ...]
+"""What is known and not there any more, with how many there are of each, sorted."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The known findings of each file and how many there are of each; ``path`` is where they are written.
+
+    Files are named relative to the folder of ``path``, with slashes.
+    """
+
+    path: str
+    files: Mapping[str, Mapping[Known, int]] = field(default_factory=dict)
+
+    def name_of(self, path: str) -> str:
+        """How the baseline names a file."""
+        try:
+            return os.path.relpath(path, os.path.dirname(self.path)).replace(os.sep, "/")
+        except ValueError:  # another drive
+            return os.path.abspath(path)
+
+    def known_in(self, path: str) -> Counter[Known]:
+        """What is known of a file."""
+        return Counter(dict(self.files.get(self.name_of(path), {})))
+
+    def leave_out(self, result: FileResult) -> FileResult:
+        """``result`` without the findings that are known; they are its ``baselined``.
+
+        Known findings that are not there any more are ``gone``, if the file was read in full by the rules they are of.
+        """
+        left = self.known_in(result.path)
+        if not left or result.skipped or any(each.code == "CTX902" for each in result.diagnostics):
+            return result
+        kept, known = [], []
+        for diagnostic, key in _keyed(result):
+            if key is not None and left[key]:
+                left[key] -= 1
+                known.append(diagnostic)
+            else:
+                kept.append(diagnostic)
+        complete = not result.broken and not result.failed
+        gone = [(each, count) for each, count in left.items() if count and complete and _is_on(each.code, result)]
+        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone)))
+
+    def missing_files(self) -> dict[str, Gone]:
+        """What is known of files that are not there any more."""
+        folder = os.path.dirname(self.path)
+        return {
+            name: tuple(sorted((each, count) for each, count in known.items() if count))
+            for name, known in self.files.items()
+            if not os.path.exists(os.path.join(folder, name))
+        }
+
+    def with_results(self, results: Iterable[FileResult]) -> Baseline:
+        """The baseline in which what is said of these files is known, and nothing else of them."""
+        missing = self.missing_files()
+        files = {name: known for name, known in self.files.items() if name not in missing}
+        for result in results:
+            if result.skipped or any(each.code in _NEVER_KNOWN for each in result.diagnostics):
+                continue
+            files[self.name_of(result.path)] = Counter(key for _, key in _keyed(result) if key is not None)
+        return replace(self, files=files)
+
+    def without_gone(self, results: Iterable[FileResult]) -> Baseline:
+        """The baseline without what is gone."""
+        missing = self.missing_files()
+        files = {name: Counter(dict(known)) for name, known in self.files.items() if name not in missing}
+        for result in results:
+            if result.gone:
+                files[self.name_of(result.path)].subtract(dict(result.gone))
+        return replace(self, files=files)
+
+    def count(self) -> int:
+        """How many findings are known."""
+        return sum(sum(known.values()) for known in self.files.values())
+
+
+def _is_on(code: str, result: FileResult) -> bool:
+    """Whether a rule looked at the file; without it, what it found before may still be there."""
+    from ctxlint.rules import opt_in_codes, rule_names
+
+    settings: Settings = result.settings
+    name = rule_names().get(code, "")
+    on = settings.is_selected(code, name, default=code not in opt_in_codes())
+    return on and not settings.is_ignored_in(result.path, code, name)
+
+
+# What a finding is known by
+
+
+def _keyed(result: FileResult) -> Iterator[tuple[Diagnostic, Known | None]]:
+    """Each finding with what it is known by; None for those that cannot be lived with."""
+    if result.source is None:
+        yield from ((each, None) for each in result.diagnostics)
+        return
+    layout = read_layout(result.source) if result.diagnostics else None
+    scopes = None if layout is None else _scopes(layout)
+    for diagnostic in result.diagnostics:
+        if layout is None or scopes is None or diagnostic.code in _NEVER_KNOWN:
+            yield diagnostic, None
+            continue
+        line = diagnostic.span.start.line
+        statement = layout.statement_at(line)
+        yield diagnostic, Known(diagnostic.code, scopes.get(statement, ""), _digest(layout, statement))
+
+
+def _scopes(layout: Layout) -> dict[Lines, str]:
+    """The dotted names of the classes and functions that each statement stands in; its own name is the last."""
+    found: dict[Lines, str] = {}
+    stack: list[tuple[int, str]] = []
+    for statement in layout.statements:
+        line = layout.source.line(statement.first)
+        code = line.lstrip()
+        indentation = len(line[: len(line) - len(code)].expandtabs())
+        while stack and stack[-1][0] >= indentation:
+            stack.pop()
+        header = _HEADER.match(code)
+        if header:
+            stack.append((indentation, header[1]))
+        found[statement] = ".".join(name for _, name in stack)
+    return found
+
+
+def _digest(layout: Layout, statement: Lines) -> str:
+    """A hash of a statement that formatting it does not change."""
+    text = _without_comments(layout, statement)
+    normal = _FORMATTING.sub("", text).replace("'", '"')
+    return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _without_comments(layout: Layout, statement: Lines) -> str:
+    source: Source = layout.source
+    at = source.line_starts[statement.first - 1]
+    end = at + len(source.lines(statement.first, min(statement.last, source.line_count)))
+    pieces = []
+    for comment in layout.comments_between(at, end):
+        pieces.append(source.text[at : comment.offset])
+        at = comment.offset + len(comment.text)
+    return "".join([*pieces, source.text[at:end]])
+
+
+# The file
+
+
+def read_baseline(path: str) -> Baseline:
+    """The baseline in a file. Raises Unreadable and MalformedBaseline."""
+    data = read_bytes(path, _MOST_BYTES)
+    try:
+        document = from_json(data.decode("utf-8-sig", "surrogatepass"))  # a path may be no text
+    except UnicodeDecodeError as error:
+        raise MalformedBaseline(f"not UTF-8: {error.reason} at byte {error.start}") from None
+    except Malformed as error:
+        raise MalformedBaseline(str(error)) from None
+    if not isinstance(document, dict) or not isinstance(document.get("files"), dict):
+        raise MalformedBaseline("not a baseline of ctxlint")
+    if document.get("version") != VERSION:
+        raise MalformedBaseline(f"version {document.get('version')} of the format is not known to this ctxlint")
+    try:
+        files = {name: _known(records) for name, records in document["files"].items()}
+    except (TypeError, KeyError, ValueError) as error:
+        raise MalformedBaseline(f"not a baseline of ctxlint: {error}") from None
+    return Baseline(os.path.abspath(path), files)
+
+
+def _known(records: list[dict[str, Any]]) -> Counter[Known]:
+    counts: Counter[Known] = Counter()
+    for record in records:
+        count = record["count"]
+        if type(count) is not int or count < 0:
+            raise ValueError("a count is a whole number")
+        counts[Known(str(record["code"]), str(record["scope"]), str(record["statement"]))] += count
+    return counts
+
+
+def text_of(baseline: Baseline) -> str:
+    """The content of the file: sorted, one finding a line, so that versions of it can be compared and merged."""
+    files = []
+    for name, known in sorted(baseline.files.items()):
+        records = [
+            json.dumps({**key._asdict(), "count": count}, ensure_ascii=False)
+            for key, count in sorted(known.items())
+            if count > 0
+        ]
+        if records:
+            listed = ",\n      ".join(records)
+            files.append(f"    {json.dumps(name, ensure_ascii=False)}: [\n      {listed}\n    ]")
+    listed = ",\n".join(files)
+    return f'{{\n  "version": {VERSION},\n  "files": {{{chr(10) + listed + chr(10) + "  " if files else ""}}}\n}}\n'

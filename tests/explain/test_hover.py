@@ -1,0 +1,81 @@
+"""What an editor shows where the mouse rests."""
+
+from __future__ import annotations
+
+from ctxlint.explain.hover_text import hover
+from tests.explain.contracts import file_of, point
+
+FILE = file_of("""
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, mode="a|b"):
+        ctx.save_for_backward(x.exp())
+        ctx.mode = mode
+        y = x * 2
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        (exponential,) = ctx.saved_tensors
+        grad_x = None
+        if ctx.needs_input_grad[0]:
+            grad_x = grad_y * exponential if ctx.mode else grad_y
+        return grad_x, None
+""")
+
+
+def _said(fragment: str) -> str:
+    found = hover(FILE, *point(FILE, fragment))
+    assert found is not None
+    return found.markdown
+
+
+def test_the_class_shows_the_whole_contract() -> None:
+    assert _said("class Sca|led") == _said("def for|ward") == _said("def back|ward")
+    assert _said("class Sca|led") == (
+        "**Scaled**: what autograd is promised\n\n"
+        "|  | input | kind | gradient | only if |\n"
+        "| --- | --- | --- | --- | --- |\n"
+        "| 0 | `x` | tensor | `grad_x or None` | `ctx.needs_input_grad[0]` |\n"
+        "| 1 | `mode` | non-tensor | `None` |  |\n\n"
+        "|  | output | its gradient arrives as |  |\n"
+        "| --- | --- | --- | --- |\n"
+        "| 0 | `y` | `grad_y` | differentiable |\n\n"
+        "|  | saved | read back as |\n"
+        "| --- | --- | --- |\n"
+        "| 0 | `x.exp()` | `exponential` (line 15) |\n\n"
+        "- `ctx.mode`: set to `mode` (line 9); read in backward (line 18)"
+    )
+
+
+def test_an_input_says_what_it_is_and_why() -> None:
+    assert _said("def forward(ctx, |x") == (
+        "**input 0** of `Scaled`: `x`, tensor\n"
+        "- `backward` returns a gradient for it (line 19)\n"
+        "- `.exp()` is called on it (line 8)\n\n"
+        "gradient: `grad_x or None` (line 19)\n\n"
+        "- `grad_x = grad_y * exponential if ctx.mode else grad_y` (line 18)\n"
+        "computed only if `ctx.needs_input_grad[0]`"
+    )
+
+
+def test_a_slot_says_whose_gradient_it_is() -> None:
+    assert _said("return grad|_x, None") == (
+        "gradient for **input 0**, `x` (tensor)\n\n"
+        "`grad_x or None`\n\n"
+        "- `grad_x = grad_y * exponential if ctx.mode else grad_y` (line 18)\n\n"
+        "computed only if `ctx.needs_input_grad[0]`"
+    )
+    assert _said("return grad_x, No|ne") == "gradient for **input 1**, `mode` (non-tensor)\n\n`None`"
+
+
+def test_parameters_of_backward_saved_tensors_and_attributes() -> None:
+    assert _said("def backward(ctx, grad|_y") == "gradient of **output 0** of `Scaled`: `y` (line 11)\n\ndifferentiable"
+    assert _said("(expo|nential,)") == (
+        "**saved tensor 0**: `x.exp()` (line 8), by `save_for_backward`\n\nread back: `exponential` (line 15)"
+    )
+    assert _said("if ctx.mo|de else") == "`ctx.mode`: set to `mode` (line 9); read in backward (line 18)"
+
+
+def test_other_code_says_nothing() -> None:
+    assert hover(FILE, *point(FILE, "y = x |* 2")) is None

@@ -1,0 +1,112 @@
+"""The bytes of a file tell whether it can matter, and never wrongly that it cannot."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from ctxlint.model.reader import understand
+from ctxlint.source.decode import decode
+from ctxlint.source.scanner import Mentions, holds_candidate
+from ctxlint.source.source import Source
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+BODY = "\n    @staticmethod\n    def forward(ctx, x):\n        return x\n    @staticmethod\n    def backward(ctx, g):\n        return g\n"
+
+CANDIDATES = [
+    "import torch\nclass A(torch.autograd.Function):" + BODY,
+    "import torch as th\nclass A(th.autograd.Function):" + BODY,
+    "from torch import autograd\nclass A(autograd.Function):" + BODY,
+    "from torch import autograd as ag\nclass A(ag.Function):" + BODY,
+    "import torch.autograd as ag\nclass A(ag.function.InplaceFunction):" + BODY,
+    "from torch.autograd import Function as F\nclass A(F):" + BODY,
+    "from torch.autograd import *\nclass A(Function):" + BODY,
+    "from torch.autograd.function import once_differentiable, Function\nclass A(Function):" + BODY,
+    "import torch\nclass A(torch . autograd \\\n . Function):" + BODY,
+    "import torch\nclass A(torch. # the\n        autograd. # base\n        Function):" + BODY,
+    "import torch\nBase = torch.autograd.Function\nclass A(Base):" + BODY,
+]
+
+
+@pytest.mark.parametrize("text", CANDIDATES)
+@pytest.mark.parametrize("cookie", ["", "# coding: latin-1\n", "# coding: cp1252\n", "# coding: shift_jis\n"])
+def test_all_ways_to_name_the_base(text: str, cookie: str) -> None:
+    data = (cookie + text).encode()
+    assert understand(decode("a.py", data)).functions
+    assert holds_candidate(data)
+    assert holds_candidate(b"\xef\xbb\xbf" + data)
+    assert holds_candidate(data.replace(b"\n", b"\r\n"))
+
+
+@pytest.mark.parametrize(
+    "text", ["import torch\ntorch.library.register_autograd('a::b', c)\n", "@op.register_autograd\n"]
+)
+def test_gradients_of_operators(text: str) -> None:
+    assert holds_candidate(text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "import torch\nclass A(torch.nn.Module): pass\n",
+        "torch.autograd.grad(y, x)\n",
+        "from sympy import Function\nclass A(Function): pass\n",
+        "from functools import partial\n",
+        "register_auto\ngrad",
+        "Autograd.function",
+    ],
+)
+def test_files_that_cannot_matter(text: str) -> None:
+    assert not holds_candidate(text.encode())
+
+
+def test_utf_16_is_no_python() -> None:
+    assert not holds_candidate(CANDIDATES[0].encode("utf-16"))
+
+
+def test_every_character_that_python_takes_for_a_letter_of_a_word_is_known() -> None:
+    words = ("autograd", "Function", "register_autograd")
+    letters = set("".join(words))
+    found = 0
+    for char in map(chr, range(128, sys.maxunicode + 1)):
+        normal = unicodedata.normalize("NFKC", char)
+        if len(normal) == 1 and normal in letters and f"a{char}".isidentifier():
+            found += 1
+            for word in words:
+                text = CANDIDATES[0].replace("Function", word) if word == "register_autograd" else CANDIDATES[0]
+                assert normal not in word or holds_candidate(text.replace(word, word.replace(normal, char)).encode())
+    assert found > 200
+
+
+@pytest.mark.parametrize(
+    "text", ["# ºª™ ﬁ µ 。\uff0c\uff08\uff09\nimport torch\n", "# coding: cp1252\nx = 'é'\n", "{'\\u0061': 1}\n"]
+)
+def test_other_unusual_characters_make_no_candidate(text: str) -> None:
+    assert not holds_candidate(text.encode())
+
+
+def test_no_program_of_the_fixtures_is_missed() -> None:
+    programs = [*FIXTURES.rglob("*.py")]
+    accepted = [path for path in programs if understand(Source(str(path), path.read_text(encoding="utf-8"))).functions]
+    assert len(accepted) > 10
+    assert all(holds_candidate(path.read_bytes()) for path in accepted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from import x",
+        "x = 'from  import '",
+        "from \\\n import y",
+        "from",
+        "import",
+        "from . import",
+        "a from b import",
+    ],
+)
+def test_what_looks_like_an_import_and_is_none(text: str) -> None:
+    assert not Mentions({"ops": ["Scale"]}).in_data(text.encode())
