@@ -1,4 +1,4 @@
-"""What several test files need: torch in the state of a fresh process, and how hard hypothesis tries."""
+"""What several test files need: torch in the state of a fresh process, how hard hypothesis tries, `pytest --rule CODE`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,29 @@ _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("default", max_examples=100, derandomize=True, **_COMMON)  # type: ignore[arg-type]
 settings.register_profile("long", max_examples=10_000, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rule", metavar="CODE", help="only the tests of this rule: its fixture, page and messages")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """With ``--rule``, two files are collected, in this process: the answer is there before workers have started."""
+    if config.getoption("rule"):
+        config.option.numprocesses = 0
+        config.args = [str(Path(__file__).parent / name) for name in ("test_rules.py", "test_messages.py")]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--rule``, drop the tests of other rules."""
+    code = config.getoption("rule")
+    if code:
+        chosen = [item for item in items if f"[{code.upper()}" in item.name]
+        if not chosen:
+            raise pytest.UsageError(f"no rule has the code {code}")
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
 
 
 @pytest.fixture(autouse=True, scope="session")

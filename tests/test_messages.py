@@ -62,10 +62,12 @@ NOT_OUR_WORDS = re.compile(
 ERRORS = re.compile(r"\b(?:[A-Z][a-z]+)+Error\b")
 
 
-def _findings() -> dict[str, list[Diagnostic]]:
-    """What all rules find in all blocks of the fixtures, by code."""
+def _findings(code: str = "") -> dict[str, list[Diagnostic]]:
+    """What all rules find in all blocks of the fixtures, or of one rule's fixture, by code."""
     found: dict[str, list[Diagnostic]] = {}
     for fixture in rule_fixtures():
+        if not fixture.code.startswith(code.upper()):
+            continue
         for case in fixture.cases:
             settings = settings_from(case.options) if case.options else Settings()
             settings = settings._replace(command_line=Selection(select=("ALL",)))
@@ -75,8 +77,8 @@ def _findings() -> dict[str, list[Diagnostic]]:
 
 
 @pytest.fixture(scope="module")
-def findings() -> dict[str, list[Diagnostic]]:
-    return _findings()
+def findings(pytestconfig: pytest.Config) -> dict[str, list[Diagnostic]]:
+    return _findings(pytestconfig.getoption("rule") or "")
 
 
 def _without_code(text: str) -> str:
