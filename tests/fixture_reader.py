@@ -231,3 +231,16 @@ def programs(folder: str) -> Iterator[Program]:
     """The programs of ``clean`` or ``broken``, sorted by name."""
     for path in sorted((PROGRAMS / folder).glob("*.py")):
         yield Program(path, read_marks(path.read_text(encoding="utf-8")))
+
+
+def write_tree(root: Path) -> None:
+    """Write all programs and all cases of all fixtures as files into the folder ``root``."""
+    for path in PROGRAMS.rglob("*.py"):
+        target = root / path.relative_to(PROGRAMS)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    for fixture in rule_fixtures():
+        folder = root / fixture.path.stem
+        folder.mkdir()
+        for case in fixture.cases:
+            (folder / f"line_{case.place.line}{case.suffix}").write_text(case.marked.text, encoding="utf-8")

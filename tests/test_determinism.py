@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fixture_reader import PROGRAMS, rule_fixtures
+from tests.fixture_reader import write_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +19,7 @@ if TYPE_CHECKING:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all programs and all cases of all fixtures as files."""
     root = tmp_path_factory.mktemp("tree")
-    for path in PROGRAMS.rglob("*.py"):
-        target = root / path.relative_to(PROGRAMS)
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(path.read_bytes())
-    for fixture in rule_fixtures():
-        folder = root / fixture.path.stem
-        folder.mkdir()
-        for case in fixture.cases:
-            (folder / f"line_{case.place.line}{case.suffix}").write_text(case.marked.text, encoding="utf-8")
+    write_tree(root)
     return root
 
 
