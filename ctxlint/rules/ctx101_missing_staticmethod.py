@@ -23,10 +23,11 @@ class MissingStaticmethod(Rule[FunctionClass]):
     neither `@staticmethod` nor `@classmethod`.
 
     ## Why is this bad?
-    Autograd fetches these methods from the class and calls them as plain functions, so the code works through
-    `.apply` on every torch from 1.13 to 2.15. It still is not the documented form: editors, type checkers and readers
-    take `ctx` for `self`. Code from before torch 1.5 is written so, and calls an instance, `F()(x)`; that raises
-    `RuntimeError: Legacy autograd function with non-static forward method is deprecated`, with static methods as well.
+    Autograd takes these methods from the class and calls them as plain functions, so `.apply` works without the
+    decorator on every torch from 1.13 to 2.15. But the documented form is a static method: without the decorator,
+    editors, type checkers and readers take `ctx` for `self`. Code written before torch 1.5 has this form and calls an
+    instance, `F()(x)`; that raises `RuntimeError: Legacy autograd function with non-static forward method is
+    deprecated`, even if the methods are static.
 
     ## Example
     ```python
@@ -58,13 +59,13 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` that stands
-    before `ctx` is dropped, since with it every call raises; there is no fix where the body uses it. Unsafe for that
-    where defaults or `*args` let a call work by accident, and for a method that a file of the run calls by hand.
+    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` before `ctx`
+    is removed, because every call with it raises; there is no fix if the body uses it. Removing `self` is unsafe if
+    defaults or `*args` make a call work by accident, or if a linted file calls the method directly.
 
     ## Known limits
-    Silent where a base class, a class decorator or a decorator of the method is not known, since it may bind the
-    function itself. A Function in the style before torch 1.5, with state on an instance, is reported once, by
+    Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
+    function itself. A Function in the style of torch before 1.5, with state on an instance, is reported once, by
     legacy-function (CTX108).
 
     ## References

@@ -27,17 +27,17 @@ _RECEIVERS = ("self", "cls")
 class WrongFirstParameter(Rule[FunctionClass]):
     """
     ## What it does
-    Reports methods that autograd calls with the ctx and whose first parameter is something else: it is called `self` or
-    `cls`; it is missing; another receiver stands before it; a classmethod has no `cls`. Also reports `super()` without
+    Reports methods that autograd calls with the ctx but whose first parameter is something else: it is called `self` or
+    `cls`; it is missing; another receiver precedes it; a class method has no `cls`. Also reports `super()` without
     arguments in a static method.
 
     ## Why is this bad?
-    Autograd takes `forward`, `backward`, `vjp`, `setup_context` and `jvp` from the class and passes the ctx first.
-    Under the name `self` it works and misleads: nothing that the class or `__init__` sets is there (`AttributeError:
+    Autograd takes `forward`, `backward`, `vjp`, `setup_context` and `jvp` from the class and passes the ctx first. A
+    ctx called `self` works but misleads: it has no attribute that the class or `__init__` sets (`AttributeError:
     'FBackward' object has no attribute 'scale'`). In the other cases the call raises: `TypeError: F.forward() takes 1
     positional argument but 2 were given`, `F.forward() missing 1 required positional argument: 'x'`, `NameError: name
-    'ctx' is not defined`, `super(type, obj): obj must be an instance or subtype of type`. Or, worse, the ctx arrives in
-    the place of the first tensor. This has not changed from torch 1.13 to 2.15.
+    'ctx' is not defined`, `super(type, obj): obj must be an instance or subtype of type`. Or, worse, the ctx is passed
+    where the first tensor is expected. All torch releases from 1.13 to 2.15 behave the same.
 
     ## Example
     ```python
@@ -70,16 +70,15 @@ class WrongFirstParameter(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `self` or `cls` is renamed to `ctx`, uses included, where that name is free; `ctx` is added where the body
-    uses it unbound; a receiver before `ctx` is dropped where the body does not use it; `@classmethod` without `cls`
-    becomes `@staticmethod`. Unsafe: `ctx` is added where nothing uses it yet; the last two where defaults or `*args` let a
-    call work by accident. `super()` has no fix.
+    Safe: `self` or `cls` and all its uses are renamed to `ctx` if that name is free; `ctx` is added if the body uses it
+    unbound; a receiver before `ctx` is removed if the body does not use it; `@classmethod` without `cls` becomes
+    `@staticmethod`. Unsafe: `ctx` is added although nothing uses it yet; the last two fixes if defaults or `*args` make
+    a call work by accident. `super()` has no fix.
 
     ## Known limits
-    `forward(cls, ctx, x)` as a static method is legal where a subclass calls it by hand; it is reported only for
-    classes whose `apply` is used in a file of the run. A first parameter of any other name is taken for the ctx unless it
-    is used as only a tensor can be. Silent where a base class or a decorator is not known, and for methods that are
-    called by hand.
+    `forward(cls, ctx, x)` as a static method is legal if a subclass calls it directly; it is reported only for classes
+    whose `apply` is used in a linted file. A first parameter with any other name counts as the ctx unless it is used as
+    only a tensor can be. Not reported if a base class or a decorator is unknown, or if the method is called directly.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class ForwardTakesCtx(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `forward` that takes the ctx although the class, or a base of it, defines `setup_context`.
+    Reports a `forward` that takes the ctx although the class or one of its bases defines `setup_context`.
 
     ## Why is this bad?
-    Where `setup_context` is defined, torch calls `forward` with the inputs alone. The first of them arrives as `ctx`
-    and the last parameter gets nothing: `apply` raises `TypeError: missing a required argument: 'x'` (before torch 2.2:
-    `F.forward() missing 1 required positional argument: 'x'`). Where the last parameter has a default, nothing raises
-    there: `ctx` is the first tensor, and every input moves by one.
+    If `setup_context` is defined, torch calls `forward` with the inputs only. The first input is bound to `ctx`, and
+    the last parameter gets no value: `apply` raises `TypeError: missing a required argument: 'x'` (before torch 2.2:
+    `F.forward() missing 1 required positional argument: 'x'`). If the last parameter has a default, nothing raises:
+    `ctx` is the first tensor, and every input is shifted by one.
 
     ## Example
     ```python
@@ -64,13 +64,13 @@ class ForwardTakesCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the parameter is dropped where `forward` does not use it; unsafe where `forward` has defaults or `*args`, since
-    a call may then work by accident, and where `target-torch` goes below 2.0, which does not know `setup_context`.
-    Where `forward` uses it there is no fix, since what it does with the ctx belongs in `setup_context`.
+    Safe: the parameter is removed if `forward` does not use it. Unsafe if `forward` has defaults or `*args`, because a
+    call may then work by accident, and if `target-torch` includes releases before 2.0, which do not know
+    `setup_context`. There is no fix if `forward` uses the ctx: that code belongs in `setup_context`.
 
     ## Known limits
-    Silent where `target-torch` ends before 2.0. A parameter counts as the ctx by its name `ctx`, by being used as one,
-    or by being called `self` and never used.
+    Not reported if `target-torch` ends before 2.0. A parameter counts as the ctx if it is named `ctx`, if it is used as
+    one, or if it is named `self` and never used.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -23,12 +23,12 @@ class SetupContextSignature(Rule[FunctionClass]):
     before the inputs.
 
     ## Why is this bad?
-    Torch passes three arguments by position: the ctx, the tuple of all inputs, and what `forward` returned. With
-    another number of parameters every `apply` raises `TypeError: F.setup_context() takes 2 positional arguments but 3
-    were given` or `F.setup_context() missing 1 required positional argument: 'output'`. The names are free, the order
-    is not: with `(ctx, output, inputs)` the two hold each other's value, and `save_for_backward can only save
-    variables, but argument 0 is of type tuple` is raised only when a gradient is needed. So it is from torch 2.0 to
-    2.15.
+    Torch passes three arguments by position: the ctx, the tuple of all inputs, and the return value of `forward`. With
+    any other number of parameters, every `apply` raises `TypeError: F.setup_context() takes 2 positional arguments but
+    3 were given` or `F.setup_context() missing 1 required positional argument: 'output'`. The names are free, but the
+    order is fixed: with `(ctx, output, inputs)` each of the two gets the other's value, and `save_for_backward can only
+    save variables, but argument 0 is of type tuple` is raised only if a gradient is needed. This holds from torch 2.0
+    to 2.15.
 
     ## Example
     ```python
@@ -69,10 +69,10 @@ class SetupContextSignature(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: the body changes with the parameters.
+    There is no fix: the body has to change with the parameters.
 
     ## Known limits
-    Silent where a base class or a decorator is not known, and where `target-torch` ends before 2.0.
+    Not reported if a base class or a decorator is unknown, or if `target-torch` ends before 2.0.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -28,13 +28,13 @@ _EFFECT_FROM_2_13 = {
 class DecoratorOrder(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a decorator that stands outside `@staticmethod` or `@classmethod` on a method that autograd calls.
+    Reports a decorator above `@staticmethod` or `@classmethod` on a method that autograd calls.
 
     ## Why is this bad?
-    The outer decorator is given the `staticmethod` object instead of the function. Before Python 3.10 that object
-    cannot be called (`TypeError: 'staticmethod' object is not callable`); since then eager mode works, but what is left
-    on the class is a plain function that hides a descriptor, and `torch.compile(fullgraph=True)` raises `Unsupported`.
-    A `classmethod` object can never be called: `TypeError: 'classmethod' object is not callable`.
+    The outer decorator gets the `staticmethod` object instead of the function. Before Python 3.10 that object is not
+    callable (`TypeError: 'staticmethod' object is not callable`). Since then, eager mode works, but the class attribute
+    is a plain function that wraps a descriptor, and `torch.compile(fullgraph=True)` raises `Unsupported`. A
+    `classmethod` object is never callable: `TypeError: 'classmethod' object is not callable`.
 
     ## Example
     ```python
@@ -71,13 +71,13 @@ class DecoratorOrder(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The line of `@staticmethod` moves up, with the comments that belong to it. Safe where all decorators in between are
-    torch's own; unsafe for others, and for `@classmethod`.
+    The `@staticmethod` line moves up, together with its comments. Safe if all decorators in between are torch's own;
+    unsafe for other decorators and for `@classmethod`.
 
     ## Known limits
-    Silent for decorators that mark the object and give it back (`typing.override`, `torch.jit.ignore`), and for those
-    of the same project that do so or that speak of `staticmethod` themselves. Methods that autograd does not call are
-    not looked at.
+    Not reported for decorators that mark an object and return it (`typing.override`, `torch.jit.ignore`), or for the
+    project's own decorators that do so or that handle `staticmethod` explicitly. Methods that autograd does not call
+    are not checked.
 
     ## References
     - [`staticmethod` objects are callable since Python

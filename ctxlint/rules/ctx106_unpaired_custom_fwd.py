@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class UnpairedCustomFwd(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function that has only one of `custom_fwd` on `forward` and `custom_bwd` on `backward`, and `custom_fwd` on
-    the `forward` of a Function with `setup_context`.
+    Reports a Function that has only one of `custom_fwd` on `forward` and `custom_bwd` on `backward`, and `custom_fwd`
+    on the `forward` of a Function with `setup_context`.
 
     ## Why is this bad?
-    `custom_fwd` notes on ctx whether autocast was on, and `custom_bwd` reads the note. With `custom_bwd` alone every
-    backward raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, autocast or not. With
-    `custom_fwd` alone backward runs with autocast off: a matrix product of two dtypes raises, anything else silently
-    has another precision. Beside `setup_context`, forward gets no ctx: the note is written on the caller's first tensor
-    and `custom_bwd` raises as above.
+    `custom_fwd` stores the autocast state on ctx, and `custom_bwd` restores it. With `custom_bwd` alone, every backward
+    raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, with or without autocast. With
+    `custom_fwd` alone, backward runs with autocast off: a matrix product of two dtypes raises, and other operations
+    silently run in another precision. With `setup_context`, `forward` gets no ctx: the state is written to the caller's
+    first tensor, and `custom_bwd` raises as above.
 
     ## Example
     ```python
@@ -64,17 +64,17 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the other decorator is added for the same device, and imported where the first one is; beside `setup_context`
-    the one on `forward` moves there. `custom_bwd` changes the precision in which `backward` runs, and where `forward`
-    has none, `custom_bwd` may be what should go. There is no fix where the name is not plainly torch's, where the other
-    name means something else in the file, and for a `custom_fwd` with `cast_inputs` beside `setup_context`: there it
-    would cast what is saved instead of what `forward` gets.
+    Unsafe: the missing decorator is added for the same device and imported next to the other one; in a Function with
+    `setup_context`, `custom_fwd` moves there from `forward`. `custom_bwd` changes the precision in which `backward`
+    runs, and if `forward` has no decorator, removing `custom_bwd` may be the right fix. There is no fix if the name may
+    not be torch's, if the other name is taken in the file, or for a `custom_fwd` with `cast_inputs` together with
+    `setup_context`: there it would cast the saved tensors instead of the inputs of `forward`.
 
     ## Known limits
-    Silent where `forward` or `backward` is inherited or carries a decorator that is not known: projects wrap the pair
-    in functions of their own. `custom_bwd` is not reported where something else can write its note: a decorator that
-    works on ctx, a function that is given ctx, `ctx._fwd_used_autocast = ...`; nor `custom_fwd` where `backward` sets
-    autocast itself.
+    Not reported if `forward` or `backward` is inherited or has an unknown decorator, because projects wrap the pair in
+    their own functions. `custom_bwd` is not reported if other code can set the state: a decorator that uses ctx, a
+    function that gets ctx, `ctx._fwd_used_autocast = ...`. `custom_fwd` is not reported if `backward` sets autocast
+    itself.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)

@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 class ConflictingMembers(Rule[FunctionClass]):
     """
     ## What it does
-    Reports members of a Function that cannot be there together: `backward` and `vjp`; `vmap` and
-    `generate_vmap_rule = True`; either of these two without `setup_context`; a keyword-only parameter of `forward`
-    together with `setup_context`; `boxed_grads_call = True` and a `backward` with several gradient parameters.
+    Reports members of a Function that exclude each other: `backward` and `vjp`; `vmap` and `generate_vmap_rule = True`;
+    either of these two without `setup_context`; a keyword-only parameter of `forward` together with `setup_context`;
+    `boxed_grads_call = True` and a `backward` with several gradient parameters.
 
     ## Why is this bad?
-    Torch checks this late, when `apply`, backward or a transform runs, and then it always raises:
+    Torch checks this late, when `apply`, backward or a transform runs, and always raises:
 
-    - `Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.`
+    - `Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of
+      them.`
     - `You tried to vmap over F, but it has both generate_vmap_rule=True and an overridden vmap staticmethod.`
-    - `In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the
-      setup_context staticmethod.`
-    - `forward() got an unexpected keyword argument 'n'`, at every `apply` from torch 2.13 on, even when `n` is not passed
-    - with `boxed_grads_call` (torch 2.13), backward gets one list of all gradients
+    - `In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override
+      the setup_context staticmethod.`
+    - `forward() got an unexpected keyword argument 'n'`, at every `apply` since torch 2.13, even if `n` is not passed
+    - With `boxed_grads_call` (torch 2.13), `backward` gets one list of all gradients, and a second parameter gets no
+      value.
 
     ## Example
     ```python
@@ -71,10 +73,10 @@ class ConflictingMembers(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: which of the two is meant cannot be known.
+    There is no fix: only the author knows which of the two is intended.
 
     ## Known limits
-    Silent where a base cannot be read, and for what is wrong only in releases that `target-torch` leaves out.
+    Not reported if a base class cannot be resolved, or if no release in `target-torch` is affected.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 class LegacyFunction(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function whose methods work on an instance: they read attributes that `__init__` sets, or,
-    where instances of the class are called, attributes of `self` that only other code sets.
+    Reports a Function whose methods use state of an instance: attributes that `__init__` sets, or, if instances of the
+    class are called, attributes of `self` that only other code sets.
 
     ## Why is this bad?
-    That is the style of torch before 1.5. An instance cannot be called any more: `RuntimeError: Legacy autograd function
-    with non-static forward method is deprecated`. Through `.apply`, the parameter called `self` is the ctx, so what
-    `__init__` set is not there: `AttributeError: 'FBackward' object has no attribute 'scale'`.
+    This is the style of torch before 1.5. Instances can no longer be called: `RuntimeError: Legacy autograd function
+    with non-static forward method is deprecated`. Under `.apply`, the parameter called `self` is the ctx, which has
+    none of the attributes that `__init__` sets: `AttributeError: 'FBackward' object has no attribute 'scale'`.
 
     ## Example
     ```python
@@ -57,12 +57,12 @@ class LegacyFunction(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: the call sites change with the class.
+    There is no fix: the call sites have to change with the class.
 
     ## Known limits
-    An `__init__` that forward and backward have nothing to do with is not reported. Methods that only save on `self` work
-    through `.apply`, where `self` is the ctx: missing-staticmethod (CTX101) and wrong-first-parameter (CTX102) report and
-    fix them, and function-instantiated (CTX703) the call of an instance.
+    Not reported if `forward` and `backward` use nothing that `__init__` sets. Methods that only save on `self` work
+    under `.apply`, where `self` is the ctx: missing-staticmethod (CTX101) and wrong-first-parameter (CTX102) report and
+    fix them, and function-instantiated (CTX703) reports calls of an instance.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -23,8 +23,8 @@ class UnconventionalCtxName(Rule[FunctionClass]):
     Reports a method whose ctx parameter is not called `ctx`.
 
     ## Why is this bad?
-    Torch passes the ctx by position, so any name works. Every example and every reader expects `ctx`; in practice
-    another name is the trace of a copied signature, as in `backward(xyz, a=None)`.
+    Torch passes the ctx by position, so any name works. But every example uses `ctx`, and readers expect it; another
+    name is often left over from a copied signature, as in `backward(xyz, a=None)`.
 
     ## Example
     ```python
@@ -57,11 +57,12 @@ class UnconventionalCtxName(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the parameter and its uses are renamed where `ctx` is free. Unsafe for a method that the same file calls by
-    hand.
+    Safe: the parameter and its uses are renamed if `ctx` is free. Unsafe for a method that the same file calls
+    directly.
 
     ## Known limits
-    `self` and `cls` are the business of wrong-first-parameter (CTX102); `_` and `_ctx` say that the ctx is not used.
+    `self` and `cls` are reported by wrong-first-parameter (CTX102). `_` and `_ctx` state that the ctx is unused, and
+    are not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

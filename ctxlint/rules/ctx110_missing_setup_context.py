@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 class MissingSetupContext(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function whose `forward` takes ctx, instead of leaving it to `setup_context`.
+    Reports a Function whose `forward` takes ctx instead of leaving it to `setup_context`.
 
     ## Why is this bad?
-    Both forms work with `backward()`. Under the transforms of `torch.func` (`vmap`, `grad`, `jvp`, `jacrev`) the first one
-    raises: `RuntimeError: In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...),
-    it must override the setup_context staticmethod.` `setup_context` exists from torch 2.0 on.
+    Both forms work with `backward()`. But under the transforms of `torch.func` (`vmap`, `grad`, `jvp`, `jacrev`), a
+    `forward` with ctx raises: `RuntimeError: In order to use an autograd.Function with functorch transforms (vmap,
+    grad, jvp, jacrev, ...), it must override the setup_context staticmethod.` `setup_context` is available since torch
+    2.0.
 
     ## Example
     ```python
@@ -63,14 +64,15 @@ class MissingSetupContext(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: what saves, marks and sets attributes moves to a `setup_context` below `forward`, which takes ctx no more, so
-    that nobody can call it as before. There is a fix where these statements need nothing but the inputs, as `forward` got
-    them, and what it returns, at its end and nowhere else; where they can be run last as well; and where `forward` has no
-    parameters but positional ones and no decorator of its own. None where `target-torch` goes below 2.0, or, for an
-    input with a default, below 2.2: until then `setup_context` did not get it.
+    Unsafe: the statements that save, mark and set attributes move to a `setup_context` below `forward`, which no longer
+    takes ctx, so direct calls of `forward` break. There is a fix if these statements need only the unmodified inputs
+    and the return value, `forward` has a single return at its end, the statements can run last, and `forward` has only
+    positional parameters and no decorator but `@staticmethod`. There is no fix if `target-torch` includes releases
+    before 2.0, or, for an input with a default, before 2.2: those releases did not pass the default to `setup_context`.
 
     ## Known limits
-    Off by default: a Function that is never transformed loses nothing. Silent where `target-torch` ends before 2.0.
+    Off by default: a Function that is never transformed does not need it. Not reported if `target-torch` ends before
+    2.0.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)

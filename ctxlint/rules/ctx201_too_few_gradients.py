@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 class TooFewGradients(Rule[FunctionClass]):
     """
     ## What it does
-    Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without default,
-    or than a call of `apply` in a file of the run passes. Beside `setup_context` every input counts from torch 2.2 on.
+    Reports each return of `backward` (or `vjp`) that has fewer gradients than `forward` has inputs without a default,
+    or than a call of `apply` in a linted file passes. With `setup_context`, every input counts since torch 2.2.
 
     ## Why is this bad?
-    Autograd wants one gradient for each input that `apply` was given, `None` for those that have none. With fewer,
-    `loss.backward()` raises `RuntimeError: function FBackward returned an incorrect number of gradients (expected
-    2, got 1)`, and not before: forward and evaluation work. Under `torch.compile` it is silent from torch 2.11 on,
-    where the missing gradients become `None`.
+    Autograd expects one gradient for each input of `apply`, and `None` for inputs that have none. With fewer,
+    `loss.backward()` raises `RuntimeError: function FBackward returned an incorrect number of gradients (expected 2,
+    got 1)`, and not earlier: forward and evaluation work. Under `torch.compile`, no error is raised since torch 2.11:
+    the missing gradients silently become `None`.
 
     ## Example
     ```python
@@ -65,14 +65,15 @@ class TooFewGradients(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: which gradient is missing is for the author to say. Where only `None` is missing, missing-none
-    (CTX203) is reported instead, and mends it.
+    There is no fix: only the author knows which gradient is missing. If only `None` is missing, missing-none (CTX203)
+    is reported instead, with a fix.
 
     ## Known limits
-    Each return is judged alone. Silent where the number of gradients hangs on what runs (`return helper(x)`,
-    `*grads`), where a subclass or a call by hand uses the result, under an unknown decorator, where no output can have a
-    gradient, and where `backward` cannot take one for each output (CTX205). Fewer gradients than inputs with defaults are legal as long as calls leave those inputs
-    out: only a call in a file of the run shows otherwise, and it counts when no return has enough for it.
+    Each return is checked on its own. Not reported if the number of gradients depends on run-time values (`return
+    helper(x)`, `*grads`), if a subclass or a direct call uses the result, under an unknown decorator, if no output can
+    have a gradient, or if `backward` cannot take one gradient for each output (CTX205). Fewer gradients than inputs
+    with defaults are legal as long as calls omit those inputs: they are reported only if a call in a linted file passes
+    them and no return has enough gradients for that call.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

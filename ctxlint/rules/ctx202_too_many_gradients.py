@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class TooManyGradients(Rule[FunctionClass]):
     """
     ## What it does
-    Reports each return of `backward` (or `vjp`) that has more gradients than `forward` has inputs, where one of
-    those that are too many is certainly not `None`. Also a gradient that is always returned for an input with a
-    default, when a call in a file of the run leaves that input out.
+    Reports each return of `backward` (or `vjp`) that has more gradients than `forward` has inputs, if one of the
+    surplus gradients is certainly not `None`. Also reports a gradient that is always returned for an input with a
+    default, if a call in a linted file omits that input.
 
     ## Why is this bad?
-    Autograd drops trailing `None`s, and nothing else: `loss.backward()` raises `RuntimeError: function FBackward
+    Autograd drops trailing `None`s and nothing else: `loss.backward()` raises `RuntimeError: function FBackward
     returned an incorrect number of gradients (expected 2, got 3)`. Under `torch.compile` the surplus is dropped
-    silently, so that gradients may have reached the wrong inputs.
+    silently, and the remaining gradients may belong to other inputs.
 
     ## Example
     ```python
@@ -66,12 +66,11 @@ class TooManyGradients(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: which gradient is too many is for the author to say.
+    There is no fix: only the author knows which gradient is surplus.
 
     ## Known limits
-    Silent where a surplus gradient may be `None`, which is legal, where `forward` takes `*args`, and where a
-    subclass or a call by hand uses the result. A surplus of nothing but `None` is surplus-none (CTX206), which is
-    off by default.
+    Not reported if a surplus gradient may be `None`, which is legal, if `forward` takes `*args`, or if a subclass or a
+    direct call uses the result. A surplus of only `None` is reported by surplus-none (CTX206), which is off by default.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -25,14 +25,14 @@ _LONGEST_MESSAGE = 215
 class MissingNone(Rule[FunctionClass]):
     """
     ## What it does
-    Reports each return of `backward` (or `vjp`) with too few gradients where the reason shows: the inputs that are
-    no tensors got no `None`. It is reported instead of too-few-gradients (CTX201).
+    Reports each return of `backward` (or `vjp`) with too few gradients because `None` is missing for inputs that are
+    not tensors. It is reported instead of too-few-gradients (CTX201).
 
     ## Why is this bad?
-    Autograd wants one gradient for each input that `apply` was given, and `None` for a number, a flag or a shape.
-    With fewer, `loss.backward()` raises `RuntimeError: function FBackward returned an incorrect number of gradients
-    (expected 2, got 1)`, and not before. Under `torch.compile` it is silent from torch 2.11 on, and gradients may
-    reach the wrong input.
+    Autograd expects one gradient for each input of `apply`, and `None` for a number, a flag or a shape. With fewer,
+    `loss.backward()` raises `RuntimeError: function FBackward returned an incorrect number of gradients (expected 2,
+    got 1)`, and not earlier. Under `torch.compile`, no error is raised since torch 2.11, and gradients may reach the
+    wrong input.
 
     ## Example
     ```python
@@ -67,15 +67,15 @@ class MissingNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe where all ways to put `None` on the inputs that are not tensors give the same tuple: the code raises as it is.
-    Unsafe where that is only likely: every gradient faces an input as it is written and the last `None` are missing, or
-    the names of the gradients tell which input each belongs to. `None` is put where the tuple is written: at the
-    `return`, or in the variable that is returned. A return annotation is kept true.
+    Safe if every way to assign `None` to the inputs that are not tensors gives the same tuple; the existing code
+    raises. Unsafe if the result is only likely: each gradient is at the position of its input and only trailing `None`s
+    are missing, or the names of the gradients show which input each belongs to. `None` is added where the tuple is
+    written: at the `return`, or in the variable that is returned. A return annotation is updated.
 
     ## Known limits
-    An input counts as no tensor by its annotation, its default, its uses and the calls in the run; or when it
-    is kept as a plain attribute of ctx, is not saved and is not used as only a tensor can be. If it is a tensor
-    after all, its gradient is missing, not its `None`.
+    An input counts as not a tensor by its annotation, its default, its uses and the calls in the linted files; or if it
+    is stored as a plain attribute of ctx, not saved, and not used as only a tensor can be. If it is a tensor after all,
+    its gradient is missing instead of `None`.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class GradientForNonTensor(Rule[FunctionClass]):
     """
     ## What it does
-    Reports each return of `backward` (or `vjp`) that has something other than `None` for an input which is
-    certainly no tensor.
+    Reports each return of `backward` (or `vjp`) that has something other than `None` for an input that is certainly not
+    a tensor.
 
     ## Why is this bad?
-    Only tensors have gradients. For a number, a flag, a string or a list `loss.backward()` raises `RuntimeError:
-    function FBackward returned a gradient different than None at position 2, but the corresponding forward input
-    was not a Variable`, even for `0`. Under `torch.compile` it is silent from torch 2.11 on, and where the
-    gradients stand in the wrong order, all of them are lost.
+    Only tensors have gradients. For a number, a flag, a string or a list, `loss.backward()` raises `RuntimeError:
+    function FBackward returned a gradient different than None at position 2, but the corresponding forward input was
+    not a Variable`, even for `0`. Under `torch.compile`, no error is raised since torch 2.11, and if the gradients are
+    in the wrong order, all of them are lost.
 
     ## Example
     ```python
@@ -71,15 +71,15 @@ class GradientForNonTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: it writes `None` in the place of the gradient, where that stands in the tuple by itself. If the input is a
-    tensor after all, its annotation is wrong and not the gradient. No fix where there are more gradients than inputs, as
-    it may be another input's.
+    Unsafe: the gradient is replaced with `None` if it is an element of the returned tuple. If the input is a tensor
+    after all, its annotation is wrong and not the gradient. There is no fix if there are more gradients than inputs,
+    because the gradient may belong to another input.
 
     ## Known limits
-    An input is no tensor when its annotation, its default, a use or a call in the run says so and nothing
-    speaks against it. Where there are more gradients than inputs, too-many-gradients (CTX202) speaks instead, as none of
-    them stands where it belongs. The annotation `float` alone is not enough, since tensors are passed for it, nor is a number
-    as default; both together are. A container of tensors is tensor-list-input (CTX216).
+    An input is not a tensor if its annotation, its default, a use or a call in the linted files shows it and nothing
+    contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
+    the positions are unreliable. The annotation `float` alone is not enough, because tensors are passed for it, nor is
+    a number as default; both together are. A container of tensors is reported by tensor-list-input (CTX216).
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class BackwardParameterCount(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` (or `vjp`) that cannot be called with one gradient for each output of `forward`, whichever
-    of its returns `forward` takes.
+    Reports a `backward` (or `vjp`) that does not take one gradient for each output, whichever return of `forward` is
+    executed.
 
     ## Why is this bad?
-    Each element of the tuple that `forward` returns is an output and costs `backward` one parameter, tensors or
-    not: a number, `None` or an index tensor too. With another number, `loss.backward()` raises `TypeError:
+    Each element of the tuple that `forward` returns is an output, and `backward` needs a parameter for it, even if the
+    output is a number, `None` or an index tensor. With another number, `loss.backward()` raises `TypeError:
     F.backward() takes 2 positional arguments but 3 were given`, or `missing 1 required positional argument: 'g2'`.
 
     ## Example
@@ -68,14 +68,15 @@ class BackwardParameterCount(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: it adds parameters named after the outputs, or removes those that are never read. The gradient of an output
-    that now has a parameter may have to be used; ignored-output-gradient (CTX211) reports where it certainly has to.
+    Unsafe: parameters named after the outputs are added, or parameters that are never read are removed. `backward` may
+    have to use the gradient of an output that now has a parameter; ignored-output-gradient (CTX211) reports it if that
+    is certain.
 
     ## Known limits
-    One return of `forward` that fits is enough to be silent, since the others may never be trained on; so is one
-    whose number of outputs is unknown (`return kernel(x)`), and so is a Function whose outputs have no gradient. Silent too
-    where backward returns nothing but `None` and no output certainly holds floats, since these may be integers. A
-    `backward` that only raises is not judged: whoever calls it gets an error in any case.
+    Not reported if one return of `forward` fits, because the others may never be used in training, if the number of
+    outputs of a return is unknown (`return kernel(x)`), or if no output can have a gradient. Also not reported if
+    `backward` returns only `None` and no output is certainly floating point, because the outputs may be integers. A
+    `backward` that only raises is not checked: calling it is an error in any case.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

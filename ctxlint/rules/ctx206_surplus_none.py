@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class SurplusNone(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that returns more gradients than `forward` has inputs, where all that are too many are `None`.
+    Reports a `backward` that returns more gradients than `forward` has inputs, if all surplus gradients are `None`.
 
     ## Why is this bad?
-    It is legal: torch drops trailing `None`s, and code that is shared between Functions may want them. Still the count
-    no longer tells the reader which gradient belongs to which input, and an input that is added later gets a `None`
-    without anybody deciding so. A surplus that is not `None` raises (too-many-gradients, CTX202).
+    This is legal: torch drops trailing `None`s, and code shared between Functions may rely on it. But the tuple no
+    longer shows which gradient belongs to which input, and an input that is added later gets `None` without anyone
+    deciding so. A surplus that is not `None` raises (too-many-gradients, CTX202).
 
     ## Example
     ```python
@@ -57,11 +57,11 @@ class SurplusNone(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: torch gives the same gradients with and without them. Unsafe where a comment speaks of them or would go with
-    them.
+    Safe: torch computes the same gradients with and without them. Unsafe if a comment mentions them or would be removed
+    with them.
 
     ## Known limits
-    Off by default, since it is legal and used on purpose.
+    Off by default, because it is legal and used on purpose.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 class ImplicitNoneReturn(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` (or `vjp`) in which some path reaches the end of the body without `return` and without
-    `raise`.
+    Reports a `backward` (or `vjp`) in which some path reaches the end of the body without `return` or `raise`.
 
     ## Why is this bad?
-    Python returns `None` there. For a Function with one input that means "no gradient": nothing raises, and
-    everything before it silently stops learning. With more inputs `loss.backward()` raises `RuntimeError: function
-    FBackward returned an incorrect number of gradients (expected 2, got 1)`; under `torch.compile` that is silent
-    too from torch 2.11 on.
+    Python then returns `None`. For a Function with one input, this means "no gradient": nothing raises, and all layers
+    before it silently stop learning. With more inputs, `loss.backward()` raises `RuntimeError: function FBackward
+    returned an incorrect number of gradients (expected 2, got 1)`; under `torch.compile`, that case is silent too since
+    torch 2.11.
 
     ## Example
     ```python
@@ -63,13 +62,13 @@ class ImplicitNoneReturn(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: what the path should return is for the author to say.
+    There is no fix: only the author knows what the path should return.
 
     ## Known limits
-    An explicit `return None` is a choice. So is the end of a chain of tests of one thing (`if mode == "sum": … elif
-    mode == "mean": …`), which may well be exhaustive. Silent where the end is reached only when no input needs a
-    gradient or no gradient came in, after a loop that returns, after a call whose name says that it raises, and
-    where no output of `forward` can have a gradient.
+    An explicit `return None` counts as intended, and so does the end of a chain of tests of one value (`if mode ==
+    "sum": … elif mode == "mean": …`), which may be exhaustive. Not reported if the end is reached only when no input
+    needs a gradient or there is no incoming gradient, after a loop that returns, after a call whose name says that it
+    raises, or if no output of `forward` can have a gradient.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 class NeedsInputGradIndex(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.needs_input_grad[i]` where `forward` has no input `i`, and where it has one with a default that a
-    call in a file of the run leaves out. Also `a, b = ctx.needs_input_grad` with another number of names than there are
-    inputs.
+    Reports `ctx.needs_input_grad[i]` if `forward` has no input `i`, or if input `i` has a default and a call in a
+    linted file omits it. Also reports `a, b = ctx.needs_input_grad` if the number of names is not the number of inputs.
 
     ## Why is this bad?
-    `ctx.needs_input_grad` has one flag for each input that `apply` was given; ctx is not counted. Beyond them
-    `backward` raises `IndexError: tuple index out of range`, or `ValueError: not enough values to unpack (expected
-    3, got 2)`. An input that a call leaves out has no flag, unless there is a `setup_context`, which gets the
-    defaults as well from torch 2.2 on.
+    `ctx.needs_input_grad` has one flag for each argument of `apply`; ctx is not counted. A larger index raises
+    `IndexError: tuple index out of range` in `backward`, and unpacking raises `ValueError: not enough values to unpack
+    (expected 3, got 2)`. An input that a call omits has no flag, unless there is a `setup_context`, which gets defaults
+    as well since torch 2.2.
 
     ## Example
     ```python
@@ -71,11 +70,11 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: which input is meant is for the author to say.
+    There is no fix: only the author knows which input is meant.
 
     ## Known limits
-    For an input that calls leave out, silent under any test that may ask for that: of the length, of None, of a
-    flag kept on ctx. Silent where `forward` takes `*args`, and where all calls in the run pass the input though
+    For an input that calls omit, not reported under any test that may detect it: of the length, of `None`, of a flag
+    stored on ctx. Not reported if `forward` takes `*args`, or if all calls in the linted files pass the input, even if
     others may not.
 
     ## References

@@ -22,8 +22,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     Reports a gradient that `backward` computes only under `ctx.needs_input_grad[i]` and returns only for another input.
 
     ## Why is this bad?
-    When input `i` needs no gradient (a frozen weight) and the other input does, the gradient is `None`. Torch takes
-    `None` for "no gradient", so the other input silently stays as it is.
+    If input `i` needs no gradient (a frozen weight) and the other input does, the returned gradient is `None`. Torch
+    treats `None` as "no gradient", so the other input silently gets none.
 
     ## Example
     ```python
@@ -73,14 +73,15 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the test asks about the input that gets the gradient. Where the test guards other things as well, what serves
-    that gradient gets one of its own. There is a fix where the flag is what is wrong: by the gradient's name
-    (`grad_bias`, `dbias` for `bias`), since the other input has a gradient of its own, or since it is no tensor. In other
-    cases the place in the tuple may be wrong. No fix either where gradients share what is computed under the test.
+    Unsafe: the test uses the flag of the input that gets the gradient. If the test also guards other statements, the
+    statements that compute this gradient get a test of their own. There is a fix only if the flag is certainly the
+    mistake: by the gradient's name (`grad_bias`, `dbias` for `bias`), because the other input has a gradient of its
+    own, or because it is not a tensor. Otherwise the position in the tuple may be wrong. There is no fix either if
+    several gradients share intermediate results computed under the test.
 
     ## Known limits
-    Silent where a name is bound under several flags, one of them its own, and under `or`, which is how work for
-    several gradients is shared.
+    Not reported if a name is bound under several flags, one of them its own, or under `or`, which usually guards work
+    shared by several gradients.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)

@@ -21,11 +21,12 @@ class GradientUnbound(Rule[FunctionClass]):
     """
     ## What it does
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
-    or under another input's.
+    or under another input's flag.
 
     ## Why is this bad?
-    When input `i` needs no gradient and another one does, backward raises `UnboundLocalError: cannot access local variable
-    'grad_x' where it is not associated with a value`. Tests that always train everything never meet it.
+    If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
+    variable 'grad_x' where it is not associated with a value`. Tests in which every input requires a gradient never
+    reach this error.
 
     ## Example
     ```python
@@ -71,13 +72,13 @@ class GradientUnbound(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The name is bound to `None` before the tests. There is a fix where the name is nothing but a gradient: unbound, it is
-    only returned, for an input under whose flag it is bound. Safe where that flag is all that the binding hangs on:
-    torch does not look at the gradient of an input that needs none. Unsafe where it hangs on more, since the input may
-    then need the gradient and silently get none.
+    The name is bound to `None` before the tests. There is a fix if the name is only a gradient: while unbound, it is
+    only returned, for an input under whose flag it is bound. Safe if the binding depends on that flag alone: torch
+    ignores the gradient of an input that needs none. Unsafe if it depends on other conditions too, because the input
+    may then need the gradient and silently get none.
 
     ## Known limits
-    Silent where no other input can need a gradient, and where the read stands under a test that looks the same.
+    Not reported if no other input can need a gradient, or if the variable is read under an equivalent test.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)

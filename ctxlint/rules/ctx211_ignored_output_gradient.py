@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class IgnoredOutputGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a parameter of `backward` that is never read although it receives the gradient of a floating output that is
+    Reports a parameter of `backward` that is never read although it is the gradient of a floating-point output that is
     not marked as non-differentiable.
 
     ## Why is this bad?
-    The output looks differentiable: it has a `grad_fn` and `requires_grad=True`. A loss on it adds nothing to the
-    gradients of the inputs, and torch says nothing: with `y, z = F.apply(x)`, `(y + z).sum().backward()` gives the gradient
-    of `y` alone.
+    The output looks differentiable: it has a `grad_fn` and `requires_grad=True`. But a loss computed from it adds
+    nothing to the gradients of the inputs, and torch does not warn: with `y, z = F.apply(x)`, `(y +
+    z).sum().backward()` computes the gradient of `y` alone.
 
     ## Example
     ```python
@@ -59,14 +59,14 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
             return grad_cube * 3 * x**2 + grad_square * 2 * x
     ```
 
-    Where the output is no function of the inputs to be differentiated, mark it: `ctx.mark_non_differentiable(square)`.
+    If the output is not meant to be differentiated, mark it: `ctx.mark_non_differentiable(square)`.
 
     ## Fix safety
     There is no fix.
 
     ## Known limits
-    Reported only where the output is certainly a floating tensor (or sometimes None). A name that begins with `_`
-    or has `unused` in it, and `del grad`, say that the gradient is dropped on purpose.
+    Reported only if the output is certainly a floating-point tensor (or sometimes `None`). A name that begins with `_`
+    or contains `unused`, and `del grad`, state that the gradient is dropped on purpose.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)

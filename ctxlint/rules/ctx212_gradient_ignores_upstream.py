@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class GradientIgnoresUpstream(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that returns a gradient without reading any of the gradients that it is given.
+    Reports a `backward` that returns a gradient without reading any incoming gradient.
 
     ## Why is this bad?
-    By the chain rule the gradient is a product with the incoming one. Left out, `loss.backward()` on the output itself
-    happens to be right, since the incoming gradient is 1. `(1024 * loss).backward()`, as gradient scaling does it,
-    gives a gradient that is 1024 times too small; a weighted or averaged loss goes wrong the same way, silently.
+    By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
+    the output itself is right only because the incoming gradient is 1. `(1024 * loss).backward()`, as in gradient
+    scaling, gives a gradient that is 1024 times too small; a weighted or averaged loss is silently wrong in the same
+    way.
 
     ## Example
     ```python
@@ -63,8 +64,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where the gradient comes out of an object that is kept on ctx, as pipelines do it, and where it is made as
-    zeros into which backward itself writes nothing.
+    Not reported if the gradient is computed by an object stored on ctx, as in pipeline parallelism, or if the result is
+    zeros that `backward` itself does not modify.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 class GradientContainer(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, a string or a generator, has one
-    of these or a tuple in the place of a gradient, or is itself a generator or `async`.
+    Reports a `backward` (or `vjp`) that returns a list, a set, a dict, a number, a string or a generator, that returns
+    one of these or a tuple as one of the gradients, or that is itself a generator or `async`.
 
     ## Why is this bad?
-    Autograd unpacks a tuple and takes anything else as one gradient, which must be a tensor or `None`. A list
-    raises `RuntimeError: function FBackward returned an incorrect number of gradients (expected 2, got 1)`, or, for
-    one input, `RuntimeError: expected Variable or None (got list)`; a number raises `expected Variable or None (got
-    float)`. Under `torch.compile` a list works, a generator or a number silently gives no gradient.
+    Autograd unpacks a tuple and treats anything else as one gradient, which must be a tensor or `None`. A list raises
+    `RuntimeError: function FBackward returned an incorrect number of gradients (expected 2, got 1)`, or, for one input,
+    `RuntimeError: expected Variable or None (got list)`; a number raises `expected Variable or None (got float)`. Under
+    `torch.compile`, a list works, and a generator or a number silently gives no gradient.
 
     ## Example
     ```python
@@ -66,11 +66,11 @@ class GradientContainer(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: it makes a tuple of a list display and puts `tuple(...)` around another list or a generator. The code raises
-    as it is. There is no fix where the tuple would not have one gradient for each input, nor for sets, dicts and numbers.
+    Safe: a list display becomes a tuple, and any other list or generator is wrapped in `tuple(...)`; the existing code
+    raises. There is no fix if the tuple would not have one gradient for each input, nor for sets, dicts and numbers.
 
     ## Known limits
-    Silent where the result of a call is unknown, and where no output of `forward` can have a gradient.
+    Not reported if the result of a call is unknown, or if no output of `forward` can have a gradient.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class UnmaterializedGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that works with an incoming gradient without testing it for `None`, in a Function with several
-    outputs whose forward calls `ctx.set_materialize_grads(False)`.
+    Reports a `backward` that uses an incoming gradient without testing it for `None`, in a Function with several
+    outputs whose `forward` calls `ctx.set_materialize_grads(False)`.
 
     ## Why is this bad?
-    After that call torch passes `None`, instead of zeros, for an output that the loss does not use. Arithmetic on it
-    raises `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'`, a method of it `AttributeError:
-    'NoneType' object has no attribute 'sum'`, but only in programs that leave an output unused.
+    After that call, torch passes `None` instead of zeros for an output that the loss does not use. Arithmetic with it
+    raises `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'`, and a method call raises
+    `AttributeError: 'NoneType' object has no attribute 'sum'`, but only in programs that leave an output unused.
 
     ## Example
     ```python
@@ -72,7 +72,7 @@ class UnmaterializedGradient(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    A gradient that any test mentions counts as tested everywhere.
+    A gradient that occurs in any test counts as tested everywhere.
 
     ## References
     - [FunctionCtx.set_materialize_grads](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.set_materialize_grads.html)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class UntrackedOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `forward` that returns a list, a dict or a generator, or a tuple that holds another container of
-    tensors whose gradient `backward` reads.
+    Reports a `forward` that returns a list, a dict or a generator, or a tuple that holds another container of tensors
+    whose gradient `backward` reads.
 
     ## Why is this bad?
-    Autograd makes an output of each tensor in the tuple that `forward` returns, and of nothing else. Tensors in a
-    list, in a dict or one level deeper come out without `grad_fn`: nothing raises, `backward` never hears of them,
-    and whatever is computed from them does not learn. This is so on every torch from 1.13 to 2.15. Under
-    `torch.compile` a list becomes a tuple of tracked outputs from torch 2.11 on, and a dict does not compile.
+    Autograd tracks the tensors in the tuple that `forward` returns, and nothing else. Tensors in a list, in a dict or
+    one level deeper have no `grad_fn`: nothing raises, `backward` never gets their gradients, and nothing is learned
+    through them. This holds on every torch from 1.13 to 2.15. Under `torch.compile`, a list becomes a tuple of tracked
+    outputs since torch 2.11, and a dict does not compile.
 
     ## Example
     ```python
@@ -65,13 +65,13 @@ class UntrackedOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: it makes a tuple of a flat list. Callers get a tuple then, and `backward` one gradient for each element;
-    there is no fix where it cannot take so many, or returns gradients for another number of inputs.
+    Unsafe: a flat list becomes a tuple. Callers then get a tuple, and `backward` one gradient for each element; there
+    is no fix if it cannot take that many, or returns gradients for another number of inputs.
 
     ## Known limits
-    Silent for containers of what is certainly no tensor, for a Function without `backward`, for an inner container
-    whose gradient `backward` never reads, for results of calls that cannot be followed, and for those of a helper that
-    gives a list or something else by its arguments, unless these show which.
+    Not reported for containers that certainly hold no tensors, for a Function without `backward`, for an inner
+    container whose gradient `backward` never reads, for results of unknown calls, or for those of a helper that returns
+    a list or something else depending on its arguments, unless the arguments decide it.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -20,10 +20,10 @@ class TensorListInput(Rule[FunctionClass]):
     Reports a gradient that `backward` returns for an input annotated as a list, tuple or dict of tensors.
 
     ## Why is this bad?
-    Autograd does not look inside the container: to it the argument is no tensor. When backward returns something for it,
-    torch raises `RuntimeError: function FBackward returned a gradient different than None at position 1, but the
-    corresponding forward input was not a Variable`. With no other tensor among the inputs, the outputs do not even
-    require a gradient, silently.
+    Autograd does not look inside containers: to it, the argument is not a tensor. If `backward` returns something for
+    it, torch raises `RuntimeError: function FBackward returned a gradient different than None at position 1, but the
+    corresponding forward input was not a Variable`. Without any other tensor among the inputs, the outputs silently do
+    not require a gradient.
 
     ## Example
     ```python
@@ -60,10 +60,10 @@ class TensorListInput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: the calls change with the signature.
+    There is no fix: the calls have to change with the signature.
 
     ## Known limits
-    Only annotations tell; an input without one is taken for anything.
+    Only annotations are used; an input without one may be anything.
 
     ## References
     - [torch.autograd.Function.forward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.forward.html)

@@ -20,8 +20,8 @@ class NeedsInputGradTruth(Rule[FunctionClass]):
     Reports `ctx.needs_input_grad` used as a condition by itself, as in `if ctx.needs_input_grad:`.
 
     ## Why is this bad?
-    It is a tuple with one flag for each input. A tuple that is not empty is true, whatever its flags say, so the branch
-    always runs.
+    It is a tuple with one flag for each input. A non-empty tuple is true whatever its flags are, so the branch always
+    runs.
 
     ## Example
     ```python
@@ -60,10 +60,10 @@ class NeedsInputGradTruth(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: which input is meant, or `any(...)`, cannot be known.
+    There is no fix: only the author knows which input is meant, or whether `any(...)` is.
 
     ## Known limits
-    A name that the tuple was bound to counts only within the same method.
+    A name bound to the tuple counts only within the same method.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

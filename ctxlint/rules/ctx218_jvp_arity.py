@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class JvpArity(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `jvp` that cannot take one tangent for each input of `forward`, or that returns another number of tangents
-    than `forward` has outputs.
+    Reports a `jvp` that cannot take one tangent for each input of `forward`, or that does not return one tangent for
+    each output.
 
     ## Why is this bad?
-    Torch passes one tangent for each argument, None for those that are no tensors; a `jvp` that takes another number
-    raises TypeError. What it returns is counted exactly, without the tolerance that backward enjoys:
-    `RuntimeError: Function's jvp returned an invalid number of forward gradients (expected 2 but got 1)`.
+    Torch passes one tangent for each argument, `None` for those that are not tensors; a `jvp` that takes another number
+    raises `TypeError`. The number of returned tangents must match exactly, without the tolerance for trailing `None`s
+    that `backward` has: `RuntimeError: Function's jvp returned an invalid number of forward gradients (expected 2 but
+    got 1)`.
 
     ## Example
     ```python
@@ -69,7 +70,7 @@ class JvpArity(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where a call may leave out inputs with defaults, where a count is unknown, and where `jvp` only raises.
+    Not reported if a call may omit inputs with defaults, if a number is unknown, or if `jvp` only raises.
 
     ## References
     - [torch.autograd.Function.jvp](https://pytorch.org/docs/stable/generated/torch.autograd.Function.jvp.html)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class VmapReturn(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `vmap` that certainly returns something else than a tuple of two, `(output, out_dims)`.
+    Reports a `vmap` that certainly returns something other than a tuple of two elements, `(output, out_dims)`.
 
     ## Why is this bad?
-    Torch takes the result apart: the output and the dimension that is mapped over. Anything but a tuple of two raises
-    under `torch.vmap`, a list of two as well: `RuntimeError: Expected the vmap staticmethod to have two returns, ...`
+    Torch unpacks the result into the output and the mapped dimension. Anything but a tuple of two elements raises under
+    `torch.vmap`, even a list of two: `RuntimeError: Expected the vmap staticmethod to have two returns, ...`
 
     ## Example
     ```python
@@ -74,7 +74,7 @@ class VmapReturn(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    What a helper returns is not judged. Silent where `target-torch` ends before 2.0.
+    Return values of helpers are not checked. Not reported if `target-torch` ends before 2.0.
 
     ## References
     - [Extending torch.func: the vmap staticmethod](https://pytorch.org/docs/stable/notes/extending.func.html)

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 class TensorStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
+    Reports `ctx.a = t` if `backward` reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
     lists and dicts that hold such a tensor count as well.
 
     ## Why is this bad?
     `save_for_backward` is made for these tensors. An attribute
 
-    - of an input is not checked: where the tensor is changed in place between forward and backward, the gradient is
-      silently wrong, instead of `RuntimeError: one of the variables needed for gradient computation has been
+    - holding an input is not checked: if the tensor is modified in place between forward and backward, the gradient is
+      silently wrong; a saved tensor raises `RuntimeError: one of the variables needed for gradient computation has been
       modified by an inplace operation`;
-    - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, checkpointing does not free it;
-    - of an output makes a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage collector
-      frees, with all that the graph holds. A *view* of an output is never freed at all.
+    - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, and checkpointing does not free it;
+    - holding an output creates a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage
+      collector frees, together with everything that the graph holds. A *view* of an output is never freed.
 
-    This is so from torch 1.13 to 2.15.
+    This holds from torch 1.13 to 2.15.
 
     ## Example
     ```python
@@ -71,25 +71,28 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             return grad_output * y
     ```
 
-    An input of which `backward` wants no values but only the shape, say, or nothing at all, gives no wrong gradients; but
-    the whole tensor stays alive for it. To save it would make an error of an in-place change that is legal as it is: keep
-    the shape instead.
+    If `backward` does not read the values of an input but, for example, only its shape, the gradients are right, but
+    the whole tensor stays alive. Store the shape instead: saving the tensor would turn a legal in-place operation into
+    an error.
 
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
-    the tensor to a call that may keep or compare this very object: under saved-tensor hooks, what is unpacked is another
-    one, and a gradient that is hung on it is lost. Unsafe too where it uses the tensor under a condition only: each
-    unpacking asks whether the tensor was changed. No fix where backward reads no values. Else safe, but for this: a second
-    `backward()` without `retain_graph`, which works with an attribute, raises. Offered only where the attribute and the save are written once, on every path through forward, and backward takes all saved
-    tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
-    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function.
+    The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
+    the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
+    tensors at once before it reads the attribute. There is no fix for containers, views of outputs, tensors that
+    `forward` modifies afterwards, attributes that `jvp` reads, if `backward` reads no values, or if ctx is passed to
+    another function.
+
+    Unsafe if `backward` passes the tensor to a call that may store it or compare its identity: under saved-tensor
+    hooks, unpacking returns a different object, and a gradient attached to it is lost. Also unsafe if `backward` uses
+    the tensor only under a condition: unpacking always checks whether it was modified. Otherwise safe, with one
+    exception: a second `backward()` without `retain_graph` works with an attribute and raises with a saved tensor.
 
     ## Known limits
-    An input counts where backward returns a gradient for it that is more than zeros. Index tensors, masks, frozen
-    weights and others whose gradient is None may be kept on ctx. So may a buffer that backward writes into, and what
-    backward never looks into: it only asks whether the attribute is None, or wants an attribute of the tensor's own.
-    Silent under a condition that asks for the release of torch, and where backward reads no values, under one that says
-    that there are no elements.
+    An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
+    and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
+    tensor of which `backward` only tests `is None` or reads an attribute that the program set. Not reported under a
+    condition on the torch version, or, if `backward` reads no values, under a condition that the tensor has no
+    elements.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 class IntermediateStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.a = t` where backward reads `ctx.a` and `t` is a floating-point tensor that forward computed and does
+    Reports `ctx.a = t` if `backward` reads `ctx.a` and `t` is a floating-point tensor that `forward` computed and does
     not return.
 
     ## Why is this bad?
-    What `save_for_backward` holds is freed when `backward()` is done. An attribute lives as long as the output does:
-    the memory of every step is held until the loss goes out of scope. Saved-tensor hooks do not see it, so that
-    `save_on_cpu` and checkpointing do not reduce it. And a second `backward()` without `retain_graph` goes through
-    unnoticed.
+    A saved tensor is freed when `backward()` is done. An attribute lives as long as the output: its memory is held
+    until the loss goes out of scope. Saved-tensor hooks do not see it, so `save_on_cpu` and checkpointing do not reduce
+    that memory. And a second `backward()` without `retain_graph` raises no error.
 
     ## Example
     ```python
@@ -68,16 +67,20 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The tensor moves into the one `save_for_backward`, or a new one, and backward unpacks it. Unsafe where backward hands
-    the tensor to a call that may keep or compare this very object, or uses under a condition only what may be an input;
-    no fix where it reads no values. Else safe, but for this: a second `backward()` without `retain_graph`, which works
-    with an attribute, raises. Offered only where the attribute and the save are written once, on every path through forward, and backward takes all saved
-    tensors by one unpacking before it reads the attribute. Not for containers, views of outputs, tensors that forward
-    changes afterwards, attributes that `jvp` reads, and wherever ctx is given to another function.
+    The tensor is added to the existing `save_for_backward`, or to a new one, and `backward` unpacks it. Offered only if
+    the attribute and the save are written once, on every path through `forward`, and `backward` unpacks all saved
+    tensors at once before it reads the attribute. There is no fix for containers, views of outputs, tensors that
+    `forward` modifies afterwards, attributes that `jvp` reads, if `backward` reads no values, or if ctx is passed to
+    another function.
+
+    Unsafe if `backward` passes the tensor to a call that may store it or compare its identity, or uses a tensor that
+    may be an input only under a condition. Otherwise safe, with one exception: a second `backward()` without
+    `retain_graph` works with an attribute and raises with a saved tensor.
 
     ## Known limits
-    Integer and bool tensors, tensors of one number such as `x.sum()`, states of random generators, tensors in containers, gradients that forward computes in
-    advance, buffers that backward writes into and attributes that backward sets to None or deletes are accepted.
+    Not reported for integer and bool tensors, one-element tensors such as `x.sum()`, states of random number
+    generators, tensors in containers, gradients that `forward` computes in advance, buffers that `backward` writes to,
+    and attributes that `backward` sets to `None` or deletes.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

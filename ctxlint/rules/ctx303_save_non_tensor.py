@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 class SaveNonTensor(Rule[FunctionClass]):
     """
     ## What it does
-    Reports arguments of `save_for_backward` and `save_for_forward` that are certainly neither a tensor nor None:
-    numbers, strings, shapes, and lists or tuples that are not starred.
+    Reports arguments of `save_for_backward` and `save_for_forward` that are certainly neither a tensor nor `None`:
+    numbers, strings, shapes, and lists or tuples without a star.
 
     ## Why is this bad?
-    When a gradient is needed, `apply` raises `TypeError: save_for_backward can only save variables, but argument 1 is
-    of type int`. In `torch.no_grad()` and in evaluation nothing is checked, and neither is it under `torch.compile`, so
-    that the defect shows in training only. `save_for_forward` raises `AssertionError` at once.
+    If a gradient is needed, `apply` raises `TypeError: save_for_backward can only save variables, but argument 1 is of
+    type int`. Under `torch.no_grad()` and `torch.compile`, nothing is checked, so the defect shows up only in training.
+    `save_for_forward` always raises `AssertionError`.
 
     ## Example
     ```python
@@ -77,13 +77,13 @@ class SaveNonTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    A list of tensors is starred; that is safe where backward unpacks as many tensors as it then gets, and not offered
-    where it unpacks another number. Moving a number to an attribute of ctx is unsafe, and offered where forward saves
-    once and backward unpacks once, each on a single line.
+    A list of tensors gets a star; this is safe if `backward` unpacks exactly that many tensors, and not offered if it
+    unpacks another number. Moving a number to an attribute of ctx is unsafe, and offered if `forward` saves once and
+    `backward` unpacks once, each on a single line.
 
     ## Known limits
-    Whether an input is a tensor is judged by its annotation, its default, its use and the calls in the run. An
-    input that is annotated `float` is not judged: a parameter of a model may be passed for it.
+    Whether an input is a tensor is inferred from its annotation, its default, its uses and the calls in the linted
+    files. An input annotated `float` is not reported: a model parameter may be passed for it.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -23,13 +23,13 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     """
     ## What it does
     Reports a second `save_for_backward`, `save_for_forward`, `mark_dirty` or `mark_non_differentiable` on one path
-    through `forward` or `setup_context`, and one in a loop over what it is given.
+    through `forward` or `setup_context`, and such a call in a loop over its arguments.
 
     ## Why is this bad?
-    The second call does not add to the first, it replaces it, and torch says nothing. After two `save_for_backward`
-    only the tensors of the second are there: backward's unpacking raises `ValueError: not enough values to unpack
-    (expected 2, got 1)`, or takes the wrong tensors. After two `mark_non_differentiable` the outputs of the first
-    require grad.
+    The second call does not add to the first but replaces it, without a warning. After two `save_for_backward` calls,
+    only the tensors of the second are saved: unpacking in `backward` raises `ValueError: not enough values to unpack
+    (expected 2, got 1)`, or silently yields the wrong tensors. After two `mark_non_differentiable` calls, the outputs
+    of the first require grad.
 
     ## Example
     ```python
@@ -67,13 +67,13 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Two calls in one block that are given names are merged. That is unsafe, unless backward already unpacks as many
-    tensors as the merged call saves; where it unpacks another number, there is no fix. A first call that is given
-    nothing of its own is dropped, which is safe.
+    Two calls in the same block whose arguments are names are merged. This is unsafe, unless `backward` already unpacks
+    as many tensors as the merged call saves; if it unpacks another number, there is no fix. A first call all of whose
+    arguments are in the second call as well is removed, which is safe.
 
     ## Known limits
     Calls in different branches of one test, or under tests that look opposite, are not reported. Neither is a second
-    call under a test that is given all that the first one was, and more, nor a call in a loop that can be left early.
+    call under a test if it has all arguments of the first and more, nor a call in a loop that can be left early.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 class SavedTensorsCount(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an unpacking of `ctx.saved_tensors` into another number of names than `save_for_backward` was given tensors,
-    and an index past the last one.
+    Reports an unpacking of `ctx.saved_tensors` into a number of names other than the number of tensors that
+    `save_for_backward` was given, and an index past the last saved tensor.
 
     ## Why is this bad?
-    Backward raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to
-    unpack (expected 1)` or `IndexError: tuple index out of range`. None counts as a tensor here: it comes back as None.
+    `backward` raises `ValueError: not enough values to unpack (expected 2, got 1)`, `ValueError: too many values to
+    unpack (expected 1)` or `IndexError: tuple index out of range`. `None` counts as a saved tensor and is returned as
+    `None`.
 
     ## Example
     ```python
@@ -65,11 +66,11 @@ class SavedTensorsCount(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: whether to save more or to take less is the author's choice.
+    There is no fix: only the author knows whether to save more or to unpack less.
 
     ## Known limits
-    Silent where a number is not certain: a starred argument, a ctx that is given to another function, an unpacking that
-    fits one of several calls of `save_for_backward`, a test of the length.
+    Not reported if a number is not certain: a starred argument, a ctx that is passed to another function, an unpacking
+    that matches one of several calls of `save_for_backward`, a test of the length.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 class UndefinedCtxAttribute(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an attribute or method of ctx that is used although nothing in the file sets it: a misspelt name, an
-    attribute that forward forgot, an attribute or a helper of the class itself.
+    Reports the use of an attribute or method of ctx that nothing in the file sets: a misspelt name, an attribute that
+    `forward` forgets to set, an attribute or a helper method of the class itself.
 
     ## Why is this bad?
-    It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, in backward as late as in the first training
-    step. The ctx is the node of the autograd graph, an instance of a class that torch makes up. It is no instance of
-    the Function, so class attributes and methods of the Function are not there either.
+    It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, and in `backward` not before the first
+    training step. The ctx is a node of the autograd graph, an instance of a class that torch generates. It is not an
+    instance of the Function, so it does not have the Function's class attributes and methods.
 
     ## Example
     ```python
@@ -70,12 +70,12 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: what the attribute should hold is not known.
+    There is no fix: only the author knows what the attribute should hold.
 
     ## Known limits
-    Silent where the name is set on any object in the file but the ctx or the instance of another class, read through
-    `getattr` or `hasattr`, or where the ctx is given to another function, which may set it. An attribute that is set on
-    some paths only is not reported.
+    Not reported if the file sets the name on any object that is neither the ctx nor an instance of another class, if
+    the name is read through `getattr` or `hasattr`, or if the ctx is passed to another function, which may set it. An
+    attribute that is set on some paths only is not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

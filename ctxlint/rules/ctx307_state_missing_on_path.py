@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class StateMissingOnPath(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a path through `forward` on which `save_for_backward`, or a ctx attribute, is skipped although `backward` needs
-    it on every path: an early return, a test of one input's `requires_grad` while other inputs get gradients as well, one
-    arm of a test of what an input is.
+    Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
+    `backward` needs it on every path: an early return, a test of one input's `requires_grad` while other inputs get
+    gradients as well, one branch of a test of an input's type.
 
     ## Why is this bad?
-    On that path backward raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`, or
-    `ValueError: not enough values to unpack (expected 2, got 0)`. Programs that never take the path, or that train all
-    inputs, do not notice.
+    After that path, `backward` raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`,
+    or `ValueError: not enough values to unpack (expected 2, got 0)`. Programs that never take the path, or that train
+    all inputs, are not affected.
 
     ## Example
     ```python
@@ -67,8 +67,8 @@ class StateMissingOnPath(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where a test speaks of gradients, training or inference in a form that is not understood, where backward tests
-    anything itself before it reads, and where ctx is passed to a helper.
+    Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if
+    `backward` tests anything before it reads, or if ctx is passed to a helper.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -33,15 +33,15 @@ _BROKEN_AT_BACKWARD = frozenset({"apply", "_forward_cls"})
 class ReservedCtxAttribute(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an assignment to an attribute of ctx that is read-only or that autograd uses itself.
+    Reports an assignment to an attribute of ctx that is read-only or used by autograd.
 
     ## Why is this bad?
     - `saved_tensors`, `saved_variables`, `metadata`, `next_functions`, `requires_grad`: `apply` raises `AttributeError:
       attribute 'requires_grad' of 'torch._C._FunctionBase' objects is not writable`.
-    - `to_save`, `dirty_tensors`, `non_differentiable` with anything but a tuple, `materialize_grads` with anything but a
-      bool: `apply` raises.
-    - `needs_input_grad`: accepted, and changes what backward reads (read-only up to torch 2.0).
-    - `saved_for_forward`: lost; backward finds None.
+    - `to_save`, `dirty_tensors`, `non_differentiable` with anything but a tuple, `materialize_grads` with anything but
+      a bool: `apply` raises.
+    - `needs_input_grad`: accepted, but overrides the value that `backward` reads (read-only up to torch 2.0).
+    - `saved_for_forward`: overwritten by torch; `backward` reads `None`.
     - `apply`, `_forward_cls`: backward raises.
 
     ## Example
@@ -80,7 +80,7 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     There is no fix: the attribute needs a new name.
 
     ## Known limits
-    Names of methods (`name`, `register_hook`) may be shadowed and are not reported.
+    Names of methods (`name`, `register_hook`) may be overridden and are not reported.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class SavedTensorsReadTwice(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `ctx.saved_tensors` where it is read again on a path on which it was read before, or in a loop.
+    Reports a read of `ctx.saved_tensors` in a loop or after an earlier read on the same path.
 
     ## Why is this bad?
-    Each read unpacks all saved tensors anew and runs the hooks of `torch.autograd.graph.saved_tensors_hooks`: with
-    `save_on_cpu` every tensor is copied to the device again. Under `torch.utils.checkpoint` with `use_reentrant=False`
-    the second read raises `CheckpointError: torch.utils.checkpoint: Unpack is being triggered for a tensor that was
-    already unpacked once`. With `clear_saved_tensors_on_access = True` (torch 2.11) it raises RuntimeError.
+    Each read unpacks all saved tensors again and runs the hooks of `torch.autograd.graph.saved_tensors_hooks`: with
+    `save_on_cpu`, every tensor is copied to the device again. Under `torch.utils.checkpoint` with
+    `use_reentrant=False`, the second read raises `CheckpointError: torch.utils.checkpoint: Unpack is being triggered
+    for a tensor that was already unpacked once`. With `clear_saved_tensors_on_access = True` (torch 2.11), it raises
+    `RuntimeError`.
 
     ## Example
     ```python
@@ -63,13 +64,13 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the tuple is bound to a name once, before its first use, and the name is read instead. Not offered where a
-    function inside the method reads it, or where the first read stands in a `try` and others do not.
+    Safe: the tuple is bound to a name before its first use, and the name is read instead. Not offered if a nested
+    function reads it, or if the first read is inside a `try` and others are not.
 
     ## Known limits
-    One finding for each method, at the first read that is one too many. Reads in different branches of one test, or
-    under tests that look opposite, are not reported. Neither is a read in a loop that can be left early. Nor are those of
-    `jvp`, where `saved_tensors` is the tuple given to `save_for_forward`, which torch does not unpack.
+    There is one finding for each method, at the first repeated read. Reads in different branches of one test, or under
+    tests that look opposite, are not reported; neither are reads in a loop that can be left early, nor reads in `jvp`,
+    where `saved_tensors` is the tuple given to `save_for_forward`, which torch does not unpack.
 
     ## References
     - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)

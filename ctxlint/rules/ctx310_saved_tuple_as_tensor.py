@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class SavedTupleAsTensor(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a use that only a tensor allows of a name that holds all of `ctx.saved_tensors`, and `ctx.saved_tensors()`.
+    Reports a name that holds all of `ctx.saved_tensors` but is used as only a tensor can be, and the call
+    `ctx.saved_tensors()`.
 
     ## Why is this bad?
-    `saved_tensors` is a tuple, also where only one tensor was saved. Backward raises, often with a message that leads
-    astray: `AttributeError: 'tuple' object has no attribute 'mul'`, `TypeError: only integer tensors of a single
-    element can be converted to an index`, and for the call `TypeError: 'tuple' object is not callable`.
+    `saved_tensors` is a tuple even if only one tensor was saved. `backward` raises, often with a misleading message:
+    `AttributeError: 'tuple' object has no attribute 'mul'`, `TypeError: only integer tensors of a single element can be
+    converted to an index`, and for the call `TypeError: 'tuple' object is not callable`.
 
     ## Example
     ```python
@@ -62,12 +63,12 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe, since the code raises as it is: the name is unpacked where exactly one tensor is saved and every use may be
-    one of a tensor; without a name, `[0]` is added; a call loses its parentheses.
+    Safe, because the existing code raises: the name is unpacked if exactly one tensor is saved and every use may be
+    that of a tensor; without a name, `[0]` is added; a call loses its parentheses.
 
     ## Known limits
-    Only arithmetic, attributes, methods and functions of torch show that a tensor is meant. Indexing a tensor with the
-    tuple, taking its length and running over it are legal.
+    Only arithmetic, attributes, methods and torch functions show that a tensor is meant. Using the tuple as an index,
+    taking its length and iterating over it are legal.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

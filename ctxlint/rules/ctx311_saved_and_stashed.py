@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class SavedAndStashed(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a tensor that `forward` both gives to `save_for_backward` and sets as an attribute of ctx.
+    Reports a tensor that `forward` both passes to `save_for_backward` and stores as an attribute of ctx.
 
     ## Why is this bad?
-    The attribute undoes what saving is for: the tensor is not freed when backward is done, saved-tensor hooks
-    (checkpointing, offloading) move one copy and the attribute holds the other, and an output that is held makes a
-    reference cycle.
+    The attribute defeats the purpose of saving: the tensor is not freed after backward; saved-tensor hooks
+    (checkpointing, offloading) process the saved tensor while the attribute keeps the original alive; and an output
+    stored on ctx creates a reference cycle.
 
     ## Example
     ```python
@@ -61,12 +61,12 @@ class SavedAndStashed(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: backward reads what it unpacks, and the attribute goes. Unsafe where backward hands the tensor to a call that may
-    keep or compare this very object. Offered only where both are written once, on every path
-    through forward, and backward takes all saved tensors by one unpacking before it reads the attribute.
+    Safe: `backward` reads the unpacked tensor, and the attribute is removed. Unsafe if `backward` passes the tensor to
+    a call that may store it or compare its identity. Offered only if both are written once, on every path through
+    `forward`, and `backward` unpacks all saved tensors at once before it reads the attribute.
 
     ## Known limits
-    Silent where the tensor was rebound between the two statements.
+    Not reported if the name of the tensor is rebound between the two statements.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

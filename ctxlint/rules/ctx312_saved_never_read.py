@@ -23,7 +23,8 @@ class SavedNeverRead(Rule[FunctionClass]):
     Reports an argument of `save_for_backward` that `backward` unpacks and never reads.
 
     ## Why is this bad?
-    The tensor stays in memory from forward to backward for nothing. With activations that is what runs out first.
+    The tensor occupies memory from forward to backward for nothing, and activations are usually what exhausts that
+    memory.
 
     ## Example
     ```python
@@ -62,14 +63,15 @@ class SavedNeverRead(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the tensor is left out of the call and of every unpacking, with the comment on a line of its own, and both
-    statements go where it was the only one. Torch then no longer checks that nobody changes it in place, and nothing
-    keeps it alive for a kernel that has its address. There is no fix where the argument is more than a name, an
-    attribute, an item or a copy of these, and where backward uses the unpacked name in any way, `del` included.
+    Unsafe: the tensor is removed from the call and from every unpacking, together with a comment on a line of its own;
+    both statements are removed if it was the only tensor. Torch then no longer checks that the tensor is not modified
+    in place, and nothing keeps it alive for a kernel that has its address. There is no fix if the argument is more than
+    a name, an attribute, an item or a copy of these, or if `backward` uses the unpacked name in any way, including
+    `del`.
 
     ## Known limits
-    Off by default: saving a tensor also checks that nobody changes it in place before backward, which may be wanted.
-    Silent where the saved tuple is indexed, starred or handed on.
+    Off by default: saving a tensor also checks that it is not modified in place before backward, which may be intended.
+    Not reported if the saved tuple is indexed, starred or passed on.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 class SavedTensorMutated(Rule[FunctionClass]):
     """
     ## What it does
-    Reports an in-place change, in `backward`, of a tensor from ctx that is an input or an output of `forward`.
+    Reports an in-place modification, in `backward`, of a tensor from ctx that is an input or an output of `forward`.
 
     ## Why is this bad?
-    A saved input or output is the caller's own tensor, not a copy. Grad mode is off in backward, so no check fires: the
-    user's weight, or the activation that another layer still needs, silently has another value afterwards.
+    A saved input or output is the caller's own tensor, not a copy. Grad mode is off in `backward`, so nothing is
+    checked: the user's weight, or the activation that another layer still needs, silently changes its value.
 
-    A buffer that backward is meant to fill must not be saved either: hooks such as `save_on_cpu` give backward another
-    tensor, so that nothing arrives in the buffer, and a second backward raises `RuntimeError: one of the variables needed
-    for gradient computation has been modified by an inplace operation`. Keep it as an attribute of ctx.
+    A buffer that `backward` fills must not be saved either: with hooks such as `save_on_cpu`, `backward` gets another
+    tensor, so nothing is written to the buffer, and a second backward raises `RuntimeError: one of the variables needed
+    for gradient computation has been modified by an inplace operation`. Store it as an attribute of ctx.
 
     ## Example
     ```python
@@ -68,10 +68,10 @@ class SavedTensorMutated(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    An intermediate of forward may be overwritten to save memory, and is not reported. Nor is a tensor that is one of
-    several by the path taken, nor a change that a later one takes back: `x.sub_(y)`, and then `x.add_(y)`. Nor is a
-    buffer that is kept as an attribute: an input without gradient, of which backward does not read what it writes.
-    Further changes in the same class are notes of the first finding.
+    Not reported: an intermediate of `forward`, which may be overwritten to save memory; a tensor that is one of
+    several, depending on the path; a modification that a later one reverts, such as `x.sub_(y)` and then `x.add_(y)`; a
+    buffer stored as an attribute, if it is an input without gradient and `backward` does not read what it writes.
+    Further modifications in the same class are notes of the first finding.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

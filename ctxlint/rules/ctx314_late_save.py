@@ -30,9 +30,9 @@ class LateSave(Rule[FunctionClass]):
     called in `backward` or `vjp`.
 
     ## Why is this bad?
-    Autograd looks at what these calls left behind once, when forward returns. Later they save and mark nothing, and no
-    error tells; what `save_for_backward` was given stays alive as long as the graph. `set_materialize_grads` comes too
-    late for this backward, and holds for the next one through the same graph.
+    Autograd evaluates these calls once, when `forward` returns. Later calls save and mark nothing, without an error;
+    the tensors passed to `save_for_backward` stay alive as long as the graph. `set_materialize_grads` has no effect on
+    the current backward, but on the next one through the same graph.
 
     ## Example
     ```python
@@ -70,8 +70,9 @@ class LateSave(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    A ctx that backward passes to a helper is not followed. What `backward` is given or computes cannot be saved in
-    `forward`, and what forward saves already need not be: there the advice is to drop the call.
+    A ctx that `backward` passes to a helper is not followed. Incoming gradients and results of `backward` cannot be
+    saved in `forward`, and what `forward` already saves need not be saved again: in these cases the advice is to remove
+    the call.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)

@@ -20,8 +20,8 @@ class StateOnClass(Rule[FunctionClass]):
     Reports an attribute of the Function class itself that `forward` (or `setup_context`) writes and `backward` reads.
 
     ## Why is this bad?
-    There is one class and there may be many calls in flight. Backward of every one of them reads what the last forward
-    wrote: with two calls before `backward()` the first gets the second's value, silently.
+    There is one class for all calls. Each backward reads what the last forward wrote: with two calls before
+    `backward()`, the first silently gets the second's value.
 
     ## Example
     ```python
@@ -56,11 +56,11 @@ class StateOnClass(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: who else reads the attribute cannot be known.
+    There is no fix: other code may read the attribute.
 
     ## Known limits
-    Only attributes reached by the name of the class count, not those reached through `cls` or a module. A buffer that is
-    made once, under `if Fn.buffer is None:`, is not reported.
+    Only attributes accessed through the name of the class count, not through `cls` or a module. A buffer that is
+    created once, under `if Fn.buffer is None:`, is not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -25,8 +25,9 @@ class DeadGradModeTest(Rule[FunctionClass]):
     Reports `torch.is_grad_enabled()` called inside `forward` or `setup_context`.
 
     ## Why is this bad?
-    Autograd runs both with grad mode off, so the answer is False in every call, whatever the caller's mode is. Code such
-    as `if torch.is_grad_enabled(): ctx.save_for_backward(x)` never saves, and backward fails for want of it.
+    Autograd runs both with grad mode off, so the result is always `False`, whatever the caller's grad mode is. Code
+    such as `if torch.is_grad_enabled(): ctx.save_for_backward(x)` never saves, and `backward` raises because nothing
+    was saved.
 
     ## Example
     ```python
@@ -65,11 +66,11 @@ class DeadGradModeTest(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix. To know the caller's mode, ask before `apply` and pass the answer as an input.
+    There is no fix. To use the caller's grad mode, read it before `apply` and pass it as an input.
 
     ## Known limits
-    Silent in a method that switches grad mode on itself, and in `assert not torch.is_grad_enabled()`, which says what
-    is so.
+    Not reported in a method that switches grad mode on itself, or for `assert not torch.is_grad_enabled()`, which
+    states the fact.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

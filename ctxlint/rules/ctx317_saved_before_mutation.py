@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class SavedBeforeMutation(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a tensor that `forward` gives to `save_for_backward` and changes in place afterwards.
+    Reports a tensor that `forward` passes to `save_for_backward` and modifies in place afterwards.
 
     ## Why is this bad?
-    Saving takes the tensor, not its value: the value is captured when forward returns. Backward gets the changed one,
-    silently, so `save_for_backward(x)` before `x.mul_(2)` gives a gradient for twice the input.
+    `save_for_backward` stores a reference, not a copy, and torch records the tensor when `forward` returns. `backward`
+    silently gets the modified tensor: `save_for_backward(x)` before `x.mul_(2)` computes the gradient at twice the
+    input.
 
     ## Example
     ```python
@@ -65,7 +66,7 @@ class SavedBeforeMutation(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Off by default: the author may want the changed value.
+    Off by default: the modified value may be intended.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -21,9 +21,9 @@ class SavedOutputView(Rule[FunctionClass]):
     Reports an argument of `save_for_backward` that is a view of an output of `forward`.
 
     ## Why is this bad?
-    An output may be saved, since autograd knows it for one and holds it without a cycle. A view of it is another tensor,
-    which holds the output, whose `grad_fn` holds the view. If backward never runs (a validation loss, an exception), the
-    graph and all its inputs are never freed, not even by the garbage collector.
+    An output may be saved: autograd recognises it and stores it without a reference cycle. A view of it is another
+    tensor, which references the output, whose `grad_fn` references the view. If backward never runs (a validation loss,
+    an exception), the graph and all its inputs are never freed, not even by the garbage collector.
 
     ## Example
     ```python
@@ -65,9 +65,9 @@ class SavedOutputView(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    `reshape` and `contiguous`, which may give a copy, are not reported; nor is a detached view, which holds nothing.
-    Silent for outputs that never have a `grad_fn`: integers, bools, those that are marked non-differentiable, and those of
-    unknown type whose gradient `backward` does not read.
+    Not reported: `reshape` and `contiguous`, which may copy; a detached view, which references nothing; outputs that
+    never have a `grad_fn`: integers, bools, outputs marked as non-differentiable, and outputs of unknown type whose
+    gradient `backward` does not read.
 
     ## References
     - [pytorch#94990](https://github.com/pytorch/pytorch/issues/94990): memory leak with a saved view of an output

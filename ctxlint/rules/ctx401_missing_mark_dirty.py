@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 class MissingMarkDirty(Rule[FunctionClass]):
     """
     ## What it does
-    Reports in-place changes in `forward` of an input that gets a gradient, or that is returned, where `mark_dirty` is
-    not told of it: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the
-    input counts as the input, as do `contiguous()` and `reshape`.
+    Reports in-place modifications in `forward` of an input that gets a gradient, or that is returned, without
+    `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input
+    counts as the input, and so do `contiguous()` and `reshape`.
 
     ## Why is this bad?
-    Autograd runs forward without recording, so nothing notices the change. A leaf that requires grad is overwritten
-    without the error that an in-place operation on it raises elsewhere, `a leaf Variable that requires grad has been
-    used in an in-place operation`. And a caller that goes on with the tensor it passed in, rather than with what it got
-    back, bypasses the backward of this Function: its gradient is silently wrong.
+    Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
+    overwritten without the usual error, `a leaf Variable that requires grad has been used in an in-place operation`.
+    And if the caller continues with the tensor that it passed in instead of the returned one, the backward of this
+    Function is bypassed: the gradient is silently wrong.
 
     ## Example
     ```python
@@ -73,13 +73,14 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    The mark is added where forward takes ctx, changes the input on every path and returns the input itself, and it
-    alone, on every path: a marked input that is a view raises beside other outputs. That is unsafe: calls on a leaf that requires grad then raise, as they should.
+    The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
+    nothing else, on every path: with several outputs, a marked input that is a view raises. The fix is unsafe: calls on
+    a leaf that requires grad then raise, as they should.
 
     ## Known limits
-    A kernel or a helper that writes into an input is not seen. Inputs without a gradient, such as running statistics
-    and output buffers, may be changed. Silent where the write goes through `.data`, where the ctx is given to another
-    function, which may mark, and where a test asks for gradients first.
+    A kernel or helper that writes to an input is not detected. Inputs without a gradient, such as running statistics
+    and output buffers, may be modified. Not reported if the write goes through `.data`, if the ctx is passed to another
+    function, which may mark the input, or if a test checks for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class MarkDirtyMisuse(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `mark_dirty` of a tensor that forward does not return, of a tensor that is no input, and of something that
-    is no tensor.
+    Reports `mark_dirty` of a tensor that `forward` does not return, of a tensor that is not an input, and of a value
+    that is not a tensor.
 
     ## Why is this bad?
-    What is marked must be an input, and the same object must be an output. A view of it will not do. Otherwise `apply`
-    raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`, in
-    evaluation as well. A tensor that is returned but was no input gives a UserWarning, `ctx.mark_dirty() received a
-    tensor that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
+    A marked tensor must be an input, and the same object must be an output; a view of it is not enough. Otherwise
+    `apply` raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`,
+    in evaluation as well. A tensor that is returned but is not an input causes a UserWarning, `ctx.mark_dirty()
+    received a tensor that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
 
     ## Example
     ```python
@@ -68,10 +68,10 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: whether to return the tensor or to drop the mark is the author's choice.
+    There is no fix: only the author knows whether to return the tensor or to remove the mark.
 
     ## Known limits
-    Silent where the returned tensor may be the marked one: the result of an unknown function, of `.contiguous()` or
+    Not reported if the returned tensor may be the marked one: the result of an unknown function, of `.contiguous()` or
     `.to(...)`.
 
     ## References

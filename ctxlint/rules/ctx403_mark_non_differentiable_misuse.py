@@ -23,8 +23,8 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     Reports an argument of `mark_non_differentiable` that `forward` does not return.
 
     ## Why is this bad?
-    Torch looks the marked tensors up among the outputs. One that is not there, a view of an output, or a tensor that was
-    rebound since, is ignored without a word, and the output that was meant stays differentiable.
+    Torch looks up the marked tensors among the outputs. A tensor that is not an output, a view of an output, or a
+    tensor whose name was rebound since is silently ignored, and the intended output stays differentiable.
 
     ## Example
     ```python
@@ -70,7 +70,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where some return of forward cannot be taken apart.
+    Not reported if any return of `forward` cannot be analysed.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 class ModifiedGradOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports in-place changes of an incoming gradient in `backward` and `vjp`: in-place methods, `op=`, item assignment,
-    `out=`, `torch.distributed.all_reduce`. A second name, a view, `contiguous()` and `reshape` of the gradient count as
-    the gradient.
+    Reports in-place modifications of an incoming gradient in `backward` and `vjp`: in-place methods, `op=`, item
+    assignment, `out=`, `torch.distributed.all_reduce`. An alias or a view of the gradient, `contiguous()` and `reshape`
+    count as the gradient.
 
     ## Why is this bad?
-    Autograd hands the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()` the branch
-    of `other` gets the changed values, and the gradient that a caller passed to `backward(...)` is changed as well.
-    Nothing checks it, `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one
-    element of it writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than
-    one element of the written-to tensor refers to a single memory location`.
+    Autograd passes the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()`, the branch
+    of `other` gets the modified values, and so does a caller's tensor that was passed to `backward(...)`. Nothing
+    checks this; `gradcheck` passes. The gradient that `sum()` sends back is an expanded tensor: writing one element
+    writes all of them, and most in-place methods raise `RuntimeError: unsupported operation: more than one element of
+    the written-to tensor refers to a single memory location`.
 
     ## Example
     ```python
@@ -67,12 +67,12 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the form that is not in place, or a `.clone()` before the change, costs memory that the author may have
-    meant to save.
+    Unsafe: the out-of-place form, or a `.clone()` before the modification, costs memory that the author may have meant
+    to save.
 
     ## Known limits
-    A kernel or a helper that writes into a gradient is not seen. Silent where the gradient may be a copy: after
-    `.to(...)` or `.float()`, and where only one branch copies it.
+    A kernel or helper that writes to a gradient is not detected. Not reported if the gradient may be a copy: after
+    `.to(...)` or `.float()`, or if one branch copies it.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

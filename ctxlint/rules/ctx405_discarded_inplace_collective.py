@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class DiscardedInplaceCollective(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `dist.all_reduce(...)` of a tensor that was made for the call alone, such as `x.contiguous()`.
+    Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`.
 
     ## Why is this bad?
-    The collective writes its result into its argument. Where `contiguous()` makes a copy (a transposed or expanded tensor),
-    the sum is written into the copy and lost, and every rank goes on with its own part, silently. Where it does not, the
-    input or the incoming gradient itself is changed.
+    The collective writes its result to its argument. If `contiguous()` copies (a transposed or expanded tensor), the
+    sum is written to the copy and lost, and every rank silently continues with its local values. If it does not copy,
+    the input or the incoming gradient itself is modified.
 
     ## Example
     ```python

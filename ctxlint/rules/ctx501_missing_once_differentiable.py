@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class MissingOnceDifferentiable(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that does something autograd does not record (`.data`, `.detach()`, numpy, `torch.no_grad()`, a
-    kernel launch) and is not marked with `@once_differentiable`.
+    Reports a `backward` that uses operations autograd does not record (`.data`, `.detach()`, numpy, `torch.no_grad()`,
+    a kernel launch) without `@once_differentiable`.
 
     ## Why is this bad?
-    Under `create_graph=True` (gradient penalties, Hessians, meta-learning) backward is differentiated itself. What it
-    does outside autograd counts as constant there, so the second derivative is silently wrong. With
-    `@once_differentiable` torch raises instead: `trying to differentiate twice a function that was marked with
+    Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated.
+    Operations that autograd does not record count as constants, so the second derivative is silently wrong. With
+    `@once_differentiable`, torch raises instead: `trying to differentiate twice a function that was marked with
     @once_differentiable`.
 
     ## Example
@@ -64,14 +64,14 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: the mark turns a second derivative, silently wrong or by luck right, into an error. It goes below
-    `@staticmethod`, with an import where the file has none; where the name is taken, it is written
-    `@torch.autograd.function.once_differentiable`. No fix for a class method, and for a file that imports nothing of
-    torch at its top level.
+    Unsafe: with the decorator, a second derivative that is silently wrong, or right by luck, becomes an error. It is
+    added below `@staticmethod`, with an import if the file has none; if the name is taken, it is written
+    `@torch.autograd.function.once_differentiable`. There is no fix for a class method, or for a file that imports
+    nothing from torch at its top level.
 
     ## Known limits
-    Off by default: hundreds of kernels are never differentiated twice. The mark itself does not catch everything: a penalty
-    on the gradient alone still goes wrong silently.
+    Off by default: most kernels are never differentiated twice. The decorator does not catch everything: a penalty on
+    the gradient alone is still silently wrong.
 
     ## References
     - [torch.autograd.function.once_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html)

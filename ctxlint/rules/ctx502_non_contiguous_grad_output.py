@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class NonContiguousGradOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous before.
+    Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first.
 
     ## Why is this bad?
-    Autograd promises nothing about the layout of a gradient. When the output is transposed afterwards, so is its
+    Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
     gradient, and `view` raises `RuntimeError: view size is not compatible with input tensor's size and stride`. After
-    `y.sum()` it is one value expanded to the shape of `y`, with stride 0: a kernel that gets the raw pointer reads wrong
-    values, or past the end.
+    `y.sum()`, the gradient is one value expanded to the shape of `y`, with stride 0: a kernel that gets the raw pointer
+    reads wrong values, or out of bounds.
 
     ## Example
     ```python
@@ -57,15 +57,15 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe for `view`: `reshape` gives the same view where there is one, and a copy where `view` raises. Where the argument
-    may be a dtype, which `reshape` does not take, it becomes `.contiguous().view(...)`. Unsafe for `data_ptr`, and where
-    backward writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is put in front, since
-    `grad_output.contiguous().data_ptr()` would point to memory that is free already. No fix for those where
-    `set_materialize_grads` is called: the gradient may be None.
+    Safe for `view`: `reshape` gives the same view if possible, and a copy where `view` raises. If the argument may be a
+    dtype, which `reshape` does not accept, it becomes `.contiguous().view(...)`. Unsafe for `data_ptr`, and if
+    `backward` writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is inserted before,
+    because `grad_output.contiguous().data_ptr()` would point to memory that is already freed. There is no fix for these
+    two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: many shapes survive `view` with any strides. A gradient that is bound anew in backward is not judged,
-    nor is a `backward` under a decorator of the project's own, which may make it contiguous.
+    Off by default: for many shapes, `view` works with any strides. A gradient whose name is rebound in `backward` is
+    not checked, nor is a `backward` under a decorator of the project, which may make it contiguous.
 
     ## References
     - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)

@@ -25,9 +25,9 @@ class SavedVariables(Rule[FunctionClass]):
     Reports `ctx.saved_variables`.
 
     ## Why is this bad?
-    It is the name of `ctx.saved_tensors` from the days when variables and tensors were two things. It warns at every
-    backward (`DeprecationWarning: 'saved_variables' is deprecated; use 'saved_tensors'`, still so in torch 2.15), and
-    `torch.compile(fullgraph=True)` raises at it.
+    It is the name of `ctx.saved_tensors` from before torch 0.4, when variables and tensors were different types. Every
+    backward warns (`DeprecationWarning: 'saved_variables' is deprecated; use 'saved_tensors'`, up to torch 2.15), and
+    `torch.compile(fullgraph=True)` raises.
 
     ## Example
     ```python
@@ -64,10 +64,10 @@ class SavedVariables(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the two names give the same tensors. A name in a string, as in `getattr`, is left alone.
+    Safe: the two names give the same tensors. A name in a string, as in `getattr`, is not changed.
 
     ## Known limits
-    Functions outside the class that are given the ctx are not looked at.
+    Functions outside the class that get the ctx are not checked.
 
     ## References
     - [FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)

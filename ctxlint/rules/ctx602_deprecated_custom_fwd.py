@@ -29,11 +29,11 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     """
     ## What it does
     Reports methods of a Function that are decorated with `torch.cuda.amp.custom_fwd` or `torch.cuda.amp.custom_bwd`,
-    under whatever name they were imported.
+    under any imported name.
 
     ## Why is this bad?
-    Both are deprecated since torch 2.4, which has `torch.amp.custom_fwd(device_type=...)` for every kind of device. The
-    old ones warn when the class is defined, that is when the module is imported: ``FutureWarning:
+    Both are deprecated since torch 2.4, which has `torch.amp.custom_fwd(device_type=...)` for all device types. The old
+    decorators warn when the class is defined, that is, when the module is imported: ``FutureWarning:
     `torch.cuda.amp.custom_fwd(args...)` is deprecated. Please use `torch.amp.custom_fwd(args..., device_type='cuda')`
     instead.``
 
@@ -74,16 +74,16 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe where `target-torch` is set, or the project requires, 2.4 or newer: the old functions do nothing but call the new
-    ones with `device_type="cuda"`. Unsafe where it goes below, and where nothing says which torch the code is for, since an
-    older torch does not have the new ones. The import changes too; where the old names are used in other ways as well, it stays and the decorator becomes `torch.amp.custom_fwd`.
-    No fix where the project requires a torch before 2.4, for an import under a condition, and for a name that the module
-    itself gave to the function.
+    Safe if `target-torch` is set to 2.4 or newer, or the project requires it: the old functions only call the new ones
+    with `device_type="cuda"`. Unsafe if older releases are included, or if nothing states the torch release, because
+    older releases do not have the new functions. The import changes too; if the old names have other uses, the import
+    stays and the decorator becomes `torch.amp.custom_fwd`. There is no fix if the project requires a torch before 2.4,
+    for an import under a condition, or for a name that the module itself assigns.
 
     ## Known limits
-    Silent where `target-torch` is set and ends before 2.4, since nothing is deprecated there, and for a name that is bound
-    in one arm of an `if` or only in an `except` clause: that is how code supports both. A class in such a branch is
-    left alone too, if the `if` asks for a version or an attribute. An import that no Function uses is not reported.
+    Not reported if `target-torch` is set and ends before 2.4, where nothing is deprecated, or for a name that is bound
+    in one branch of an `if` or only in an `except` clause, because such code supports both. A class in such a branch is
+    skipped too if the `if` tests a version or an attribute. An import that no Function uses is not reported.
 
     ## References
     - [torch.amp.custom_fwd](https://pytorch.org/docs/stable/amp.html#torch.amp.custom_fwd)

@@ -33,12 +33,12 @@ class LegacyNames(Rule[FunctionClass]):
     Reports `Variable(...)` in the methods of a Function, the base `InplaceFunction`, and `ctx.mark_shared_storage(...)`.
 
     ## Why is this bad?
-    They are left over from torch 0.3. `Variable(x)` is `x.detach()`: that is nothing in `forward`, where nothing is
-    recorded, and in `backward` it loses the second derivative. `InplaceFunction` works as `Function` does, and its
-    `inplace` attribute belongs to the instances that autograd no longer makes. `mark_shared_storage` does nothing and warns.
+    They are left over from torch 0.3. `Variable(x)` is `x.detach()`: in `forward`, where nothing is recorded, it has no
+    effect, and in `backward` it loses the second derivative. `InplaceFunction` behaves like `Function`; its `inplace`
+    attribute belongs to instances, which autograd no longer creates. `mark_shared_storage` does nothing but warn.
 
-    `Variable(x, requires_grad=True)` is more: it makes a leaf that wants a gradient, as `torch.autograd.grad` needs it.
-    `x.detach().requires_grad_()` says so.
+    `Variable(x, requires_grad=True)` creates a leaf that requires grad, as `torch.autograd.grad` needs it.
+    `x.detach().requires_grad_()` is its current form.
 
     ## Example
     ```python
@@ -72,17 +72,17 @@ class LegacyNames(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe for `mark_shared_storage`, where the call is a statement and its arguments are plain names.
+    Safe for `mark_shared_storage`, if the call is a statement and its arguments are plain names.
 
-    Unsafe for `Variable(x)`, which becomes `x`: what was detached is differentiated from then on. Where the method turns
-    gradients on, it becomes `x.detach()`, and `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`,
-    as torch does it. No fix for other arguments.
+    Unsafe for `Variable(x)`, which becomes `x`: what was detached is then differentiated. If the method enables
+    gradients, it becomes `x.detach()`, and `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`,
+    which is equivalent. There is no fix for other arguments.
 
-    Unsafe for `InplaceFunction`: other files may make instances of the class. No fix where this file does, with
-    arguments, and for a class with `__init__`. Imports that nothing uses any more stay.
+    Unsafe for `InplaceFunction`: other files may create instances of the class. There is no fix if this file does so
+    with arguments, or for a class with `__init__`. Imports that become unused are not removed.
 
     ## Known limits
-    `Variable` outside Functions is other linters' business.
+    `Variable` outside Functions is not checked.
 
     ## References
     - [Variable (deprecated)](https://pytorch.org/docs/stable/autograd.html#variable-deprecated)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class ApplyArity(Rule[SourceFile]):
     """
     ## What it does
-    Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, where `Fn` is
-    defined in a file of the run. Calls through a name (`relu = ReLU.apply`) count too.
+    Reports calls of `Fn.apply` that pass fewer arguments than `forward` needs, or more than it takes, if `Fn` is
+    defined in a linted file. Calls through an alias (`relu = ReLU.apply`) count too.
 
     ## Why is this bad?
-    `apply` hands its arguments on to `forward` by position: `TypeError: F.forward() missing 1 required positional
-    argument: 'w'`, `F.forward() takes from 2 to 4 positional arguments but 5 were given`; beside `setup_context`,
-    `missing a required argument: 'w'` and `too many positional arguments`. So it is on every torch.
+    `apply` passes its arguments to `forward` by position: `TypeError: F.forward() missing 1 required positional
+    argument: 'w'`, `F.forward() takes from 2 to 4 positional arguments but 5 were given`; with `setup_context`,
+    `missing a required argument: 'w'` and `too many positional arguments`. This holds on every torch.
 
     ## Example
     ```python
@@ -67,12 +67,12 @@ class ApplyArity(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix: what is missing cannot be known.
+    There is no fix: only the author knows which argument is missing.
 
     ## Known limits
-    Silent for calls with `*args` or `**kwargs`, under `pytest.raises` and its kin, for names that may mean something
-    else, and for classes with a base, an `apply` or a decorator that may change the arguments. Whether the target
-    release accepts keywords is the business of apply-keyword (CTX702).
+    Not reported for calls with `*args` or `**kwargs`, under `pytest.raises` and similar context managers, for names
+    that may refer to something else, or for classes with a base, an `apply` or a decorator that may change the
+    arguments. Whether the target release accepts keywords is checked by apply-keyword (CTX702).
 
     ## References
     - [Function.apply](https://pytorch.org/docs/stable/generated/torch.autograd.Function.apply.html)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class ApplyKeyword(Rule[SourceFile]):
     """
     ## What it does
-    Reports keyword arguments in a call of `apply`, unless `target-torch` is 2.13 or newer and takes them.
+    Reports keyword arguments in a call of `apply`, unless `target-torch` is 2.13 or newer and accepts them.
 
     ## Why is this bad?
-    Up to torch 2.12 every such call raises `TypeError: apply() takes no keyword arguments`. From 2.13 on they are
-    accepted for parameters that can be passed by position; but not beside a `forward(ctx, ...)` that a decorator wraps, such
-    as `custom_fwd` or `torch.no_grad()`: torch looks at the code of the wrapper, which has no such parameter, and raises
-    `TypeError: forward() got an unexpected keyword argument 'factor'`.
+    Up to torch 2.12, every such call raises `TypeError: apply() takes no keyword arguments`. Since 2.13, they are
+    accepted for parameters that can be passed by position, except if a decorator such as `custom_fwd` or
+    `torch.no_grad()` wraps `forward(ctx, ...)`: torch inspects the code of the wrapper, which has no such parameter,
+    and raises `TypeError: forward() got an unexpected keyword argument 'factor'`.
 
     ## Example
     ```python
@@ -69,13 +69,13 @@ class ApplyKeyword(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe: the names go, and defaults of inputs that are left out are written between. Arguments change places only where
-    none of them does anything but give a value, and no comment stands among them. No fix beside `*args` and `**kwargs`,
-    for keyword-only parameters, and where a decorator may change what `forward` takes.
+    Safe: the keywords are removed, and the defaults of omitted inputs are inserted. Arguments are reordered only if
+    evaluating them has no side effects and there is no comment among them. There is no fix together with `*args` or
+    `**kwargs`, for keyword-only parameters, or if a decorator may change the parameters of `forward`.
 
     ## Known limits
-    `**kwargs` may be empty and is not reported. Keywords that `forward` does not take at all are the business of
-    apply-arity (CTX701). Nor is a Function with an `apply` of its own.
+    `**kwargs` may be empty and is not reported. Keywords that `forward` does not take are reported by apply-arity
+    (CTX701). A Function with its own `apply` is not checked.
 
     ## References
     - [pytorch#16940](https://github.com/pytorch/pytorch/issues/16940)

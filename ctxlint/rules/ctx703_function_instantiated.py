@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 class FunctionInstantiated(Rule[SourceFile]):
     """
     ## What it does
-    Reports `Fn(x)`, `Fn()(x)` and `Fn().apply(x)` for a Function `Fn` of the run, and, where it has
+    Reports `Fn(x)`, `Fn()(x)` and `Fn().apply(x)` for a Function `Fn` defined in a linted file, and, if it has
     `setup_context`, `Fn.forward(x)` outside of any Function.
 
     ## Why is this bad?
-    A Function is never meant to have instances.
+    A Function is never meant to be instantiated.
 
-    - `Fn(x)` computes nothing: it gives an object instead of a tensor, with a DeprecationWarning (`<class 'Fn'> should
-      not be instantiated`) that Python hides by default.
+    - `Fn(x)` computes nothing: it returns an object instead of a tensor, with a DeprecationWarning (`<class 'Fn'>
+      should not be instantiated`) that Python hides by default.
     - `Fn()(x)` raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`.
-    - `Fn().apply(x)` works, warns, and loses what the instance holds. So does an instance of which only `apply` is used.
-    - `Fn.forward(x)` beside `setup_context` runs, and autograd differentiates the body: the `backward` of the class is
-      silently left out.
+    - `Fn().apply(x)` works, warns, and loses the state of the instance. This includes an instance of which only `apply`
+      is used.
+    - `Fn.forward(x)` with `setup_context` runs, but autograd differentiates the body and silently bypasses `backward`.
 
     ## Example
     ```python
@@ -72,15 +72,16 @@ class FunctionInstantiated(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe for `Fn().apply`, which means the same without the parentheses, unless the class has an `__init__`. Unsafe for the
-    others. No fix for an instance that is kept, and where arguments of the constructor would be lost or become inputs: for
-    an instance that is made with arguments and then called, or with arguments that `forward` cannot take.
+    Safe for `Fn().apply`, which is equivalent without the parentheses, unless the class has an `__init__`. Unsafe for
+    the others. There is no fix for an instance that is stored, or if arguments of the constructor would be lost or
+    become inputs: for an instance that is created with arguments and then called, or with arguments that `forward`
+    cannot take.
 
     ## Known limits
-    A class without `backward` whose `apply` is not used serves as a namespace, and may be instantiated. Silent under
-    `pytest.raises` and its kin, under `torch.no_grad()`, in the kernels of operators, in functions that ask whether
-    gradients are wanted, and for classes with their own `__new__`, `__call__` or `apply`, or with a base or decorator
-    that is not known.
+    A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported
+    under `pytest.raises` and similar context managers, under `torch.no_grad()`, in kernels of operators, in functions
+    that test whether gradients are needed, or for classes with their own `__new__`, `__call__` or `apply`, or with an
+    unknown base class or decorator.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

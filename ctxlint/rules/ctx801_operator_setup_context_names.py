@@ -19,11 +19,12 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     """
     ## What it does
     Reports a `setup_context` for `register_autograd` whose parameters are not named `ctx`, `inputs` and `output`, with
-    `keyword_only_inputs` after `inputs` where the operator has keyword-only parameters.
+    `keyword_only_inputs` after `inputs` if the operator has keyword-only parameters.
 
     ## Why is this bad?
-    A Function's `setup_context` is called by position, that of a custom operator by keyword. With other names the first
-    call that needs a gradient raises `TypeError: setup_context() got an unexpected keyword argument 'output'`.
+    Torch calls a Function's `setup_context` by position, but that of a custom operator by keyword. With other names,
+    the first call that needs a gradient raises `TypeError: setup_context() got an unexpected keyword argument
+    'output'`.
 
     ## Example
     ```python
@@ -68,14 +69,14 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    Safe where one parameter has a wrong name, or the ctx and one more: nothing else can be meant. Also safe:
-    `keyword_only_inputs` put in, and a parameter dropped that the body does not use. Unsafe where several are renamed by
-    their place, or the file uses the function in another way too. No fix where the places do not tell, and where the
-    function serves operators with and without keyword-only parameters.
+    Safe if one parameter has a wrong name, or the ctx and one other: only one correction is possible. Also safe:
+    inserting `keyword_only_inputs`, and removing a parameter that the body does not use. Unsafe if several are renamed
+    by position, or if the file uses the function in other ways too. There is no fix if the positions are ambiguous, or
+    if the function serves operators with and without keyword-only parameters.
 
     ## Known limits
-    Only functions of the same file, without decorators, are judged. Where a function is defined again, only the last
-    one is.
+    Only functions of the same file without decorators are checked. If a function is defined more than once, only the
+    last definition is.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class OperatorGradientCount(Rule[SourceFile]):
     """
     ## What it does
-    Reports a return of a custom operator's backward with fewer gradients than the operator has inputs, or with more. A
-    surplus `None` counts where `target-torch` reaches 2.15.
+    Reports a return of a custom operator's backward with fewer or more gradients than the operator has inputs. A
+    surplus `None` counts if `target-torch` includes 2.15.
 
     ## Why is this bad?
-    The operator's signature fixes the number: one gradient for each parameter that can be passed by position, defaults
-    included, `None` for those that are no tensors, and none for keyword-only ones. Backward raises `RuntimeError: ...
-    returned an incorrect number of gradients (expected 2, got 1)`. Surplus `None`s, which torch 2.13 still drops, are
-    refused from torch 2.15 on.
+    The operator's signature determines the number: one gradient for each parameter that can be passed by position,
+    including those with defaults, `None` for those that are not tensors, and none for keyword-only parameters. Backward
+    raises `RuntimeError: ... returned an incorrect number of gradients (expected 2, got 1)`. Surplus `None`s, which
+    torch 2.13 still drops, are rejected since torch 2.15.
 
     ## Example
     ```python
@@ -71,12 +71,11 @@ class OperatorGradientCount(Rule[SourceFile]):
     ```
 
     ## Fix safety
-    There is no fix: which gradient is missing, or is one too many, is for the author to say.
+    There is no fix: only the author knows which gradient is missing or surplus.
 
     ## Known limits
-    Only functions of the same file, without decorators, are judged.
-
-    Inputs at the end that a call leaves at their defaults need no gradient, so a shortfall there shows in other calls only.
+    Only functions of the same file without decorators are checked. Trailing inputs that a call leaves at their defaults
+    need no gradient, so missing gradients for them raise only in other calls.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class OperatorBackwardParameterCount(Rule[SourceFile]):
     """
     ## What it does
-    Reports a custom operator's backward that cannot take one gradient for each output that the operator's annotation
-    promises.
+    Reports a custom operator's backward that cannot take one gradient for each output in the operator's return
+    annotation.
 
     ## Why is this bad?
-    Torch passes one gradient for each output, a list of tensors counting as one; backward raises `TypeError: backward()
-    takes 2 positional arguments but 3 were given` when it runs.
+    Torch passes one gradient for each output, where a list of tensors counts as one output. The backward pass raises
+    `TypeError: backward() takes 2 positional arguments but 3 were given`.
 
     ## Example
     ```python
@@ -74,7 +74,7 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only functions of the same file, without decorators, are judged.
+    Only functions of the same file without decorators are checked.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class InvalidSyntax(Rule[SourceFile]):
     """
     ## What it does
-    Reports a top-level statement that cannot be parsed, in a file that may hold a `torch.autograd.Function`.
+    Reports a top-level statement that cannot be parsed, in a file that may define a `torch.autograd.Function`.
 
     ## Why is this bad?
-    What cannot be parsed is not checked, so silence about it means nothing. The other statements of the file are
-    checked as always. The finding is there whatever `--select` says; `--ignore CTX901` turns it off.
+    A statement that cannot be parsed is not checked, so no finding in it means nothing. The other statements of the
+    file are checked as usual. The finding is reported whatever `--select` says; `--ignore CTX901` disables it.
 
     ## Example
     ```python
@@ -53,8 +53,8 @@ class InvalidSyntax(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Files without a candidate for a Function are never parsed, and so never reported. The words of the message are those
-    of the Python that ctxlint runs on, and syntax that is newer than that Python is reported too.
+    Files without a candidate for a Function are never parsed and never reported. The message is that of the Python that
+    runs ctxlint, and syntax newer than that Python is reported too.
 
     ## References
     - [The Python language reference](https://docs.python.org/3/reference/grammar.html)

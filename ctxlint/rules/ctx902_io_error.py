@@ -16,26 +16,25 @@ if TYPE_CHECKING:
 class IoError(Rule[SourceFile]):
     """
     ## What it does
-    Reports a file that is missing, that may not be read, or that is not the text or the notebook it says it is; and,
-    with `--fix`, one that cannot be written. A file of more than 100 MB is not read, and code of more than 2,000,000
-    characters is not analysed; nor is a file that spells `autograd` in characters or an encoding that hide the word.
-
-    `--fix` also leaves a file alone that was changed after it was read, that lies outside of the project and is
-    reached through a link in it, that has several hard links, or whose extended attributes cannot be kept.
+    Reports a file that is missing, unreadable, or not valid text or a valid notebook, and, with `--fix`, a file that
+    cannot be written. A file of more than 100 MB is not read, and code of more than 2,000,000 characters is not
+    analysed; neither is a file that hides the word `autograd` behind unusual characters or an unusual encoding. `--fix`
+    does not write to a file that was modified after it was read, that is outside of the project and reached through a
+    symbolic link, that has several hard links, or whose extended attributes cannot be preserved.
 
     ## Why is this bad?
-    What cannot be read is not checked, so silence about it means nothing. The other files are checked as always. The
-    finding is there whatever `--select` says; `--ignore CTX902` turns it off.
+    A file that cannot be read is not checked, so no finding in it means nothing. The other files are checked as usual.
+    The finding is reported whatever `--select` says; `--ignore CTX902` disables it.
 
     ## Example
-    A misspelt name on the command line, or a file in Latin-1 that does not say so:
+    A misspelt file name on the command line, or a file in Latin-1 without an encoding declaration:
 
     ```console
     $ ctxlint modle.py
     ```
 
     ## Use instead
-    The right name; UTF-8, or a first line such as `# -*- coding: latin-1 -*-`.
+    The correct file name; UTF-8, or a first line such as `# -*- coding: latin-1 -*-`.
 
     ```console
     $ ctxlint model.py
@@ -45,8 +44,8 @@ class IoError(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    A file that does not hold the words `autograd` and `Function` is never decoded, so neither its encoding is checked nor,
-    of a notebook, its JSON, nor the length of its code.
+    A file that does not contain the words `autograd` and `Function` is never decoded, so neither its encoding, nor the
+    JSON of a notebook, nor the length of its code is checked.
 
     ## References
     - [PEP 263: Defining Python Source Code Encodings](https://peps.python.org/pep-0263/)

@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 class TooComplex(Rule[SourceFile]):
     """
     ## What it does
-    Reports a Function that was not analysed, or not by every rule, because that takes too much work.
+    Reports a Function that was not analysed, or not checked by every rule, because the analysis would take too long.
 
     ## Why is this bad?
-    What is not analysed is not checked, so silence about it means nothing. The other classes of the file are checked as
-    always. The limits are many times what the largest Function known to us needs: code that reaches them is generated, or
-    made to keep a linter busy. The finding is there whatever `--select` says; `--ignore CTX903` turns it off.
+    Code that is not analysed is not checked, so no finding in it means nothing. The other classes of the file are
+    checked as usual. The limits are many times what the largest known Function needs: code that reaches them is
+    generated, or written to slow down a linter. The finding is reported whatever `--select` says; `--ignore CTX903`
+    disables it.
 
     ## Example
-    A class that descends from two hundred others, or `finally` clauses in `finally` clauses:
+    A class that inherits from two hundred others, or deeply nested `finally` clauses:
 
     ```text
     try:
@@ -38,7 +39,7 @@ class TooComplex(Rule[SourceFile]):
     ```
 
     ## Use instead
-    Helper functions for what a method does, and fewer classes to inherit from.
+    Move parts of a method to helper functions, and inherit from fewer classes.
 
     ```text
     first_and_all_others()
@@ -48,8 +49,8 @@ class TooComplex(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Steps of the analysis are counted, not seconds: a file gets the same findings on every machine. The steps of all
-    classes of a file are limited together, too.
+    The limit counts steps of the analysis, not seconds: a file has the same findings on every machine. The total for
+    all classes of a file is limited as well.
 
     ## References
     - [The limits](https://github.com/ctxlint/ctxlint/blob/main/ctxlint/effort.py)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class UnusedSuppression(Rule[UnusedDirective]):
     """
     ## What it does
-    Reports comments that hide no finding although they name rules of ctxlint, or are addressed to it.
+    Reports suppression comments that suppress no finding, if they name rules of ctxlint or start with `ctxlint:`.
 
     ## Why is this bad?
-    A comment that hides nothing today hides the next fault on its line, and tells readers of one that is not there.
+    An unused comment suppresses the next defect on its line, and tells readers of a finding that does not exist.
 
     ## Example
     ```python
@@ -53,13 +53,13 @@ class UnusedSuppression(Rule[UnusedDirective]):
     ```
 
     ## Fix safety
-    The fix is safe. It takes out the codes that hide nothing, with their comment where nothing else is in it. Codes of
-    other linters and a reason stay. There is no fix where the reason by itself would be a comment that tools obey.
+    Safe: codes that suppress nothing are removed, and the comment too if nothing else is in it. Codes of other linters
+    and a reason stay. There is no fix if the remaining reason would itself be a comment that tools interpret.
 
     ## Known limits
-    Nothing is said of a bare `# noqa`, which may be for another linter; about files that hold no candidate for a
-    Function, or a statement that cannot be parsed; and with `--ignore-noqa`. A code counts as used where its rule would
-    find something, also when that rule is off.
+    A bare `# noqa` is not reported, because it may be for another linter. Nothing is reported in files without a
+    candidate for a Function, for a statement that cannot be parsed, or with `--ignore-noqa`. A code counts as used if
+    its rule would have a finding, even if that rule is disabled.
 
     ## References
     - [flake8: selecting and ignoring violations](https://flake8.pycqa.org/en/latest/user/violations.html)
