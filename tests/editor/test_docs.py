@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from markdown_it import MarkdownIt
 
@@ -29,10 +30,13 @@ def test_the_snippet_for_neovim_is_the_one_that_is_tested() -> None:
 def test_the_extension_for_vs_code_sends_what_is_understood() -> None:
     folder = PAGE.parents[1] / "editors" / "vscode"
     known = json.loads((folder / "package.json").read_text())["contributes"]["configuration"]["properties"]
-    sent: dict[str, dict[str, object]] = {"ctxlint": {}}
+    sent: dict[str, Any] = {}
     for name, described in known.items():
-        section, key, *_ = name.split(".")
-        sent[section][key] = described["default"]
+        *sections, key = name.split(".")
+        into = sent
+        for section in sections:
+            into = into.setdefault(section, {})
+        into[key] = described["default"]
         if "trace" not in name:
             assert f"| `{name}` |" in PAGE.read_text()
             assert f"| `{name}` |" in (folder / "README.md").read_text()

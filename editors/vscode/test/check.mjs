@@ -40,11 +40,15 @@ for (const name of ['first.ipynb', 'second.ipynb']) {
 const documentation = fs.readFileSync(path.join(import.meta.dirname, '../../../docs/editors.md'), 'utf8');
 const ownSetting = JSON.parse(/```json\n(\{\s*"\[python\]"[^`]*)```/.exec(documentation)[1]);
 
-/** Write the settings of the workspace. */
-function set(settings) {
+let changes = 0;
+
+/** Write the settings of the workspace, and wait until the window has them: they change its title, too. */
+async function set(code, settings) {
   const folder = path.join(workspace, '.vscode');
+  const title = `settings ${++changes}`;
   fs.mkdirSync(folder, { recursive: true });
-  fs.writeFileSync(path.join(folder, 'settings.json'), JSON.stringify(settings));
+  fs.writeFileSync(path.join(folder, 'settings.json'), JSON.stringify({ ...settings, 'window.title': title }));
+  await code.until(async () => (await code.page.title()).includes(title), `the window has the ${title}`);
 }
 
 const started = Date.now();
@@ -81,8 +85,7 @@ await withWorkbench(async (code) => {
   assert.equal(read(), text);
   passed('one finding is mended by hand');
 
-  await page.keyboard.press('Control+KeyS');
-  await code.until(() => read() !== text, 'the file is saved');
+  await code.save();
   assert.equal(read(), mended(text));
   await code.until(async () => (await underlined.count()) === 0, 'no finding is left');
   passed('saving mends what is safe to mend');
@@ -95,26 +98,24 @@ await withWorkbench(async (code) => {
   await code.problems(/CTX203 \[Ln 42, Col 15\]/);
   passed('a class is typed');
 
-  set({ 'ctxlint.inlayHints': false, 'ctxlint.fixOnSave': false });
+  await set(code, { 'ctxlint.inlayHints': false, 'ctxlint.fixOnSave': false });
   await code.until(async () => !(await code.shown()).join().includes('/*'), 'the hints go');
-  await page.keyboard.press('Control+KeyS');
-  await code.until(() => read().includes('class Typed'), 'the file is saved');
+  await code.save();
   assert.ok(read().endsWith(missingNone('Typed')));
   passed('settings turn off hints and fixes on save');
 
-  set({ 'ctxlint.path': '${workspaceFolder}/nowhere' });
+  await set(code, { 'ctxlint.path': '${workspaceFolder}/nowhere' });
   await page.locator('.notification-toast', { hasText: 'nowhere server` does not start' }).waitFor();
   assert.equal(await page.locator('.notification-toast').count(), 1);
   await code.problems();
-  set({});
+  await set(code, {});
   await code.problems(/CTX203/);
   passed('a path that leads nowhere is said, and one that leads to ctxlint starts it');
 
-  set({ ...ownSetting, 'ctxlint.fixOnSave': false });
+  await set(code, { ...ownSetting, 'ctxlint.fixOnSave': false });
   await page.keyboard.insertText('# saved again');
   await code.problems(/CTX203/);
-  await page.keyboard.press('Control+KeyS');
-  await code.until(() => read().includes('saved again'), 'the file is saved');
+  await code.save();
   assert.ok(read().endsWith(`${mended(missingNone('Typed'))}# saved again`));
   await code.problems();
   passed('editor.codeActionsOnSave of the documentation does the same');
@@ -124,12 +125,12 @@ await withWorkbench(async (code) => {
     ['second.ipynb', 'notebook.codeActionsOnSave', { ...ownSetting, 'ctxlint.fixOnSave': false }],
   ]) {
     const place = path.join(workspace, name);
-    // While the editor writes, the file is empty for a moment.
+    // It is not changed before it is mended, and while the editor writes, the file is empty for a moment.
     const saved = () => {
       const text = fs.readFileSync(place, 'utf8');
       return text.endsWith('}') || text.endsWith('}\n') ? [JSON.parse(text).cells[0].source].flat().join('') : '';
     };
-    set(onSave);
+    await set(code, onSave);
     await code.open(name, `class ${className(name)}`);
     await code.problems(/CTX203 \[Ln 12, Col 15\]/);
     assert.equal(await page.locator('.notebookOverlay:visible .squiggly-error').count(), 1);

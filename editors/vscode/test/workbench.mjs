@@ -56,6 +56,13 @@ class Workbench {
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
 
+  /** Save the file in the editor, which was changed, and wait until all of it is written. */
+  async save() {
+    await this.page.locator('.tab.active.dirty').waitFor();
+    await this.page.keyboard.press('Control+KeyS');
+    await this.page.locator('.tab.active:not(.dirty)').waitFor();
+  }
+
   /** The lines of the editor as they are shown, with inlay hints. */
   async shown() {
     const lines = await this.page.locator('.editor-instance .view-lines > .view-line').evaluateAll((all) =>
