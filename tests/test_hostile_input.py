@@ -205,6 +205,15 @@ def test_standard_input_that_does_not_end(run: Run, monkeypatch: pytest.MonkeyPa
     assert run("--fix", "-") == (2, message)
 
 
+def test_explained_standard_input_that_does_not_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(decode, "MOST_BYTES", 1000)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FUNCTION.encode() * 100)))
+    assert main(["explain", "-"]) == 2
+    assert capsys.readouterr().err == "ctxlint: error: -: Larger than 100 MB, the most that ctxlint reads\n"
+
+
 LONG = f"{FUNCTION}\nx = '{'x' * decode.MOST_CHARACTERS}'\n"
 TOO_LONG = "The code has more than 2,000,000 characters, the most that ctxlint analyses."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ctxlint.commands.output import say
+from ctxlint.commands.output import path_shown, say
 from ctxlint.config.configuration import ConfigurationError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
         return None
     if not os.path.exists(path):
         if options.baseline or settings.baseline or options.prune_baseline:
-            raise ConfigurationError(f"{_shown(path)}: no such baseline; --write-baseline makes one")
+            raise ConfigurationError(f"{path_shown(path)}: no such baseline; --write-baseline makes one")
         return None
     return _read(path)
 
@@ -60,9 +60,9 @@ def _read(path: str) -> Baseline:
     try:
         return read_baseline(path)
     except Unreadable as error:
-        raise ConfigurationError(f"{_shown(path)}: cannot be read: {error}") from None
+        raise ConfigurationError(f"{path_shown(path)}: cannot be read: {error}") from None
     except MalformedBaseline as error:
-        raise ConfigurationError(f"{_shown(path)}: {error}") from None
+        raise ConfigurationError(f"{path_shown(path)}: {error}") from None
 
 
 def write(results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
@@ -74,7 +74,7 @@ def write(results: Sequence[FileResult], options: Namespace, settings: Settings)
     before = _read(path) if os.path.exists(path) else Baseline(path)
     after = before.with_results(results)
     _write(after, options, settings)
-    say(f"Wrote {counted(after.count(), 'finding')} to {_shown(path)}.")
+    say(f"Wrote {counted(after.count(), 'finding')} to {path_shown(path)}.")
 
 
 def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
@@ -85,7 +85,7 @@ def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace,
     removed = baseline.count() - after.count()
     if removed:
         _write(after, options, settings)
-    say(f"Removed {counted(removed, 'finding')} from {_shown(baseline.path)}.")
+    say(f"Removed {counted(removed, 'finding')} from {path_shown(baseline.path)}.")
 
 
 def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, silent: bool) -> bool:
@@ -95,7 +95,7 @@ def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, sile
     gone = {result.path: result.gone for result in results if result.gone}
     folder = os.path.dirname(baseline.path)
     for name, known in baseline.missing_files().items():
-        gone[_shown(os.path.join(folder, name))] = known
+        gone[path_shown(os.path.join(folder, name))] = known
     count = sum(number for known in gone.values() for _, number in known)
     if silent or not count:
         return bool(count)
@@ -104,7 +104,7 @@ def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, sile
             times = f" ({number} times)" if number > 1 else ""
             say(f"{path}: {each.code}{_place(each)} is gone{times}")
     them = "it" if count == 1 else "them"
-    say(f"{_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
+    say(f"{path_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
     return True
 
 
@@ -123,16 +123,8 @@ def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
 
     named = options.write_baseline or options.baseline
     if not named and not is_in_project(baseline.path, settings.root):
-        raise ConfigurationError(f"{_shown(baseline.path)}: not in this project; name it on the command line")
+        raise ConfigurationError(f"{path_shown(baseline.path)}: not in this project; name it on the command line")
     try:
         write_report(baseline.path, text_of(baseline).encode("utf-8", "surrogatepass"), settings.root)
     except OSError as error:
-        raise ConfigurationError(f"{_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None
-
-
-def _shown(path: str) -> str:
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return path if relative.startswith("..") else relative
+        raise ConfigurationError(f"{path_shown(baseline.path)}: cannot be written: {error.strerror or error}") from None

@@ -220,12 +220,12 @@ def _lint_stdin(
 def _read_stdin() -> bytes:
     """What is on standard input. Raises ConfigurationError where that is too much."""
     from ctxlint.config.configuration import ConfigurationError
-    from ctxlint.source.decode import MOST_BYTES, too_large
+    from ctxlint.source.decode import Unreadable, read_stdin
 
-    data = sys.stdin.buffer.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise ConfigurationError(f"{STDIN} (standard input): {too_large()}")
-    return data
+    try:
+        return read_stdin()
+    except Unreadable as error:
+        raise ConfigurationError(f"{STDIN} (standard input): {error}") from None
 
 
 def _around(options: Namespace, configuration: Configuration) -> Surroundings | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands import environment
 from ctxlint.commands.argument_parser import Parser
-from ctxlint.commands.output import say
+from ctxlint.commands.output import path_shown, say
 
 if TYPE_CHECKING:
     import argparse
@@ -28,11 +28,11 @@ def run(arguments: Sequence[str]) -> int:
     code = 0
     for cache in dict.fromkeys(map(os.path.abspath, _caches(options))):
         if not options.quiet:
-            say(f"Removing cache at: {_shown(cache)}")
+            say(f"Removing cache at: {path_shown(cache)}")
         try:
             os.remove(cache) if os.path.isfile(cache) else shutil.rmtree(cache)
         except OSError as error:
-            say(f"ctxlint: error: {_shown(cache)}: {error.strerror or error}")
+            say(f"ctxlint: error: {path_shown(cache)}: {error.strerror or error}")
             code = 2
     return code
 
@@ -62,11 +62,3 @@ def _caches(options: argparse.Namespace) -> Iterator[str]:
         yield from cache_files_under(folder)
         named.append(configuration.settings_for(folder).cache_dir)
     yield from (each for each in named if each is not None and is_cache(each))
-
-
-def _shown(path: str) -> str:
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return path if relative.startswith("..") else relative

@@ -92,9 +92,8 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
             yield from _in_folder(path, configuration)
         return
     try:
-        name, data = (
-            (stdin_filename or STDIN, sys.stdin.buffer.read()) if path == STDIN else (path, _read(path, configuration))
-        )
+        name = (stdin_filename or STDIN) if path == STDIN else path
+        data = _read_stdin(name) if path == STDIN else _read(path, configuration)
         contracts = list(_in_text(name, data, wanted, configuration))
     except NotPython as error:
         yield NotFound(f"{name}: This is {error}")
@@ -149,6 +148,15 @@ def _read(path: str, configuration: Configuration) -> bytes:
         return read_bytes(path)
     except Unreadable as error:
         raise NotFound(f"{path}: {error}{_nearest_file(path)}") from error
+
+
+def _read_stdin(name: str) -> bytes:
+    from ctxlint.source.decode import Unreadable, read_stdin
+
+    try:
+        return read_stdin()
+    except Unreadable as error:
+        raise NotFound(f"{name}: {error}") from error
 
 
 def _nearest_file(path: str) -> str:

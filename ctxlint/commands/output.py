@@ -62,6 +62,15 @@ def is_read_by_people(stream: TextIO) -> bool:
         return False
 
 
+def path_shown(path: str) -> str:
+    """A path as messages show it: relative where it lies below the current folder."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if relative.startswith("..") else relative
+
+
 def say(message: str) -> None:
     """Tell people something that is not part of the report, on one line."""
     from ctxlint.report.visible import visible

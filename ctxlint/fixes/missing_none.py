@@ -12,7 +12,7 @@ from ctxlint.fixes.displays import end_of_element, insert_elements
 from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.return_annotation import annotate_fewer, annotate_more, annotate_none
 from ctxlint.model.interpreter.values import Sequence, Tri, is_none
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import branches_of, children, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,7 +195,7 @@ class _Mender:
     def _written(self, expression: cst.BaseExpression, value: Sequence) -> cst.BaseExpression | None:
         """The expression that makes this alternative of what is returned, where nothing else sees it."""
         node = value.node
-        for leaf in _leaves(expression):
+        for leaf in branches_of(expression):
             if leaf is node:
                 return leaf
             if isinstance(leaf, cst.Name) and isinstance(node, cst.BaseExpression):
@@ -210,7 +210,7 @@ class _Mender:
             isinstance(leaf, cst.Name) and leaf.value == name
             for event in self.method.returns
             if isinstance(event.node, cst.Return) and event.node.value is not None
-            for leaf in _leaves(event.node.value)
+            for leaf in branches_of(event.node.value)
         )
         return self.names.occurrences.get(name, 0) == len(self.names.assigned.get(name, ())) + returned
 
@@ -380,15 +380,6 @@ def _repeated(expression: cst.BinaryOperation) -> Iterator[_Atom]:
                     yield _Atom(element.value, count=count if nones else None)
             return
     yield _Atom(None)
-
-
-def _leaves(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression may give: the branches of a conditional one, else itself."""
-    if isinstance(expression, cst.IfExp):
-        yield from _leaves(expression.body)
-        yield from _leaves(expression.orelse)
-    else:
-        yield expression
 
 
 def _makes_sequence(call: cst.Call) -> bool:

@@ -9,10 +9,9 @@ import libcst as cst
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.model.interpreter.values import Mapping, Scalar, Sequence, TensorTuple, Tri, Variadic, is_container
+from ctxlint.model.syntax import branches_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ctxlint.fixes.class_layout import Layout
     from ctxlint.model.function import FunctionClass, Method, Returned
     from ctxlint.model.interpreter.values import Value
@@ -31,7 +30,7 @@ def return_a_tuple(
     if layout is None or not isinstance(statement, cst.Return) or statement.value is None:
         return None
     edits: list[Edit] = []
-    for leaf in _leaves(statement.value):
+    for leaf in branches_of(statement.value):
         values = [each.value for each in every if each.event is returned.event]
         made = [value for value in values if _made_by(value, leaf)]
         if made and not any(_is_no_tuple(value) for value in made):
@@ -57,14 +56,6 @@ def _is_ordered(value: Value) -> bool:
     if isinstance(value, Sequence):
         return value.kind in ("tuple", "list", "generator")
     return isinstance(value, (TensorTuple, Variadic)) and is_container(value) is Tri.YES
-
-
-def _leaves(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    if isinstance(expression, cst.IfExp):
-        yield from _leaves(expression.body)
-        yield from _leaves(expression.orelse)
-    else:
-        yield expression
 
 
 def _as_tuple(layout: Layout, expression: cst.BaseExpression) -> list[Edit]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.effort import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CODE = cst.Module([])
 
@@ -27,6 +31,22 @@ def dotted(node: cst.BaseExpression) -> str | None:
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))
+
+
+def root_name(node: cst.CSTNode | None) -> str | None:
+    """The variable that an expression begins with: ``dq`` in ``dq.to(q)[0]``."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return node.value if isinstance(node, cst.Name) else None
+
+
+def branches_of(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What an expression may give: the branches of a conditional one, else itself."""
+    if isinstance(expression, cst.IfExp):
+        yield from branches_of(expression.body)
+        yield from branches_of(expression.orelse)
+    else:
+        yield expression
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.function import FunctionClass, GenericCall
 from ctxlint.model.interpreter.conditions import certain_parts
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import parents_below
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -101,14 +101,12 @@ class DeadGradModeTest(Rule[FunctionClass]):
 def _remedy(fn: FunctionClass, call: GenericCall) -> str:
     """How the remedy begins: what is kept for backward may hang on the inputs, anything else on the mode alone."""
     kept = (*fn.saves, *fn.context_writes)
-    decides = any(guard.test is not None and call.node in _inside(guard.test) for each in kept for guard in each.guards)
+    decides = any(
+        guard.test is not None and call.node in (guard.test, *parents_below(guard.test))
+        for each in kept
+        for guard in each.guards
+    )
     return "Test `ctx.needs_input_grad`, or pass" if decides else "Pass"
-
-
-def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _inside(child)
 
 
 def _asserts_that_it_is_off(call: GenericCall) -> bool:

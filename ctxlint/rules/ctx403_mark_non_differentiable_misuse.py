@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import marks_of_no_output
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Parameter, View
+from ctxlint.model.interpreter.values import Parameter, before_views
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 
@@ -94,13 +94,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
 def _remedy(fn: FunctionClass, marked: Value) -> str:
     """What to write: to mark what is returned only where that is made of the marked tensor, or one output of several."""
     outputs = [option for value in fn.outputs_values() for option in value.options()]
-    made_of_it = any(_origin(output) == _origin(marked) for output in outputs)
+    made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
     one_of_several = not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs)
     mark_another = "Mark the very tensor that is returned, or drop" if made_of_it or one_of_several else "Drop"
     return f"{mark_another} the mark."
-
-
-def _origin(value: Value) -> Value:
-    while isinstance(value, View):
-        value = value.of
-    return value

@@ -6,6 +6,7 @@ import codecs
 import os
 import re
 import stat
+import sys
 import warnings
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,14 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
         raise Unreadable("Too large for the memory") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
+
+
+def read_stdin() -> bytes:
+    """What is on standard input. Raises Unreadable where that is too much."""
+    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise too_large()
+    return data
 
 
 def first_bytes(path: str, count: int) -> bytes:

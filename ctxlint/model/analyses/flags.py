@@ -31,12 +31,7 @@ def flags_of(guards: Iterable[Guard]) -> frozenset[int]:
 
 def tested_flags(guards: Iterable[Guard]) -> bool:
     """Whether any test on the way mentions ``needs_input_grad`` in a form that ``flags_of`` cannot read."""
-    return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not _taken_apart(guard))
-
-
-def _taken_apart(guard: Guard) -> bool:
-    """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold where it does."""
-    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
+    return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not guard.has_parts)
 
 
 def computed_under(method: Method, name: str) -> frozenset[int] | None:

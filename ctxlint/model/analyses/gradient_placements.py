@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
 from ctxlint.model.function import Style
 from ctxlint.model.interpreter.values import Parameter, Slot, Tri, is_none, storage
+from ctxlint.model.syntax import root_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +148,7 @@ def _likely_way(
 ) -> tuple[int, ...] | None:
     """The way in which what is called the gradient of an input is that: as it is written, or the only such way."""
     inputs = {each.name.lower().strip("_"): index for index, each in enumerate(fn.inputs)}
-    names = [_root_name(slot.node) or "" for _at, slot in gradients]
+    names = [root_name(slot.node) or "" for _at, slot in gradients]
     named = [inputs.get(_GRADIENT_OF.sub("", each.lower()).strip("_")) for each in names]
     fitting = [way for way in ways if all(index in (None, at) for index, at in zip(named, way))]
     written = tuple(at for at, _slot in gradients)
@@ -160,13 +159,6 @@ def _likely_way(
 
 _GRADIENT_OF = re.compile(r"^(?:grad_?(?:of_|wrt_)?|d_?)|_grad$|_?grad$")
 """What the name of a gradient has about it, beside the name of the input."""
-
-
-def _root_name(node: cst.CSTNode | None) -> str | None:
-    """The variable that an expression begins with: ``dq`` in ``dq.to(q)[0]``."""
-    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) else None
 
 
 def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:

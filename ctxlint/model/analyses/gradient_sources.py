@@ -102,13 +102,8 @@ def flag_tests(guards: Iterable[Guard]) -> Iterator[FlagTest]:
         if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD:
             index = asks.value.index if isinstance(asks.value, NeedsInputGrad) else None
             yield FlagTest(guard.test, index, guard.holds)
-        elif "needs_input_grad" in guard.text and not _is_conjunction(guard):
+        elif "needs_input_grad" in guard.text and not guard.has_parts:
             yield FlagTest(guard.test, None, guard.holds)
-
-
-def _is_conjunction(guard: Guard) -> bool:
-    """Whether its parts are guards of their own."""
-    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
 
 
 def conditional_flag(slot: Slot) -> FlagTest | None:

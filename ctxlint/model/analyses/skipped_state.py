@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from ctxlint.model.interpreter.events import (
     ContextCall,
     ContextRead,
@@ -17,9 +15,11 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     orders_of,
 )
-from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, View
+from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.values import Value
@@ -129,7 +129,7 @@ def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
         asks = guard.asks
         if asks is None:
             text = guard.text
-            if _apart(guard):  # what it says of flags is said by guards of their own
+            if guard.has_parts:  # what it says of flags is said by guards of their own
                 text = text.replace("requires_grad", "").replace("needs_input_grad", "")
             if any(word in text.lower() for word in _NO_GRADIENT_WORDS):
                 return False
@@ -143,11 +143,6 @@ def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
     return any(each.gradient is Tri.YES and each.index not in refused for each in fn.inputs)
 
 
-def _apart(guard: Guard) -> bool:
-    """Whether the parts of a compound test are guards of their own."""
-    return isinstance(guard.test, cst.BooleanOperation) and isinstance(guard.test.operator, cst.And) is guard.holds
-
-
 def _input_asked(guard: Guard) -> int | None:
     """The input whose flag a guard asks for; None for anything else."""
     return _input_of(guard.asks.value) if guard.asks is not None else None
@@ -158,8 +153,7 @@ def _input_of(value: Value) -> int | None:
 
     What forward makes of an input, as in ``x = x.contiguous()``, needs a gradient only where the input does.
     """
-    while isinstance(value, View):
-        value = value.of
+    value = before_views(value)
     if isinstance(value, NeedsInputGrad):
         return value.index
     return value.index if isinstance(value, Parameter) and value.role == "input" else None

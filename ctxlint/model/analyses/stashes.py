@@ -13,6 +13,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
+from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
 from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
@@ -25,9 +26,9 @@ from ctxlint.model.interpreter.values import (
     Mapping,
     Parameter,
     Sequence,
-    Slot,
     Tri,
     View,
+    before_views,
     is_tensor,
     kind_of,
     same_object,
@@ -187,7 +188,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         yield _Kept(Held.OUTPUT, contained)
     elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
-    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(_before_views(leaf)) is Kind.FLOAT:
+    elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(before_views(leaf)) is Kind.FLOAT:
         yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
         yield _Kept(Held.OUTPUT, True)
@@ -211,13 +212,7 @@ _ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
     """Whether some gradient of an input is more than zeros, as empty tensors get where others get None."""
     slots = [each.slots[index] for each in fn.gradients if each.known and index < len(each.slots)]
-    return any(slot.value != NONE and not _written_as_zeros(slot) for slot in slots)
-
-
-def _written_as_zeros(slot: Slot) -> bool:
-    """Whether the gradient is the very call that makes zeros, so that nothing can have been written into them."""
-    path = dotted(slot.node.func) if isinstance(slot.node, cst.Call) else None
-    return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
+    return any(slot.value != NONE and not is_call_for_zeros(slot.node) for slot in slots)
 
 
 def _same_memory(value: Value) -> Value:
@@ -226,13 +221,6 @@ def _same_memory(value: Value) -> Value:
     while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
         origin = origin.of
     return origin
-
-
-def _before_views(value: Value) -> Value:
-    """What a chain of views starts from: what the value may be itself, where a conversion has nothing to do."""
-    while isinstance(value, View):
-        value = value.of
-    return value
 
 
 def _detached(value: Value) -> bool:

@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.values import (
     Sequence,
     Value,
     View,
+    before_views,
     usual_storage,
 )
 from ctxlint.model.syntax import dotted
@@ -52,7 +53,7 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
     if isinstance(value, Fresh):
-        return not _written_as_zeros(value) or _filled(fn, value)
+        return not is_call_for_zeros(value.node) or _filled(fn, value)
     if isinstance(value, ContextAttribute):
         return _kept_tensor(_kept(fn, value.name))
     if isinstance(value, Item) and isinstance(value.of, ContextAttribute):
@@ -71,18 +72,13 @@ def _kept(fn: FunctionClass, attribute: str) -> Value | None:
 
 def _kept_tensor(value: Value | None) -> bool:
     """Whether something that forward kept is certainly a tensor that it computed itself, where it is not None."""
-    options = [_before_views(option) for option in value.options() if option != NONE] if value is not None else []
-    return bool(options) and all(isinstance(option, Fresh) and not _written_as_zeros(option) for option in options)
+    options = [before_views(option) for option in value.options() if option != NONE] if value is not None else []
+    return bool(options) and all(isinstance(option, Fresh) and not is_call_for_zeros(option.node) for option in options)
 
 
-def _before_views(value: Value) -> Value:
-    while isinstance(value, View):
-        value = value.of
-    return value
-
-
-def _written_as_zeros(value: Fresh) -> bool:
-    path = dotted(value.node.func) if isinstance(value.node, cst.Call) else None
+def is_call_for_zeros(node: cst.CSTNode | None) -> bool:
+    """Whether it is the very call that makes zeros, so that nothing can have been written into them."""
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
     return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
 
 

@@ -7,6 +7,8 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Slot, Value
 from ctxlint.model.syntax import code_of
@@ -14,8 +16,6 @@ from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import libcst as cst
 
 
 @record
@@ -39,6 +39,11 @@ class Guard:
     def text(self) -> str:
         """The code of the condition; empty where there is none."""
         return code_of(self.test).strip() if self.test is not None else ""
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold where it does."""
+        return isinstance(self.test, cst.BooleanOperation) and isinstance(self.test.operator, cst.And) is self.holds
 
     def is_opposite_of(self, other: Guard) -> bool:
         """Whether the two cannot both hold, or at least look so: the same text may stand for another value later."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.expressions import Expressions
@@ -32,7 +32,11 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
     without,
 )
+from ctxlint.model.syntax import root_name
 from ctxlint.torch_api import autograd, operations, python
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 class Arguments:
@@ -141,7 +145,7 @@ class TensorCalls(Expressions):
             target=value,
             target_node=target,
             how=how,
-            name=_root_name(target),
+            name=root_name(target),
             statement=self.statement,
         )
 
@@ -316,9 +320,3 @@ def _whole_numbers(name: str, arguments: Arguments) -> bool:
     if name == "tensor":
         return all(is_whole_number(part) for part in parts)
     return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)
-
-
-def _root_name(node: cst.BaseExpression | None) -> str | None:
-    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) else None

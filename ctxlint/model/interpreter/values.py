@@ -444,6 +444,13 @@ def _origin(value: Value, followed: tuple[Alias, ...]) -> Value | None:
     return None if isinstance(value, SomeTensor) or value == UNKNOWN else value
 
 
+def before_views(value: Value) -> Value:
+    """What a chain of views starts from, whether or not each of them shares its memory."""
+    while isinstance(value, View):
+        value = value.of
+    return value
+
+
 _NEW_OBJECTS = (Constant, Scalar, Fresh, Single, Sequence, Mapping, TensorTuple, Context, NeedsInputGrad)
 
 
