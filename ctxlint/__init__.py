@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ctxlint.api import FixedSource, fix_source, lint_paths, lint_source
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fixes.fix import Applicability, Edit, Fix
@@ -33,7 +33,7 @@ __all__ = [
 
 _HOMES = {
     "Applicability": "ctxlint.fixes.fix",
-    "ConfigurationError": "ctxlint.config.configuration",
+    "ConfigurationError": "ctxlint.config.project_files",
     "Diagnostic": "ctxlint.diagnostic",
     "Edit": "ctxlint.fixes.fix",
     "Fix": "ctxlint.fixes.fix",

@@ -83,7 +83,7 @@ def _say_version() -> int:
 
 
 def _run(given: list[str]) -> int:
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
 
     try:
         command, rest = split_command(with_files(given))
@@ -119,7 +119,7 @@ def with_files(given: list[str]) -> list[str]:
 
 
 def _lines_of(path: str) -> list[str]:
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.source.decode import MOST_BYTES, Unreadable
     from ctxlint.source.formats import Malformed, read_text
 
@@ -176,8 +176,8 @@ def _meant_for(command: str, options: list[str]) -> list[str]:
 
 def _check_spelling(word: str) -> None:
     """Raise ConfigurationError where a word is probably meant as a command."""
-    from ctxlint.config.configuration import ConfigurationError
     from ctxlint.config.options import nearest_of
+    from ctxlint.config.project_files import ConfigurationError
 
     near = nearest_of(word, (*COMMANDS, "version"))
     if near is not None:

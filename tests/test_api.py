@@ -257,7 +257,7 @@ def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_error_in_the_configuration_of_a_nested_folder_is_raised() -> None:
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
 
     Path("a").mkdir()
     Path("a/c.py").write_text(BROKEN, encoding="utf-8")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ctxlint
-from ctxlint.config.configuration import ConfigurationError, read_configuration
-from ctxlint.config.load import version_allowed
+from ctxlint.config.configuration import read_configuration
+from ctxlint.config.options import version_allowed
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.torch_requirement import torch_requirement
 from ctxlint.config.torch_versions import read_target
 from tests.growth import is_quick

@@ -57,8 +57,8 @@ def test_the_configurations_of_the_documents_are_valid(document: str) -> None:
     ],
 )
 def test_what_ctxlint_refuses_is_refused(text: str) -> None:
-    from ctxlint.config.configuration import ConfigurationError
     from ctxlint.config.load import apply_inline
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.config.settings import Settings
 
     assert not VALIDATOR.is_valid(_read(text))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxlint.config.configuration import Configuration, ConfigurationError, read_configuration
-from ctxlint.config.load import version_allowed
+from ctxlint.config.configuration import Configuration, read_configuration
+from ctxlint.config.options import version_allowed
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import PerFileIgnore, Selection, Settings
 from ctxlint.fixes.fix import Applicability
 from tests import stand_ins

@@ -150,7 +150,7 @@ def cache_file(folder: str, root: str) -> str:
 
 def check_cache_dir(folder: str, root: str) -> None:
     """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that holds something else."""
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.source.boundary import leaves_project, lies_in_project
 
     if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import path_shown, say
-from ctxlint.config.configuration import ConfigurationError
+from ctxlint.config.project_files import ConfigurationError
 
 if TYPE_CHECKING:
     from argparse import Namespace

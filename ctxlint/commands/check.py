@@ -219,7 +219,7 @@ def _lint_stdin(
 
 def _read_stdin() -> bytes:
     """What is on standard input. Raises ConfigurationError where that is too much."""
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.source.decode import Unreadable, read_stdin
 
     try:
@@ -382,7 +382,7 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
 
 
 def _write_file(name: str, pieces: Iterator[str], settings: Settings) -> None:
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
     from ctxlint.source.writing import write_report
 
     try:

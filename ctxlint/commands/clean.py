@@ -20,7 +20,7 @@ def run(arguments: Sequence[str]) -> int:
 
     import shutil
 
-    from ctxlint.config.configuration import ConfigurationError
+    from ctxlint.config.project_files import ConfigurationError
 
     for each in options.paths:
         if not os.path.isdir(each):

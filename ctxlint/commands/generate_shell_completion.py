@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         import shtab
     except ImportError:
-        from ctxlint.config.configuration import ConfigurationError
+        from ctxlint.config.project_files import ConfigurationError
 
         raise ConfigurationError('completion needs shtab; run `pip install "ctxlint[completion]"`') from None
     print(shtab.complete(everything(), options.shell))

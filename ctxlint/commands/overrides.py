@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands import environment
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
-from ctxlint.config.configuration import Configuration, anchored, per_file_ignores
-from ctxlint.config.settings import Selection
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.settings import Selection, anchored, per_file_ignores
 
 if TYPE_CHECKING:
     from argparse import Namespace

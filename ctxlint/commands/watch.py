@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
-from ctxlint.config.configuration import ConfigurationError
+from ctxlint.config.project_files import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

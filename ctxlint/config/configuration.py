@@ -5,16 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ctxlint.config.settings import PerFileIgnore, Settings
+from ctxlint.config.project_files import PROJECT_FILE, bytes_of
+from ctxlint.config.settings import Settings, added
 
-PROJECT_FILE = "pyproject.toml"
 _OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
-MOST_BYTES = 1_000_000
-"""The size of the largest configuration; those of large projects have a tenth of it."""
-
-
-class ConfigurationError(Exception):
-    """A configuration that cannot be used; the message names file, line and what to write instead."""
 
 
 class Configuration:
@@ -107,18 +101,6 @@ def _own_file(folder: str) -> str | None:
     return path if holds_table(path, data) else None
 
 
-def bytes_of(path: str) -> bytes:
-    """The content of a configuration file. Raises ConfigurationError."""
-    from ctxlint.source.decode import Unreadable, read_bytes
-
-    try:
-        return read_bytes(path, MOST_BYTES)
-    except Unreadable as error:
-        from ctxlint.config.load import shown
-
-        raise ConfigurationError(f"{shown(path)}: cannot be read: {error}") from None
-
-
 def read_configuration(path: str | os.PathLike[str]) -> Settings:
     """The settings that one file gives; a file named pyproject.toml is asked for its ``[tool.ctxlint]`` table.
 
@@ -127,26 +109,3 @@ def read_configuration(path: str | os.PathLike[str]) -> Settings:
     from ctxlint.config.load import read
 
     return read(os.path.abspath(path))
-
-
-def added(base: Settings, values: dict[str, Any]) -> dict[str, Any]:
-    """``values`` for attributes of Settings, where those that extend something come after those of ``base``."""
-    return {key: (*getattr(base, key), *value) if key.startswith("extend_") else value for key, value in values.items()}
-
-
-def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
-    """The records for pairs of glob and selectors, as they stand in the configuration."""
-    return tuple(
-        PerFileIgnore(anchored(glob.lstrip("!"), root), tuple(selectors), negated=glob.startswith("!"))
-        for glob, selectors in pairs
-    )
-
-
-def anchored(pattern: str, root: str) -> str:
-    """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
-    from glob import escape
-
-    pattern = pattern.rstrip("/") or pattern
-    if "/" not in pattern or os.path.isabs(pattern):
-        return pattern
-    return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.config.configuration import ConfigurationError, per_file_ignores
 from ctxlint.config.options import BY_KEY, OPTIONS, Option, kind_of
-from ctxlint.config.settings import PerFileIgnore, Selection, Settings
+from ctxlint.config.project_files import ConfigurationError
+from ctxlint.config.settings import PerFileIgnore, Selection, Settings, per_file_ignores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

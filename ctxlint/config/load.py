@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxlint import __version__
-from ctxlint.config.configuration import PROJECT_FILE, ConfigurationError, added, anchored, bytes_of, per_file_ignores
-from ctxlint.config.settings import Settings
+from ctxlint.config.options import BY_KEY, kind_of, nearest, version_allowed
+from ctxlint.config.project_files import PROJECT_FILE, ConfigurationError, bytes_of, shown
+from ctxlint.config.settings import Settings, added, anchored, per_file_ignores
 from ctxlint.source.formats import Malformed, from_toml, text_of
 
 _TABLE = ("tool", "ctxlint")
@@ -32,8 +33,6 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | N
         table, above = document, ()
     place = _Place(path, data.decode("utf-8", "replace"), above)
     if not isinstance(table, dict):
-        from ctxlint.config.options import kind_of
-
         raise place.error((), f"`{'.'.join(above)}`: expected a table, found {kind_of(table)}")
     return _read_table(table, place, (*_extended_by, path))
 
@@ -83,8 +82,6 @@ def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
 
 def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
     """The attributes of Settings that a table sets. Raises ConfigurationError for what does not belong there."""
-    from ctxlint.config.options import BY_KEY, nearest
-
     values = {}
     for key, value in table.items():
         option = BY_KEY.get(key)
@@ -128,8 +125,6 @@ def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: st
 
     Raises ConfigurationError, whose message begins with ``origin``.
     """
-    from ctxlint.config.options import BY_KEY, nearest
-
     values = {}
     for key, value in table.items():
         option = BY_KEY.get(key)
@@ -186,48 +181,3 @@ _HEADER = re.compile(r"\s*\[\[?([^\[\]]+)\]")
 
 def _split_key(dotted: str) -> tuple[str, ...]:
     return tuple(part.strip("\"'") for part in re.findall(r""""[^"]*"|'[^']*'|[\w\-]+""", dotted))
-
-
-def shown(path: str) -> str:
-    """``path`` as a message should show it: relative where that is shorter."""
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:  # another drive
-        return path
-    return min(relative, path, key=len)
-
-
-_LONGEST = 1000
-"""The length of the longest version that is read."""
-
-
-def version_allowed(version: str, required: str) -> bool:
-    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
-
-    Raises ValueError where ``required`` is none.
-    """
-    comparisons = {
-        "==": lambda a, b: a == b,
-        "!=": lambda a, b: a != b,
-        ">=": lambda a, b: a >= b,
-        "<=": lambda a, b: a <= b,
-        ">": lambda a, b: a > b,
-        "<": lambda a, b: a < b,
-    }
-    met = True
-    if len(required) > _LONGEST:
-        raise ValueError(f"expected at most {_LONGEST} characters")
-    for clause in required.split(","):
-        found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
-        if found is None:
-            raise ValueError(f'expected something like ">=0.1,<1", found "{required}"')
-        met = met and comparisons[found[1] or "=="](_release(version), _release(found[2]))
-    return met
-
-
-def _release(version: str) -> tuple[int, ...]:
-    """``(0, 1)`` for ``0.1.0``: trailing zeros say nothing."""
-    numbers = [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,11 +135,45 @@ def _torch(value: object) -> str:
 
 
 def _required_version(value: object) -> str:
-    from ctxlint.config.load import version_allowed
-
     required = _string(value)
     version_allowed("0", required)
     return required
+
+
+_LONGEST_VERSION = 1000
+"""The length of the longest version that is read."""
+
+
+def version_allowed(version: str, required: str) -> bool:
+    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
+
+    Raises ValueError where ``required`` is none.
+    """
+    comparisons = {
+        "==": lambda a, b: a == b,
+        "!=": lambda a, b: a != b,
+        ">=": lambda a, b: a >= b,
+        "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b,
+        "<": lambda a, b: a < b,
+    }
+    met = True
+    if len(required) > _LONGEST_VERSION:
+        raise ValueError(f"expected at most {_LONGEST_VERSION} characters")
+    for clause in required.split(","):
+        found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
+        if found is None:
+            raise ValueError(f'expected something like ">=0.1,<1", found "{required}"')
+        met = met and comparisons[found[1] or "=="](_release(version), _release(found[2]))
+    return met
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """``(0, 1)`` for ``0.1.0``: trailing zeros say nothing."""
+    numbers = [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:

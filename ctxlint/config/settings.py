@@ -5,8 +5,9 @@ Where the answers come from (files, the command line) is the business of the mod
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -198,3 +199,26 @@ def matches(pattern: str, path: str, root: str) -> bool:
     from ctxlint.source.discover import is_excluded
 
     return is_excluded(path, [pattern], root)
+
+
+def added(base: Settings, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` for attributes of Settings, where those that extend something come after those of ``base``."""
+    return {key: (*getattr(base, key), *value) if key.startswith("extend_") else value for key, value in values.items()}
+
+
+def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
+    """The records for pairs of glob and selectors, as they stand in the configuration."""
+    return tuple(
+        PerFileIgnore(anchored(glob.lstrip("!"), root), tuple(selectors), negated=glob.startswith("!"))
+        for glob, selectors in pairs
+    )
+
+
+def anchored(pattern: str, root: str) -> str:
+    """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
+    from glob import escape
+
+    pattern = pattern.rstrip("/") or pattern
+    if "/" not in pattern or os.path.isabs(pattern):
+        return pattern
+    return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"

@@ -2,8 +2,7 @@
 
 The nearest folder with a ``pyproject.toml``, ``setup.cfg``, ``setup.py`` or ``.git`` is the project. What it requires
 to be installed answers; where that names no version of torch, its extras do, then the files that environments are made
-from. Of several versions any one counts, and so the oldest: markers and platforms are not looked at. Nothing is run and
-nothing is raised: what cannot be read says nothing, and what is wrong with a ``pyproject.toml`` is for others to say.
+from. Of several versions any one counts, and so the oldest: markers and platforms are not looked at. Nothing is run.
 """
 
 from __future__ import annotations
@@ -12,11 +11,10 @@ import os
 import re
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.config.configuration import MOST_BYTES, PROJECT_FILE
+from ctxlint.config.project_files import PROJECT_FILE, project_tables, read_text, table
 from ctxlint.config.torch_versions import LONGEST
-from ctxlint.source.decode import Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,29 +58,21 @@ def torch_requirement(folder: str) -> tuple[str, ...]:
 
 
 def _pyproject(folder: str) -> _Said:
-    text = _read(folder, PROJECT_FILE)
-    if "torch" not in text.lower():  # most files should not cost a TOML parser
-        return _Said()
-    from ctxlint.source.formats import Malformed, from_toml
-
-    try:
-        document = from_toml(text)
-    except Malformed:
-        return _Said()
-    project = _table(document.get("project"))
-    poetry = _table(_table(document.get("tool")).get("poetry"))
-    optional = (_table(project.get("optional-dependencies")), _table(document.get("dependency-groups")))
+    document = project_tables(folder)
+    project = table(document.get("project"))
+    poetry = table(table(document.get("tool")).get("poetry"))
+    optional = (table(project.get("optional-dependencies")), table(document.get("dependency-groups")))
     return _Said(
         (
             *_specifiers(_strings(project.get("dependencies"))),
-            *_poetry(_table(poetry.get("dependencies")).get("torch")),
+            *_poetry(table(poetry.get("dependencies")).get("torch")),
         ),
         tuple(_specifiers(each for extras in optional for extra in extras.values() for each in _strings(extra))),
     )
 
 
 def _setup_cfg(folder: str) -> _Said:
-    text = _read(folder, _SETUP_CFG)
+    text = read_text(folder, _SETUP_CFG)
     if "torch" not in text.lower():
         return _Said()
     from configparser import ConfigParser, Error
@@ -100,7 +90,7 @@ def _setup_cfg(folder: str) -> _Said:
 
 
 def _setup_py(folder: str) -> _Said:
-    text = _read(folder, _SETUP_PY)
+    text = read_text(folder, _SETUP_PY)
     if "torch" not in text.lower():
         return _Said()
     from ctxlint.config.setup_script import requirements_of
@@ -119,7 +109,7 @@ def _environments(folder: str) -> Iterator[str]:
     below = os.path.join(folder, "requirements")
     pinned += [(below, name) for name in _names(below) if name.endswith(".txt")]
     for where, name in pinned[:_MOST_FILES]:
-        lines = _read(where, name).splitlines()
+        lines = read_text(where, name).splitlines()
         yield from _specifiers(lines) if name.endswith(".txt") else _conda(lines)
 
 
@@ -128,18 +118,6 @@ def _names(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
-
-
-def _read(folder: str, name: str) -> str:
-    """The text of a file; empty where there is none that can be read."""
-    try:
-        return read_bytes(os.path.join(folder, name), MOST_BYTES).decode("utf-8-sig", "replace")
-    except Unreadable:
-        return ""
-
-
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _strings(value: object) -> list[str]:

@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.config.configuration import Configuration, ConfigurationError
+from ctxlint.config.configuration import Configuration
 from ctxlint.config.load import apply_table
 from ctxlint.config.options import BY_KEY
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import Settings
 from ctxlint.source.decode import Unreadable
 from ctxlint.suppression.baseline_file import Baseline, MalformedBaseline, read_baseline

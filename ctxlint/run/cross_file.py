@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ctxlint.config.configuration import ConfigurationError
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
 from ctxlint.source.discover import path_of

@@ -193,6 +193,7 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
 def forget_other_files() -> None:
     """Read other files anew from now on: for whoever stays around while they change."""
     from ctxlint.config.line_length import line_length
+    from ctxlint.config.project_files import project_tables
     from ctxlint.config.torch_requirement import torch_requirement
     from ctxlint.run.in_project import forget_surroundings
 
@@ -201,6 +202,7 @@ def forget_other_files() -> None:
     _LOADED.clear()
     torch_requirement.cache_clear()
     line_length.cache_clear()
+    project_tables.cache_clear()
 
 
 _LOADED: dict[str, bytes | None] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.config.configuration import ConfigurationError
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.source.discover import Found, find_below
 from ctxlint.source.leads import Leads
 from ctxlint.source.modules import project_of
