@@ -28,6 +28,7 @@ IMPERATIVES = frozenset(
         "Bind",
         "Call",
         "Collect",
+        "Compute",
         "Count",
         "Define",
         "Derive",

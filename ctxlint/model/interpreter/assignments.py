@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.events import (
     ClassAttribute,
     ContextWrite,
     Escape,
+    GradientFlag,
     Mutation,
     NeedsInputGradRead,
     SavedRead,
@@ -163,6 +164,8 @@ class Assignments(Calls):
         if isinstance(owner, Imported) and owner.name.startswith(LOCAL):
             name = target.attr.value
             self.record(ClassAttribute, target, owner=owner.name[len(LOCAL) :], attribute=name, written=True)
+        if target.attr.value == "requires_grad":
+            self.record(GradientFlag, target, value=owner, value_node=target.value, switched=True)
         if isinstance(value, Context):
             self.record(Escape, target, how="stored")
         self.share(value)

@@ -9,6 +9,7 @@ from ctxlint.model.interpreter.events import (
     ClassAttribute,
     ContextRead,
     Escape,
+    GradientFlag,
     MaybeUnbound,
     NeedsInputGradRead,
     SavedItem,
@@ -145,6 +146,8 @@ class Access(NestedScopes):
         if isinstance(base, SavedTensors):
             self.saved_tuple_used(node, node.value, f"`.{name}`")
             return Opaque(node)
+        if name == "requires_grad":
+            self.record(GradientFlag, node, value=base, value_node=node.value)
         if name in operations.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
             return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
         if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):

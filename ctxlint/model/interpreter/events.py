@@ -261,6 +261,24 @@ class Mutation(Event):
 
 
 @record
+class Differentiated(Event):
+    """``value`` is differentiated: ``value.backward()``, ``torch.autograd.grad(value, …)``; ``how`` names the call."""
+
+    value: Value | None = None
+    value_node: cst.BaseExpression | None = None
+    how: str = ""
+
+
+@record
+class GradientFlag(Event):
+    """``value.requires_grad`` read; or ``switched``, by ``requires_grad_()`` or by assignment."""
+
+    value: Value | None = None
+    value_node: cst.BaseExpression | None = None
+    switched: bool = False
+
+
+@record
 class NeedsInputGradRead(Event):
     """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one).
 

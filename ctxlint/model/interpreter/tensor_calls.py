@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.events import Differentiated, GradientFlag, Mutation
 from ctxlint.model.interpreter.expressions import Expressions
 from ctxlint.model.interpreter.sequences import integer
 from ctxlint.model.interpreter.values import (
@@ -84,7 +84,11 @@ class TensorCalls(Expressions):
                 self.mutated(node, func.value, receiver, name)
             return receiver
         if name in operations.SELF_RETURNING_METHODS:
+            if name == "requires_grad_":
+                self.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
             return receiver
+        if name == "backward":
+            self.record(Differentiated, node, value=receiver, value_node=func.value, how=".backward()")
         if isinstance(receiver, (Constant, Scalar)):
             return self.scalar_method(node, receiver, name)
         scalar = _scalar_of(name, arguments)
@@ -149,6 +153,17 @@ class TensorCalls(Expressions):
             statement=self.statement,
         )
 
+    def differentiated(self, node: cst.Call, callee: str, arguments: Arguments) -> None:
+        """What is given first to ``torch.autograd.grad`` and its like: one tensor, or several in a list or tuple."""
+        name = "outputs" if callee.endswith(".grad") else "tensors"
+        slots = [
+            *arguments.positional[:1],
+            *(arguments.keywords[each] for each in (name,) if each in arguments.keywords),
+        ]
+        for given in slots:
+            for slot in given.value.slots if isinstance(given.value, Sequence) else (given,):
+                self.record(Differentiated, node, value=slot.value, value_node=slot.node, how=callee)
+
     def saved_tuple_given(self, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
         """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
         for slot in operands:
@@ -160,8 +175,9 @@ class TensorCalls(Expressions):
             return Scalar(operations.TORCH_SCALARS[callee], node)
         if callee.startswith("math."):
             return Scalar("number", node)
-        if callee == "torch.autograd.grad":
-            return TensorTuple(node)
+        if callee in ("torch.autograd.grad", "torch.autograd.backward"):
+            self.differentiated(node, callee, arguments)
+            return TensorTuple(node) if callee == "torch.autograd.grad" else NONE
         if callee in operations.WRITING_FUNCTIONS:
             parameter = operations.WRITING_FUNCTIONS[callee]
             target = arguments.value(0, parameter)

@@ -1,0 +1,141 @@
+"""Tensors that a method computes while grad mode is off, so that they have no graph and require no gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import GenericCall, GradientFlag
+from ctxlint.model.interpreter.values import Fresh, Single, View
+from ctxlint.model.syntax import dotted
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import Method
+
+_OFF = frozenset({"forward", "setup_context", "backward", "vjp"})
+"""The methods that autograd runs with grad mode off; ``backward`` and ``vjp`` unless ``create_graph=True``."""
+
+_words = str.split
+
+_LEAVE_IT_OFF = frozenset(
+    _words(
+        """
+        staticmethod classmethod custom_fwd custom_bwd once_differentiable no_grad inference_mode autocast device
+        device_guard stream nullcontext record_function input_guard contiguous profile range fork_rng
+        """
+    )
+)
+"""The last parts of the names of decorators and ``with`` items that do not switch grad mode on."""
+
+_SWITCHES = frozenset({"enable_grad", "set_grad_enabled", "_set_grad_enabled", "set_grad_mode", "grad_mode"})
+_CUTS = frozenset({"detach", "data"})
+_MAY_BE_A_VIEW = frozenset(
+    _words(
+        """
+        alpha_dropout as_tensor atleast_1d atleast_2d atleast_3d block_diag cartesian_prod chalf clip coalesce
+        column_stack combinations concat concatenate conj_physical contiguous dequantize diag diff dropout dstack einsum
+        feature_alpha_dropout feature_dropout fftshift float_power from_numpy hstack ifftshift interpolate nan_to_num
+        new_tensor normalize pad row_stack rrelu sum_to_size tensor tile to_dense to_mkldnn to_padded_tensor to_sparse
+        to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr trapezoid trapz unfold unfold_copy upsample vstack
+        """
+    )
+)
+"""Operations that give one tensor, but may hand their operand on, or a view of it, or keep a flag given to them."""
+
+_TAKES_INPLACE = frozenset(_words("hardsigmoid hardswish mish relu relu6 selu silu"))
+"""Functions whose second parameter is ``inplace``."""
+
+_MAKES_COPIES = (operations.TENSOR_METHODS | operations.TORCH_SINGLE) - _MAY_BE_A_VIEW
+
+
+def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
+    """Whether a value of a method is certainly a tensor computed with grad mode off: it requires no gradient.
+
+    Not where something asks for its gradient afterwards. A view made with grad mode off says what its base says, so it
+    counts only where it is cut off, or its base is untracked itself.
+    """
+    homes = (method, fn.forward) if method.name == "setup_context" and fn.forward is not None else (method,)
+    if value is None or not all(each.name in _OFF and _keeps_the_mode(each) for each in homes):
+        return False
+    flags = [each.value for home in homes for each in home.facts.of(GradientFlag) if each.switched]
+    wanted = {_origin(option) for each in flags if each is not None for option in each.options()}
+    return all(_untracked(homes, option, wanted) for option in value.options())
+
+
+def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> bool:
+    if value in wanted or not isinstance(value, (Fresh, Single, View)):
+        return False
+    method = next((each for each in homes if value.node in each.parents), None)
+    if method is None:
+        return False
+    if isinstance(value, View):
+        return _cut_off(value) or all(_untracked(homes, option, wanted) for option in value.of.options())
+    return value.part is None and _computes(method, value.node) and _is_off(method, value.node)
+
+
+def _origin(value: Value) -> Value:
+    """What was asked to require a gradient: for a view that is cut off, the view itself."""
+    while isinstance(value, View) and not _cut_off(value):
+        value = value.of
+    return value
+
+
+def _cut_off(value: View) -> bool:
+    node = value.node.func if isinstance(value.node, cst.Call) else value.node
+    return isinstance(node, cst.Attribute) and node.attr.value in _CUTS
+
+
+def _computes(method: Method, node: cst.CSTNode | None) -> bool:
+    """Whether an expression certainly computes a new tensor itself, out of others."""
+    if isinstance(node, cst.BinaryOperation):
+        return True
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.Minus)
+    if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Attribute, cst.Name)):
+        return False
+    name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
+    keywords = {argument.keyword.value for argument in node.args if argument.keyword is not None}
+    if name not in _MAKES_COPIES or any(argument.star == "**" for argument in node.args):
+        return False
+    if name in _TAKES_INPLACE and len(node.args) > 1:
+        return False
+    if keywords & {"out", "requires_grad", "inplace"}:
+        return False
+    called = next((each.callee for each in method.facts.of(GenericCall) if each.node is node), None)
+    return called.startswith("torch.") if called is not None else isinstance(node.func, cst.Attribute)
+
+
+def _keeps_the_mode(method: Method) -> bool:
+    """Whether nothing but a ``with`` statement may switch grad mode in a method."""
+    return all(_leaves_it_off(each.node.decorator) for each in method.decorators) and not any(
+        isinstance(node, (cst.Name, cst.Attribute))
+        and (dotted(node) or "").rpartition(".")[2] in _SWITCHES
+        and not _is_with_item(method, node)
+        for node in method.body_nodes
+    )
+
+
+def _is_with_item(method: Method, node: cst.CSTNode) -> bool:
+    while isinstance(node, (cst.Name, cst.Attribute)):
+        node = method.parents[node]
+    return isinstance(node, cst.Call) and isinstance(method.parents[node], cst.WithItem)
+
+
+def _is_off(method: Method, node: cst.CSTNode) -> bool:
+    """Whether no ``with`` statement and no function around a node may have switched grad mode on."""
+    while node in method.parents:
+        node = method.parents[node]
+        if isinstance(node, cst.With) and not all(_leaves_it_off(each.item) for each in node.items):
+            return False
+        if isinstance(node, (cst.Lambda, cst.FunctionDef)) and node is not method.node:
+            return False
+    return True
+
+
+def _leaves_it_off(node: cst.BaseExpression) -> bool:
+    name = dotted(node.func if isinstance(node, cst.Call) else node)
+    return name is not None and name.rpartition(".")[2].removeprefix("autocast_") in _LEAVE_IT_OFF

@@ -1,0 +1,102 @@
+"""CTX220: a tensor without a graph is differentiated inside a Function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.grad_mode import untracked
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import Differentiated
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class UntrackedDifferentiation(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function,
+    where the same method computes `y` with grad mode off.
+
+    ## Why is this bad?
+    Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with it on under
+    `create_graph=True` only), so nothing that they compute has a graph. Every call raises `RuntimeError: element 0 of
+    tensors does not require grad and does not have a grad_fn`, also where an input of `y` requires a gradient.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Tanh(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.tanh(x)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            x = x.detach().requires_grad_()
+            y = torch.tanh(x)
+            return torch.autograd.grad(y, x, grad_output)[0]
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Tanh(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.tanh(x)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                x = x.detach().requires_grad_()
+                y = torch.tanh(x)
+            return torch.autograd.grad(y, x, grad_output)[0]
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where the tensor comes out of a call that is not torch's, under a `with` statement or a decorator that may
+    switch grad mode on, and in methods that are called by hand.
+
+    ## References
+    - [torch.enable_grad](https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.enable_grad.html)
+    """
+
+    code = "CTX220"
+    name = "untracked-differentiation"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable:
+            return
+        for method in fn.own_protocol_methods:
+            if method.name in fn.called_directly:
+                continue
+            seen: set[cst.CSTNode] = set()
+            for each in method.facts.of(Differentiated):
+                if each.node in seen or not untracked(fn, method, each.value):
+                    continue
+                seen.add(each.node)
+                what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "a tensor"
+                how = f"`{each.how}`" if each.how.startswith("torch.") else "`.backward()`"
+                yield Finding(
+                    fn.span(each.node),
+                    f"{how} in `{method.name}` of `{fn.name}` differentiates {what}, which is computed with grad mode off; "
+                    f"it raises RuntimeError. Compute it under `with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`.",
+                )

@@ -1,0 +1,119 @@
+"""CTX319: ``requires_grad`` asked of a tensor for which it is always False."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.grad_mode import untracked
+from ctxlint.model.analyses.repeats import names_in
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import GradientFlag
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+class DeadRequiresGradTest(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `.requires_grad` read in `forward` or `setup_context` of a tensor that `forward` itself computed: the result
+    of arithmetic, `clone()`, `detach()` or any other operation of torch that copies.
+
+    ## Why is this bad?
+    Autograd runs both methods with grad mode off. What they compute requires no gradient there, even where an input
+    does, so the answer is False in every call: a state kept under that test is never kept, a flag kept for `backward`
+    is never set, and a gradient is silently missing.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            weight = weight.clone()
+            ctx.weight_needs_grad = weight.requires_grad
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output * weight, grad_output * x if ctx.weight_needs_grad else None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            return grad_output * weight, grad_output * x if ctx.needs_input_grad[1] else None
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent about views (`view`, `reshape`, `transpose`, an index) and conversions (`to`, `float`, `contiguous`) of an
+    input: they answer what the input answers where they copy nothing. Silent also where the method asks for a gradient
+    itself (`requires_grad_()`), and where it may switch grad mode on.
+
+    ## References
+    - [FunctionCtx and needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX319"
+    name = "dead-requires-grad-test"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
+            return
+        for method in fn.own_protocol_methods:
+            if method.name not in ("forward", "setup_context"):
+                continue
+            for each in method.facts.of(GradientFlag):
+                if each.switched or not untracked(fn, method, each.value) or _is_asserted_or_shown(method, each.node):
+                    continue
+                what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
+                yield Finding(
+                    fn.span(each.node),
+                    f"`requires_grad` of {what} is always `False` in `{method.name}`, which computes {what} with grad mode "
+                    f"off. {_remedy(fn, method, each.value)}",
+                )
+
+
+def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
+    """Where the answer is: in the flag of the input that the tensor was computed from, if that is one alone."""
+    given = {each.name: each.index for each in fn.inputs}
+    names = {name for option in (value.options() if value else ()) for name in names_in(option.node)}  # type: ignore[attr-defined]
+    local = [name for name in names if name in given or name in method.binders]
+    if len(local) == 1 and local[0] in given:
+        return f"Ask `ctx.needs_input_grad[{given[local[0]]}]`, the flag of the input `{local[0]}`."
+    return "Ask `ctx.needs_input_grad` for the input that is meant."
+
+
+def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:
+    """Whether the answer is only printed, or an ``assert not`` says that it is False: then nothing hangs on it."""
+    while node in method.parents and not isinstance(node, cst.BaseSmallStatement):
+        node = method.parents[node]
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "print":
+            return True
+    return isinstance(node, cst.Assert) and isinstance(node.test, cst.UnaryOperation)
