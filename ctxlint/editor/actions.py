@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
+from ctxlint.editor.checking import is_safe
 from ctxlint.editor.diagnostics import diagnostic_at
 from ctxlint.editor.documents import NotebookDocument
-from ctxlint.fixes.apply import mend
 from ctxlint.fixes.fix import Applicability
 from ctxlint.rules import rule_names
 from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
@@ -16,7 +16,6 @@ from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.diagnostic import Diagnostic
     from ctxlint.editor.checking import Checked
     from ctxlint.editor.session import Session
 
@@ -44,7 +43,7 @@ def register(session: Session) -> None:
         if _wanted("quickfix", only):
             found += _quick_fixes(session, checked, uri, params.range)
         kind = _fix_all_kind(only)
-        if kind is not None and any(_is_safe(each) for each in checked.result.diagnostics):
+        if kind is not None and any(is_safe(each) for each in checked.result.diagnostics):
             action = lsp.CodeAction("ctxlint: fix all that is safe to fix", kind, data={"uri": uri, "kind": kind})
             found.append(action if _resolves(session) else await _with_all_fixes(session, action))
         return found
@@ -115,21 +114,13 @@ async def _with_all_fixes(session: Session, action: lsp.CodeAction) -> lsp.CodeA
 
 def _all_fixes(session: Session, uri: str, *, whole_notebook: bool) -> lsp.WorkspaceEdit | None:
     """The edit that applies all safe fixes: those of one cell, unless the whole notebook is meant."""
-    checked = session.check_now(uri)
-    if checked is None:
+    mended = session.mended_now(uri)
+    if mended is None:
         return None
-    settings = checked.result.settings._replace(fix=True, unsafe_fixes=False)
-    result = mend(checked.result, settings, lambda source: session.checker.result(source, settings))
-    if result.before is None or result.source is None:
+    every = whole_notebook or not isinstance(mended.checked.document, NotebookDocument)
+    if not mended.edits:
         return lsp.WorkspaceEdit(changes={})
-    every = whole_notebook or not isinstance(checked.document, NotebookDocument)
-    edits = session.view(checked).edits_to(result.source)
-    return _workspace_edit(session, (each for each in edits if every or each.text_document.uri == uri))
-
-
-def _is_safe(diagnostic: Diagnostic) -> bool:
-    fix = diagnostic.fix
-    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
+    return _workspace_edit(session, (each for each in mended.edits if every or each.text_document.uri == uri))
 
 
 def _resolves(session: Session) -> bool:

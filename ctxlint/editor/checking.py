@@ -7,8 +7,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ctxlint.editor.moving import moved, with_untouched
+from ctxlint.fixes.apply import mend
+from ctxlint.fixes.fix import Applicability
 from ctxlint.model.index.parsing import ParsedPieces
-from ctxlint.model.index.statement_pieces import Lines, statements
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
 from ctxlint.run.in_project import Surroundings
@@ -17,18 +19,17 @@ from ctxlint.run.pipeline import is_left_out
 from ctxlint.source.modules import forget
 from ctxlint.source.scanner import holds_candidate
 from ctxlint.source.slices import ParsedStatements
-from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.editor.documents import Opened
+    from ctxlint.editor.documents import Document, Opened
     from ctxlint.editor.workspace import Workspace
-    from ctxlint.fixes.fix import Edit, Fix
     from ctxlint.model.function import SourceFile
+    from ctxlint.source.source import Source
 
 _FILES_KEPT = 4
 _PROJECTS_KEPT = 4
@@ -47,6 +48,17 @@ class Checked:
     def source(self) -> Source:
         """The text that the places of the findings are in."""
         return self.result.source or self.document.source
+
+    def moved_to(self, newer: Document) -> Checked:
+        """What it says about the text that was typed meanwhile, until that is checked itself."""
+        diagnostics = tuple(moved(self.diagnostics, self.source, newer.source))
+        return replace(self, document=newer, result=self.result._replace(source=newer.source), diagnostics=diagnostics)
+
+
+def is_safe(diagnostic: Diagnostic) -> bool:
+    """Whether its fix is applied by whoever applies all fixes."""
+    fix = diagnostic.fix
+    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
 
 
 class Checker:
@@ -76,6 +88,17 @@ class Checker:
             diagnostics = with_untouched(result, self._whole[document.uri])
         return Checked(document, result, diagnostics, self._serial)
 
+    def mended(self, checked: Checked, between_rounds: Callable[[], None]) -> Source | None:
+        """The text with all that is safe to fix fixed; None where there is nothing."""
+        settings = checked.result.settings._replace(fix=True, unsafe_fixes=False)
+
+        def check(source: Source) -> FileResult:
+            between_rounds()
+            return self._read(source, settings)[0]
+
+        result = mend(checked.result, settings, check)
+        return result.source if result.before is not None else None
+
     def understood(self, document: Opened) -> SourceFile | None:
         """What the Functions of a document are; None where there is nothing to understand."""
         if document not in self._files:
@@ -88,10 +111,6 @@ class Checker:
         self._files[document] = file
         while len(self._files) > _FILES_KEPT:
             self._files.popitem(last=False)
-
-    def result(self, source: Source, settings: Settings) -> FileResult:
-        """What the pipeline says about a text, without what is known."""
-        return self._read(source, settings)[0]
 
     def _read(self, source: Source, settings: Settings) -> tuple[FileResult, SourceFile | None]:
         data = source.text.encode("utf-8", "surrogatepass")
@@ -131,62 +150,3 @@ class Checker:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._whole.pop(uri, None)
-
-
-# Half-typed code
-
-
-def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, ...]:
-    """The findings of a text that does not parse, and those of ``before`` in statements that are as they were.
-
-    What can be read of a half-typed text says less than the whole: a name may have lost its meaning.
-    """
-    if result.source is None or before.source is None or not before.diagnostics:
-        return result.diagnostics
-    found = {(each.code, each.span, each.message): each for each in result.diagnostics}
-    for each in _moved(before.source, before.diagnostics, result.source):
-        found.setdefault((each.code, each.span, each.message), each)
-    return tuple(sorted(found.values(), key=lambda each: each.sort_key))
-
-
-def _moved(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
-    """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
-    at = 0
-    for piece in statements(old, Lines(1, old.line_count)):
-        inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
-        if not inside:
-            continue
-        text = old.lines(*piece).rstrip()
-        start = new.text.find(text, at)
-        while start > 0 and new.text[start - 1] not in "\r\n":
-            start = new.text.find(text, start + 1)
-        if start < 0 or new.text[start + len(text) : start + len(text) + 1] not in ("", "\r", "\n"):
-            continue
-        at = start + len(text)
-        lines = new.position(start).line - piece.first
-        characters = start - old.line_starts[piece.first - 1]
-        end = old.line_starts[piece.first - 1] + len(text)
-        for each in inside:
-            related = tuple(
-                replace(other, span=_below(other.span, lines))
-                for other in each.related
-                if piece.first <= other.span.start.line <= piece.last
-            )
-            fix = _fix_below(each.fix, characters, old.line_starts[piece.first - 1], end)
-            yield replace(each, span=_below(each.span, lines), related=related, fix=fix)
-
-
-def _below(span: Span, lines: int) -> Span:
-    start, end = span
-    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))
-
-
-def _fix_below(fix: Fix | None, characters: int, start: int, end: int) -> Fix | None:
-    """A fix moved down with its statement, which goes from ``start`` to ``end``; None where it reaches beyond it."""
-    if fix is None or any(edit.start < start or edit.end > end for edit in fix.edits):
-        return None
-
-    def moved(edit: Edit) -> Edit:
-        return replace(edit, start=edit.start + characters, end=edit.end + characters)
-
-    return replace(fix, edits=tuple(moved(edit) for edit in fix.edits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from ctxlint.editor.views import View
 
 SOURCE = "ctxlint"
+_SECONDS_BETWEEN = 0.3
+"""While somebody types faster than texts are checked, the findings of an older text are shown after so long."""
 
 
 def register(session: Session) -> None:
     """Add the features."""
-    shown: dict[str, Checked] = {}
+    shown = _Shown()
 
     async def publish(uri: str) -> None:
         """Push the findings of a document to a client that does not ask for them; those of cells to every client."""
@@ -31,9 +34,9 @@ def register(session: Session) -> None:
         if document is None or (pulls(session) and not isinstance(document, NotebookDocument)):
             return
         checked = await session.checked(uri)
-        if checked is None or checked.document is not session.documents.holder(uri) or shown.get(uri) is checked:
+        checked = checked and shown.next(uri, checked, session.documents.holder(uri))
+        if checked is None:
             return
-        shown[uri] = checked
         found = to_client(session, checked)
         for part in parts_of(checked.document):
             items = found.get(part.uri, [])
@@ -46,8 +49,7 @@ def register(session: Session) -> None:
             session.workspace_diagnostic_refresh(None)
 
     def closed(uri: str) -> None:
-        known = shown.pop(uri, None)
-        if known is not None or not pulls(session) or session.documents.holder(uri) is None:
+        if shown.forget(uri) or not pulls(session) or session.documents.holder(uri) is None:
             session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     session.on_result.append(publish)
@@ -67,6 +69,29 @@ def register(session: Session) -> None:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
         items = to_client(session, checked).get(checked.document.uri, [])
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
+
+
+class _Shown:
+    """What was last shown of each document, and when."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Checked, float]] = {}
+
+    def next(self, uri: str, checked: Checked, newest: Opened | None) -> Checked | None:
+        """What is to be shown now that this is known, and the text is the ``newest``; None where nothing is."""
+        before, when = self._last.get(uri, (None, 0.0))
+        if checked is before:
+            return None
+        if checked.document is not newest:
+            if not isinstance(newest, Document) or time.monotonic() < when + _SECONDS_BETWEEN:
+                return None
+            checked = checked.moved_to(newest)
+        self._last[uri] = (checked, time.monotonic())
+        return checked
+
+    def forget(self, uri: str) -> bool:
+        """Whether something was shown of a document, which was closed."""
+        return self._last.pop(uri, None) is not None
 
 
 def pulls(session: Session) -> bool:

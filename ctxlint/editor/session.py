@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from ctxlint import __version__
-from ctxlint.editor.checking import Checked, Checker
+from ctxlint.editor.checking import Checked, Checker, is_safe
 from ctxlint.editor.documents import Documents
 from ctxlint.editor.notebooks import SYNCHRONISATION
 from ctxlint.editor.views import View
@@ -28,6 +30,18 @@ logger = logging.getLogger(__name__)
 
 _SECONDS_FOR_SETTINGS = 2.0
 """How long the first results wait for a client that was asked for its settings."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mended:
+    """The edits that fix all in a checked document that is safe to fix."""
+
+    checked: Checked
+    edits: tuple[lsp.TextDocumentEdit, ...]
+
+
+class _Outdated(Exception):
+    """There is a newer text."""
 
 
 class Session(LanguageServer):
@@ -54,6 +68,7 @@ class Session(LanguageServer):
         self.awaited_settings: asyncio.Event | None = None
         """Set once the client has said its settings; None where it is not asked for them."""
         self._results: dict[str, tuple[int, Checked]] = {}
+        self._mended: dict[str, Mended] = {}
         self._generation = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,7 +109,37 @@ class Session(LanguageServer):
             return known[1]
         checked = self.checker.check(document)
         self._results[uri] = (generation, checked)
+        if any(map(is_safe, checked.result.diagnostics)):
+            self.worker.when_idle(lambda: self._mend_ahead(checked), key=uri)
         return checked
+
+    def mended_now(self, uri: str) -> Mended | None:
+        """The newest text of a document with all that is safe to fix fixed. For the thread of the worker."""
+        checked = self.check_now(uri)
+        if checked is None:
+            return None
+        known = self._mended.get(checked.document.uri)
+        if known is None or known.checked is not checked:
+            known = self._mend(checked, lambda: None)
+        return known
+
+    def _mend(self, checked: Checked, between_rounds: Callable[[], None]) -> Mended:
+        after = self.checker.mended(checked, between_rounds)
+        edits = () if after is None else tuple(self.view(checked).edits_to(after))
+        found = self._mended[checked.document.uri] = Mended(checked, edits)
+        return found
+
+    def _mend_ahead(self, checked: Checked) -> None:
+        """Mend what was checked before anybody saves it; nothing where it is typed on meanwhile."""
+        uri = checked.document.uri
+
+        def go_on() -> None:
+            if self.documents.holder(uri) is not checked.document:
+                raise _Outdated
+
+        with suppress(_Outdated):
+            go_on()
+            self._mend(checked, go_on)
 
     def view(self, checked: Checked) -> View:
         """A result as the client sees it."""
@@ -117,6 +162,7 @@ class Session(LanguageServer):
     def drop(self, uri: str) -> None:
         """Drop what is known of a document that was closed."""
         self._results.pop(uri, None)
+        self._mended.pop(uri, None)
         self.checker.forget(uri)
 
     def refresh(self) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _IDLE_SECONDS = 0.5
+_SECONDS_BEFORE_LATER = 0.15
 _STACK = 1 << 24
 """Nested code takes stack, and the threads of some systems have little."""
 _JOBS_BETWEEN_COLLECTIONS = 50
@@ -43,6 +44,7 @@ class Worker:
     def __init__(self) -> None:
         """Start the thread. It ends with the process."""
         self._jobs: OrderedDict[object, _Job] = OrderedDict()
+        self._later: OrderedDict[object, Callable[[], object]] = OrderedDict()
         self._changed = threading.Condition()
         before = threading.stack_size(_STACK)
         threading.Thread(target=self._run, name="ctxlint", daemon=True).start()
@@ -58,6 +60,11 @@ class Worker:
             self._changed.notify()
         return job.future
 
+    def when_idle(self, work: Callable[[], object], key: object) -> None:
+        """Do ``work``, which raises nothing, once nothing else was asked for a moment; one job for each ``key``."""
+        with self._changed:
+            self._later[key] = work
+
     def _run(self) -> None:
         # Syntax trees are large and hold no cycles: the collector would go through them again and again for nothing.
         # What answering messages leaves behind does hold some; it is collected when there is nothing else to do.
@@ -66,10 +73,13 @@ class Worker:
         while True:
             with self._changed:
                 while not self._jobs:
-                    if not self._changed.wait(_IDLE_SECONDS if done else None) and not self._jobs:
+                    wait = _IDLE_SECONDS if done else None
+                    if not self._changed.wait(_SECONDS_BEFORE_LATER if self._later else wait) and not self._jobs:
+                        if self._later:
+                            break
                         gc.collect()
                         done = 0
-                _, job = self._jobs.popitem()
+                job = self._jobs.popitem()[1] if self._jobs else _Job(self._later.popitem()[1], Future())
             job.run()
             done += 1
             if done % _JOBS_BETWEEN_COLLECTIONS == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -153,6 +154,40 @@ def test_half_typed_code_keeps_the_findings_of_what_was_not_touched(client: Clie
             assert marked(broken, each["range"]) == "return grad_output * ctx.scale"
     client.change(uri, HEAD + first, 3)
     assert len(client.pushed(uri, version=3)) == 1
+
+
+@pytest.mark.parametrize("typed", ["x = (", "if ", "y = '", "return ctx.("])
+def test_the_class_that_is_half_typed_keeps_its_findings_until_it_parses(
+    client: Client, tmp_path: Path, typed: str
+) -> None:
+    text = HEAD + missing_none("First") + missing_none("Second")
+    uri = client.open((tmp_path / "half.py").as_uri(), text)
+    assert len(client.pushed(uri, version=1)) == 2
+    before, _, after = text.partition("        return x * scale")
+    broken = f"{before}        {typed}\n        return x * scale{after}"
+    client.change(uri, broken, 2)
+    found = [each for each in client.pushed(uri, version=2) if each["code"] == "CTX203"]
+    assert [marked(broken, each["range"]) for each in found] == ["return grad_output * ctx.scale"] * 2
+    client.change(uri, text.replace("ctx.scale\n", "ctx.scale, None\n"), 3)
+    assert client.pushed(uri, version=3) == []
+
+
+def test_findings_come_while_somebody_types_faster_than_texts_are_checked(client: Client, tmp_path: Path) -> None:
+    text = HEAD + "".join(missing_none(f"Layer{number}") for number in range(60))
+    uri = client.open((tmp_path / "typed.py").as_uri(), text)
+    assert len(client.pushed(uri, version=1)) == 60
+    for version in range(2, 40):
+        client.change(uri, "#" * version + "\n" + text, version)
+        time.sleep(0.05)
+    client.pushed(uri, version=39)
+    shown = [each["params"] for each in client.notifications if each["params"].get("uri") == uri]
+    assert len(shown) > 4
+    assert all(len(each["diagnostics"]) == 60 for each in shown)
+    versions = [each["version"] for each in shown]
+    assert versions == sorted(versions)
+    for each in shown:
+        there = "#" * each["version"] + "\n" + text if each["version"] > 1 else text
+        assert {marked(there, found["range"]) for found in each["diagnostics"]} == {"return grad_output * ctx.scale"}
 
 
 def test_what_lost_its_meaning_while_typing_is_kept(client: Client, tmp_path: Path) -> None:

@@ -1,0 +1,144 @@
+"""The findings of one text at their places in the next: while that is checked, and while a class is half typed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.index.statement_pieces import Lines, hard_starts, statements
+from ctxlint.source.source import Position, Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.fixes.fix import Edit, Fix
+    from ctxlint.result import FileResult
+
+
+class Change(NamedTuple):
+    """What is different between two texts: all between the first and the last difference."""
+
+    start: int
+    end: int
+    new_end: int
+
+    def moved(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch of the old text in the new one; what is typed inside it makes it longer."""
+        added = self.new_end - self.end
+        new_start = start + added if start >= self.end else min(start, self.start)
+        new_end = end if end <= self.start else max(end, self.end) + added
+        return new_start, max(new_start, new_end)
+
+
+def change_between(old: str, new: str) -> Change:
+    """What is different in ``new``."""
+    shorter = min(len(old), len(new))
+    start = _common(shorter, lambda size: old[:size] == new[:size])
+    same = _common(shorter - start, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    return Change(start, len(old) - same, len(new) - same)
+
+
+def _common(most: int, is_common: Callable[[int], bool]) -> int:
+    """The largest size up to ``most`` that is common; all smaller ones are."""
+    least = 0
+    while least < most:
+        size = (least + most + 1) // 2
+        least, most = (size, most) if is_common(size) else (least, size - 1)
+    return least
+
+
+def moved(diagnostics: Iterable[Diagnostic], old: Source, new: Source) -> Iterator[Diagnostic]:
+    """The findings of ``old``, without fixes, where they stand in ``new``."""
+    change = change_between(old.text, new.text)
+
+    def there(span: Span) -> Span:
+        start, end = change.moved(old.offset(span.start), old.offset(span.end))
+        return Span(new.position(start), new.position(end))
+
+    for each in diagnostics:
+        related = tuple(replace(other, span=there(other.span)) for other in each.related)
+        yield replace(each, span=there(each.span), related=related, fix=None)
+
+
+# Half-typed code
+
+
+def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, ...]:
+    """The findings of a text that does not parse, and those of ``before`` that nothing new is known about.
+
+    These are the ones in statements that are as they were, and in those that do not parse. What can be read of a
+    half-typed text says less than the whole: a name may have lost its meaning.
+    """
+    if result.source is None or before.source is None or not before.diagnostics:
+        return result.diagnostics
+    found = {(each.code, each.span, each.message): each for each in result.diagnostics}
+    for each in _in_untouched(before.source, before.diagnostics, result.source):
+        found.setdefault((each.code, each.span, each.message), each)
+    places = {(each.code, each.span) for each in found.values()}
+    half_typed = _half_typed(result)
+    for each in moved(before.diagnostics, before.source, result.source):
+        if (each.code, each.span) not in places and any(
+            first <= each.span.start.line <= each.span.end.line <= last for first, last in half_typed
+        ):
+            found[each.code, each.span, each.message] = each
+    return tuple(sorted(found.values(), key=lambda each: each.sort_key))
+
+
+def _half_typed(result: FileResult) -> list[Lines]:
+    """The statements that cannot be read."""
+    source = result.source
+    if source is None:
+        return []
+    lines = {each.span.start.line for each in result.diagnostics if each.code == "CTX901"}
+    return [
+        part
+        for block in source.blocks
+        for piece in statements(source, Lines(*block))
+        if any(piece.first <= line <= piece.last for line in lines)
+        for part in hard_starts(source, piece)
+        if any(part.first <= line <= part.last for line in lines)
+    ]
+
+
+def _in_untouched(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
+    """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
+    at = 0
+    for piece in statements(old, Lines(1, old.line_count)):
+        inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
+        if not inside:
+            continue
+        text = old.lines(*piece).rstrip()
+        start = new.text.find(text, at)
+        while start > 0 and new.text[start - 1] not in "\r\n":
+            start = new.text.find(text, start + 1)
+        if start < 0 or new.text[start + len(text) : start + len(text) + 1] not in ("", "\r", "\n"):
+            continue
+        at = start + len(text)
+        lines = new.position(start).line - piece.first
+        characters = start - old.line_starts[piece.first - 1]
+        end = old.line_starts[piece.first - 1] + len(text)
+        for each in inside:
+            related = tuple(
+                replace(other, span=_below(other.span, lines))
+                for other in each.related
+                if piece.first <= other.span.start.line <= piece.last
+            )
+            fix = _fix_below(each.fix, characters, old.line_starts[piece.first - 1], end)
+            yield replace(each, span=_below(each.span, lines), related=related, fix=fix)
+
+
+def _below(span: Span, lines: int) -> Span:
+    start, end = span
+    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))
+
+
+def _fix_below(fix: Fix | None, characters: int, start: int, end: int) -> Fix | None:
+    """A fix moved down with its statement, which goes from ``start`` to ``end``; None where it reaches beyond it."""
+    if fix is None or any(edit.start < start or edit.end > end for edit in fix.edits):
+        return None
+
+    def moved(edit: Edit) -> Edit:
+        return replace(edit, start=edit.start + characters, end=edit.end + characters)
+
+    return replace(fix, edits=tuple(moved(edit) for edit in fix.edits))
