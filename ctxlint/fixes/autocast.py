@@ -45,7 +45,7 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
         edits = file.spelled_out(fn.span(expression).start, new)
     elif file.import_of(path) is not None:
         edits = file.moved(path) or file.spelled_out(fn.span(expression).start, new)
-    return Fix(f"Use `torch.amp.{new}({_DEVICE})`", tuple(edits), applicability) if edits else None
+    return Fix(f"Use `torch.amp.{new}`", tuple(edits), applicability) if edits else None
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,11 @@ class _File:
             named = node.func if isinstance(node, ast.Call) else node
             if self.code.start(named) == offset:
                 with_device = self._with_device(node)
-                if with_device is None:
-                    return None
-                return [Edit(offset, self.code.end(named), f"torch.amp.{new}"), with_device]
+                return (
+                    None
+                    if with_device is None
+                    else [Edit(offset, self.code.end(named), f"torch.amp.{new}"), *with_device]
+                )
         return None
 
     def moved(self, name: str) -> list[Edit] | None:
@@ -109,28 +111,32 @@ class _File:
     def _decorators_called(self, name: str) -> list[Edit] | None:
         """The device for every decorator of that name; None where the name is used in another way too."""
         edits: list[Edit] = []
+        changed = 0
         for node in self.code.names.decorators:
             named = node.func if isinstance(node, ast.Call) else node
             if isinstance(named, ast.Name) and named.id == name:
-                edit = self._with_device(node)
-                if edit is None:
+                with_device = self._with_device(node)
+                if with_device is None:
                     return None
-                edits.append(edit)
+                edits += with_device
+                changed += 1
         names = self.code.names
-        return edits if len(edits) == names.read[name] and name not in names.texts else None
+        return edits if changed == names.read[name] and name not in names.texts else None
 
-    def _with_device(self, decorator: ast.expr) -> Edit | None:
-        """The edit that gives a decorator its device; None where it has arguments that do not go with that."""
+    def _with_device(self, decorator: ast.expr) -> list[Edit] | None:
+        """The edits that give a decorator its device; None where it has arguments that do not go with that."""
         if not isinstance(decorator, ast.Call):
             end = self.code.end(decorator)
-            return Edit(end, end, f"({_DEVICE})")
-        if decorator.args or any(keyword.arg in (None, "device_type") for keyword in decorator.keywords):
+            return [Edit(end, end, f"({_DEVICE})")]
+        if decorator.args or any(keyword.arg is None for keyword in decorator.keywords):
             return None
+        if any(keyword.arg == "device_type" for keyword in decorator.keywords):
+            return []
         opening = self.source.text.index("(", self.code.end(decorator.func)) + 1
         if not decorator.keywords:
-            return Edit(opening, opening, _DEVICE)
+            return [Edit(opening, opening, _DEVICE)]
         first = self.code.start(decorator.keywords[0])
-        return Edit(first, first, f"{_DEVICE}, ")
+        return [Edit(first, first, f"{_DEVICE}, ")]
 
     # The import
 

@@ -69,6 +69,8 @@ class Trust(Enum):
 class Evidence:
     """Why an input is, or is not, a tensor. ``reason`` completes "because …".
 
+    ``container`` says that it is a container, which may hold tensors.
+
     ``own_gradient`` says that the reason is what backward returns for this very input. ``call`` is the place of a call
     in this file that shows it; other places are those of ``node``.
     """
@@ -79,6 +81,7 @@ class Evidence:
     node: cst.CSTNode | None = None
     own_gradient: bool = False
     call: Span | None = None
+    container: bool = False
 
 
 class InputKind(Enum):
@@ -128,6 +131,11 @@ class Input:
         strong = tuple(each for each in self.evidence if not each.tensor and each.trust in (Trust.PROOF, Trust.STRONG))
         fair = tuple(each for each in self.evidence if not each.tensor and each.trust is Trust.FAIR)
         return strong or (fair if len(fair) > 1 else ())
+
+    @property
+    def is_container(self) -> bool:
+        """Whether it certainly is a container that may hold tensors, even if backward returns a gradient for it."""
+        return any(each.container for each in self.against_a_gradient)
 
     @property
     def surely_differentiable(self) -> bool:

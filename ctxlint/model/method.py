@@ -93,6 +93,13 @@ class Decorator:
     works_on_ctx: bool = False
 
     @property
+    def keywords(self) -> tuple[str, ...]:
+        """The keywords that it is called with."""
+        expression = self.node.decorator
+        arguments = expression.args if isinstance(expression, cst.Call) else ()
+        return tuple(each.keyword.value for each in arguments if each.keyword is not None)
+
+    @property
     def written(self) -> str | None:
         """The name as the file has it; None for an expression that is not a dotted name."""
         expression = self.node.decorator

@@ -101,7 +101,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             yield Finding(
                 fn.span(entry.node),
                 f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx beside `setup_context`; torch writes "
-                f"the autocast state on the first input{effect}. Move it to `setup_context`.",
+                f"the autocast state on the first input{effect}. {_advice(entry)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:
@@ -118,6 +118,13 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
                 f"autocast off, which raises or silently changes the precision. Add `custom_bwd` to `backward`.",
                 add_other_half(fn, entry, backward),
             )
+
+
+def _advice(entry: Decorator) -> str:
+    """What to do with a ``custom_fwd`` beside ``setup_context``; there, its ``cast_inputs`` would not reach forward."""
+    if "cast_inputs" not in entry.keywords:
+        return "Move it to `setup_context`."
+    return "Write `forward(ctx, ...)` instead, as `cast_inputs` needs."
 
 
 def _notes_by_hand(fn: FunctionClass) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_placements import exact_calls
 from ctxlint.model.analyses.reachability import judged_gradients
-from ctxlint.model.analyses.tensor_containers import is_record, is_tensor_container
+from ctxlint.model.analyses.tensor_containers import holds_tensors
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
@@ -100,7 +100,7 @@ class TooManyGradients(Rule[FunctionClass]):
 def _advice(fn: FunctionClass) -> str:
     """What to write: where an input holds several tensors, the surplus gradients are for these."""
     for each in fn.inputs:
-        if is_tensor_container(each.param.annotation) or is_record(fn, each.param.annotation):
+        if holds_tensors(fn, each):
             return f"Pass what `{each.name}` holds as inputs of their own."
     return "Leave it out."
 

@@ -8,7 +8,7 @@ from ctxlint.fixes.missing_none import write_none
 from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
-from ctxlint.model.analyses.tensor_containers import is_tensor_container
+from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient, holds_tensors
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -123,13 +123,10 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     if not returned.known or (fn.variadic_inputs is None and is_shifted(returned, len(fn.inputs))):
         return []
     found: list[Input] = []
+    containers = container_inputs_with_gradient(fn)
     for given, slot in zip(fn.inputs, returned.slots):
-        if slot.starred:
-            break
-        if (
-            is_none(slot.value) is Tri.NO
-            and given.against_a_gradient
-            and not is_tensor_container(given.param.annotation)
-        ):
+        if slot.starred or given in containers:
+            break  # what follows may be gradients for what the container holds, which is CTX216
+        if is_none(slot.value) is Tri.NO and given.against_a_gradient and not holds_tensors(fn, given):
             found.append(given)
     return found

@@ -8,8 +8,9 @@ from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
+from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence
+from ctxlint.model.interpreter.values import Constant, Mapping, Scalar, Sequence, Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import own_place, place_of_gradients
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.fixes.fix import Fix
     from ctxlint.model.analyses.refused_gradients import Refused
-    from ctxlint.model.function import Returned
+    from ctxlint.model.function import Input, Returned
     from ctxlint.model.interpreter.values import Value
 
 
@@ -93,12 +94,13 @@ class GradientContainer(Rule[FunctionClass]):
                 f"`{backward.name}` of `{fn.name}` is {kind}; torch raises RuntimeError at backward. Return the gradients.",
             )
             return
+        containers = container_inputs_with_gradient(fn)  # CTX216
         for returned in judged_gradients(fn):
             refused = refused_gradient(fn, returned)
-            if refused is not None:
+            if refused is not None and not (_is_plain(refused) is False and _faces(fn, refused) in containers):
                 yield Finding(
                     place_of_gradients(fn, returned),
-                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, refused)}",
+                    f"`{backward.name}` of `{fn.name}` returns {_complaint(fn, returned, refused)}",
                     fix=_fix(fn, returned) if refused.position is None else None,
                     rests_on=(returned, refused.value),
                 )
@@ -118,7 +120,7 @@ def _fits(fn: FunctionClass, value: Sequence) -> bool:
     return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
 
-def _complaint(fn: FunctionClass, refused: Refused) -> str:
+def _complaint(fn: FunctionClass, returned: Returned, refused: Refused) -> str:
     """What is refused, what torch does, and what to write instead."""
     value = refused.value.options()[0]
     if refused.position is None:
@@ -127,11 +129,38 @@ def _complaint(fn: FunctionClass, refused: Refused) -> str:
         return (
             f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. Return a tensor, or `None`."
         )
-    known = refused.position < len(fn.inputs)
-    name = f"`{fn.inputs[refused.position].name}`" if known else f"input {refused.position + 1}"
-    plain = isinstance(value, (Constant, Scalar, Mapping))
-    advice = "Return a tensor, or `None`." if plain else "Put a star before it, or return a tensor."
+    given = _faces(fn, refused)
+    name = f"`{given.name}`" if given is not None else f"input {refused.position + 1}"
+    if _is_plain(refused):
+        advice = "Return a tensor, or `None`."
+    elif _starred_fits(fn, returned, value):
+        advice = "Put a star before it."
+    elif given is not None and given.is_tensor is not Tri.YES:
+        advice = f"Return a tensor, or pass the tensors of {name} to `apply` one by one."
+    else:
+        advice = "Return a tensor."
     return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError at backward. {advice}"
+
+
+def _faces(fn: FunctionClass, refused: Refused) -> Input | None:
+    """The input that a refused gradient is for."""
+    at = refused.position
+    return fn.inputs[at] if at is not None and at < len(fn.inputs) else None
+
+
+def _is_plain(refused: Refused) -> bool:
+    """Whether it is a number, a string or the like, which has no elements to return instead."""
+    return isinstance(refused.value.options()[0], (Constant, Scalar, Mapping))
+
+
+def _starred_fits(fn: FunctionClass, returned: Returned, value: Value) -> bool:
+    """Whether the elements of a container, in its place, may make one gradient for each input."""
+    if fn.variadic_inputs is not None:
+        return True
+    others = sum(not slot.starred for slot in returned.slots) - 1
+    if isinstance(value, Sequence) and value.exact:
+        return fn.required_inputs <= others + value.minimum <= len(fn.inputs)
+    return others + 1 < fn.required_inputs
 
 
 def _kind(value: Value) -> str:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.tensor_containers import beside_a_tensor, container_inputs_with_gradient
+from ctxlint.model.analyses.tensor_containers import (
+    beside_a_tensor,
+    container_inputs_with_gradient,
+    is_record,
+    is_tensor_container,
+)
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.index.scopes import LOCAL
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Input
 
 
 class TensorListInput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a gradient that `backward` returns for an input annotated as a list, tuple or dict of tensors.
+    Reports a gradient that `backward` returns for an input that is a list, tuple or dict of tensors: by its annotation, or
+    by a call of `apply` in view that passes a display, a name or an attribute of `self` that is one, or a `ParameterList`.
 
     ## Why is this bad?
     Autograd does not look inside containers: to it, the argument is not a tensor. If `backward` returns something for
@@ -63,7 +71,8 @@ class TensorListInput(Rule[FunctionClass]):
     There is no fix: the calls have to change with the signature.
 
     ## Known limits
-    Only annotations are used; an input without one may be anything.
+    An input without such an annotation or call may be anything. Containers of numbers and strings are reported by
+    gradient-for-non-tensor (CTX204).
 
     ## References
     - [torch.autograd.Function.forward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.forward.html)
@@ -80,9 +89,20 @@ class TensorListInput(Rule[FunctionClass]):
             if beside_a_tensor(fn, each):
                 consequence = "torch raises RuntimeError at backward"
             else:
-                consequence = "torch does not look into it, and no gradient ever reaches them"
+                consequence = "torch does not look into it, and no gradient ever reaches the tensors in it"
+            starred = f", `*{each.name}`" if each is fn.inputs[-1] else ""
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{each.name}` of `{fn.name}` is a container of tensors but `backward` returns a gradient for it; "
-                f"{consequence}. Pass each tensor as an input of its own, `*{each.name}`.",
+                f"`{each.name}` of `{fn.name}` is {_fact(fn, each)} but `backward` returns a gradient for it; "
+                f"{consequence}. Pass each tensor to `apply` as an input of its own{starred}.",
             )
+
+
+def _fact(fn: FunctionClass, given: Input) -> str:
+    """What the input is; where its annotation does not say it, how that is known."""
+    annotation = given.param.annotation or ""
+    if is_tensor_container(annotation):
+        return "a container of tensors"
+    if is_record(fn, annotation):
+        return f"a `{annotation[len(LOCAL) :]}`, which is not a tensor,"
+    return f"not a tensor ({next(each.reason for each in given.against_a_gradient if each.container)})"

@@ -22,7 +22,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     """
     ## What it does
     Reports `ctx.a = t` if `backward` reads `ctx.a` and `t` is an input that gets a gradient, or an output. Tuples,
-    lists and dicts that hold such a tensor count as well.
+    lists and dicts that hold such a tensor count as well, and so does an output in an attribute that nothing in the file
+    reads.
 
     ## Why is this bad?
     `save_for_backward` is made for these tensors. An attribute
@@ -120,10 +121,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 def _message(stash: Stash, freed: bool) -> str:
     attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 else "it"
     if stash.held is Held.OUTPUT_VIEW:
-        return (
-            f"{attribute} keeps a view of an output; output and graph keep each other alive for ever. Give the output to "
-            f"`save_for_backward`, and take the view in `backward`."
-        )
+        view = "Give the output to `save_for_backward`, and take the view in `backward`."
+        advice = remedy(stash) if stash.uses.only_asked else view
+        return f"{attribute} keeps a view of an output{asked_of(stash)}; output and graph keep each other alive for ever. {advice}"
     what = (
         "an output"
         if stash.held is Held.OUTPUT

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.repeats import happens_after
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
-from ctxlint.model.interpreter.values import Alias, Fresh, Parameter, Tri, View, is_none, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import (
+    Alias,
+    Fresh,
+    Parameter,
+    Tri,
+    View,
+    is_detached,
+    is_none,
+    is_tensor,
+    usual_storage,
+)
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
@@ -30,7 +40,8 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     A marked tensor must be an input, and the same object must be an output; a view of it is not enough. Otherwise
     `apply` raises `RuntimeError: Some elements marked as dirty during the forward method were not returned as output`,
     in evaluation as well. A tensor that is returned but is not an input causes a UserWarning, `ctx.mark_dirty()
-    received a tensor that was not an input`, and a list raises `RuntimeError: mark_dirty can only accept variables`.
+    received a tensor that was not an input`, or, if it is a view, a RuntimeError with the same words. A list raises
+    `RuntimeError: mark_dirty can only accept variables`.
 
     ## Example
     ```python
@@ -121,7 +132,8 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
             f"inputs that are changed in place and returned."
         )
     if _certainly_new(value):
-        return f"`{name}` is marked dirty but is no input; torch warns and does nothing. Drop the mark."
+        effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"
+        return f"`{name}` is marked dirty but is no input; {effect}. Drop the mark."
     return None
 
 
@@ -151,6 +163,11 @@ def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Itera
     if possible:
         yield [each for alternatives in possible for each in alternatives]
     yield from certain
+
+
+def _is_view(value: Value) -> bool:
+    """Whether autograd takes it for a view; it does not know what ``detach()`` shares memory with."""
+    return all(isinstance(option, View) and not is_detached(option) for option in value.options())
 
 
 def _certainly_new(value: Value) -> bool:

@@ -98,7 +98,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         warned = settings.torch.reach(2, 4)
-        if fn.is_alternative or fn.patched or not (warned or settings.target_torch is None):
+        if fn.is_alternative or fn.patched:
             return
         everywhere = bool(settings.torch.specifiers) and not settings.torch.fall_below(2, 4)  # not by default: a guess
         applicability = Applicability.SAFE if everywhere else Applicability.UNSAFE
@@ -108,14 +108,20 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
             if method.inherited:
                 continue
             for decorator in method.decorators:
-                if decorator.certain and decorator.name in _DEPRECATED:
-                    name = decorator.name.rpartition(".")[2]
-                    yield Finding(
-                        fn.span(decorator.node),
-                        f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns} when `{fn.name}` is defined. "
-                        f"Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
-                        fix=use_torch_amp(fn, method, decorator, applicability) if warned else None,
-                    )
+                if not decorator.certain or decorator.name not in _DEPRECATED:
+                    continue
+                name = decorator.name.rpartition(".")[2]
+                if "device_type" in decorator.keywords:
+                    fact = f"`torch.cuda.amp.{name}` takes no `device_type`; torch raises TypeError"
+                elif warned or settings.target_torch is None:
+                    fact = f"`torch.cuda.amp.{name}` is deprecated since torch 2.4; {warns}"
+                else:
+                    continue
+                yield Finding(
+                    fn.span(decorator.node),
+                    f"{fact} when `{fn.name}` is defined. Use `torch.amp.{name}({_arguments(decorator)})`{missing}.",
+                    fix=use_torch_amp(fn, method, decorator, applicability) if warned else None,
+                )
 
 
 def _arguments(decorator: Decorator) -> str:
@@ -126,4 +132,5 @@ def _arguments(decorator: Decorator) -> str:
         if isinstance(expression, cst.Call)
         else []
     )
-    return ", ".join(['device_type="cuda"', *(each.strip() for each in given)])
+    device = [] if "device_type" in decorator.keywords else ['device_type="cuda"']
+    return ", ".join([*device, *(each.strip() for each in given)])

@@ -24,9 +24,9 @@ class ApplyKeyword(Rule[SourceFile]):
 
     ## Why is this bad?
     Up to torch 2.12, every such call raises `TypeError: apply() takes no keyword arguments`. Since 2.13, they are
-    accepted for parameters that can be passed by position, except if a decorator such as `custom_fwd` or
-    `torch.no_grad()` wraps `forward(ctx, ...)`: torch inspects the code of the wrapper, which has no such parameter,
-    and raises `TypeError: forward() got an unexpected keyword argument 'factor'`.
+    accepted for parameters that can be passed by position. Keyword-only parameters and `**kwargs` still raise
+    `TypeError: forward() got an unexpected keyword argument 'factor'`. So does every parameter if a decorator such as
+    `custom_fwd` or `torch.no_grad()` wraps `forward(ctx, ...)`: torch inspects the code of the wrapper.
 
     ## Example
     ```python
@@ -74,8 +74,8 @@ class ApplyKeyword(Rule[SourceFile]):
     `**kwargs`, for keyword-only parameters, or if a decorator may change the parameters of `forward`.
 
     ## Known limits
-    `**kwargs` may be empty and is not reported. Keywords that `forward` does not take are reported by apply-arity
-    (CTX701). A Function with its own `apply` is not checked.
+    `**kwargs` in a call may be empty and is not reported. Keywords that `forward` does not take are reported by
+    apply-arity (CTX701). A Function with its own `apply` is not checked.
 
     ## References
     - [pytorch#16940](https://github.com/pytorch/pytorch/issues/16940)
@@ -91,16 +91,21 @@ class ApplyKeyword(Rule[SourceFile]):
             fn = file.by_name[call.function]
             if call.how not in ("apply", "construct-apply") or not call.keywords or not fn.signature_judgeable:
                 continue
-            wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and _is_wrapped(fn.forward)
-            if call.expects_error or not (wrapped or settings.torch.fall_below(2, 13)):
+            if call.expects_error:
                 continue
             names = [name for name in call.keywords if not _refused(name, call, fn.forward)]
-            if not names:
+            never = [name for name in names if _never_by_position(name, fn.forward)]
+            wrapped = fn.style is Style.CTX_IN_FORWARD and fn.forward is not None and _is_wrapped(fn.forward)
+            always = bool(wrapped or never)
+            names = never or names
+            if not names or not (always or settings.torch.fall_below(2, 13)):
                 continue
+            them = "it" if len(names) == 1 else "them"
+            place = f"Name {them} among the positional parameters of `forward`, and pass" if never else "Pass"
             yield Finding(
                 call.span,
-                f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError{'' if wrapped else ' before 2.13'}. Pass "
-                f"{'it' if len(names) == 1 else 'them'} by position.",
+                f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError{'' if always else ' before 2.13'}. "
+                f"{place} {them} by position.",
                 fix=pass_by_position(file, fn, call),
             )
 
@@ -116,6 +121,17 @@ _WRAPPING = (
     - decorators.DESCRIPTOR_KEEPING_DECORATORS
     - {"torch.compiler.allow_in_graph", "torch._dynamo.allow_in_graph"}
 )
+
+
+def _never_by_position(name: str, forward: Method | None) -> bool:
+    """Whether only ``**kwargs`` or a keyword-only parameter of ``forward`` takes it: torch never passes such keywords."""
+    if forward is None or not forward.signature_known or forward.lacks_ctx:
+        return False
+    kinds = {param.name: param.kind for param in forward.own_params if param.kind is not ParameterKind.VARIADIC}
+    kind = kinds.get(name)
+    if kind is None or kind is ParameterKind.KEYWORDS:
+        return ParameterKind.KEYWORDS in kinds.values()
+    return kind is ParameterKind.KEYWORD_ONLY
 
 
 def _refused(name: str, call: ApplyCall, forward: Method | None) -> bool:

@@ -267,7 +267,9 @@ class Uses:
         if name in operations.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
             self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called on it")
         for argument in node.args:
-            if name in _CONTEXT_METHODS_OF_TENSORS:
+            if name in _CONTEXT_METHODS_OF_TENSORS and argument.star:
+                self.add(argument.value, False, Trust.HINT, f"its elements are given to `{name}`")
+            elif name in _CONTEXT_METHODS_OF_TENSORS:
                 self.add(argument.value, True, Trust.FAIR, f"it is given to `{name}`")
             elif name in _DIMENSIONS_FIRST and not argument.star:
                 self.add(argument.value, False, Trust.STRONG, f"it is given to `.{name}()`")

@@ -168,7 +168,13 @@ def _from_annotation(annotation: str, param: Param) -> Evidence | None:
     trust = min((trust for _, trust in judged), key=lambda each: each.value)
     container = all(each.partition("[")[0] in types.CONTAINER_ANNOTATIONS for each in kinds)
     reason = f"it is annotated `{_short(annotation)}`" + (", a container" if container else "")
-    return Evidence(tensor, trust, reason, param.node)
+    return Evidence(tensor, trust, reason, param.node, container=container and any(map(_may_hold_tensors, kinds)))
+
+
+def _may_hold_tensors(annotation: str) -> bool:
+    """Whether a container of this type may have tensors in it."""
+    inside = [each for each in _split(annotation.partition("[")[2].rstrip("]"), ",") if each not in ("", "...")]
+    return not inside or any(_judge(each)[0] is not False or _may_hold_tensors(each) for each in inside)
 
 
 def _judge(annotation: str) -> tuple[bool | None, Trust]:
@@ -245,6 +251,8 @@ def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
         if kind in (ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL):
             found.append(Evidence(False, Trust.PROOF, f"{call.place} passes a {kind.value}", call=here))
         elif kind is ArgumentKind.CONTAINER:
+            found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here, container=True))
+        elif kind is ArgumentKind.PLAIN_CONTAINER:
             found.append(Evidence(False, Trust.STRONG, f"{call.place} passes a container", call=here))
         elif kind is ArgumentKind.TENSOR:
             found.append(Evidence(True, Trust.STRONG, f"{call.place} passes a tensor", call=here))

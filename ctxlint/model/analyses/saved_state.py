@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
     View,
+    is_detached,
     is_tensor,
     same_object,
     storage,
@@ -195,11 +196,11 @@ def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
 
 
 def _cut_off(value: Value) -> bool:
-    """Whether a view was detached on the way."""
+    """Whether a view was detached on the way, or may be a copy."""
+    if is_detached(value):
+        return True
     while isinstance(value, View):
-        function = getattr(value.node, "func", value.node)
-        attribute = getattr(getattr(function, "attr", None), "value", "")
-        if attribute in ("detach", "data") or value.alias is not Alias.ALWAYS:
+        if value.alias is not Alias.ALWAYS:
             return True
         value = value.of
     return False

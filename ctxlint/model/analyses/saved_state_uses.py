@@ -111,7 +111,7 @@ _OF_TENSORS = (
 )
 _READING_ARGUMENT = _OF_TENSORS - frozenset(["add"])
 """Methods by the names of which nothing but a tensor or an array takes an argument."""
-_KEEPING = frozenset(["torch.autograd.backward", "torch.utils.checkpoint.checkpoint"])
+_KEEPING = frozenset(["torch.autograd.backward", "torch.autograd.grad", "torch.utils.checkpoint.checkpoint"])
 
 
 class _Uses:

@@ -29,6 +29,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     View,
     before_views,
+    is_detached,
     is_tensor,
     kind_of,
     same_object,
@@ -61,7 +62,7 @@ class Held(Enum):
 
 @dataclass(frozen=True)
 class Stash:
-    """``ctx.attribute = tensor``, where backward reads the attribute.
+    """``ctx.attribute = tensor``, where backward reads the attribute, or nothing does and the tensor is an output.
 
     ``contained`` tells that a list or the like holds it; ``places`` are where, None for what cannot be told apart.
     ``names`` are the inputs that are kept, where they are inputs.
@@ -79,6 +80,15 @@ class Stash:
         """The values that are kept."""
         return (self.write.value,) if self.write.value is not None else ()
 
+    @property
+    def beside_others(self) -> bool:
+        """Whether the container that is kept may hold something that is no tensor as well."""
+        return self.contained and any(
+            is_tensor(leaf) is not Tri.YES
+            for option in (self.write.value.options() if self.write.value is not None else ())
+            for leaf, _ in _leaves(option)
+        )
+
     @cached_property
     def uses(self) -> KeptUses:
         """What backward does with the tensor."""
@@ -86,7 +96,7 @@ class Stash:
 
 
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
-    """The tensors that are certainly kept in attributes, and certainly could be saved instead.
+    """The tensors that are certainly kept in attributes, and certainly could be saved instead, or dropped.
 
     Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into, nor
     those that are kept for a certain release of torch only.
@@ -98,18 +108,26 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
     exempt = _written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in fn.context_writes:
         name = write.attribute
-        if name not in read or name in exempt or write.value is None:
+        if name in exempt or write.value is None or (name not in read and not _never_read(fn, write)):
             continue
         if any(_RELEASES.search(guard.text) for guard in write.guards):
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # it is replaced before forward ends
         found = _held(fn, write)
+        if found is not None and name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW):
+            continue
         if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
             continue
         if any(map(_says_empty, write.guards)) and found.uses.only_asked:
             continue  # there is no memory to keep, and the path is that where there is nothing to compute
         yield found
+
+
+def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
+    """Whether nothing in the file reads the attribute, so that what it keeps alive is kept for nothing."""
+    named = re.findall(rf"(?:\.\s*|['\"]){write.attribute}\b", fn.source.text)
+    return fn.backward is not None and not fn.escapes and len(named) == len(fn.writes_by_attribute[write.attribute])
 
 
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
@@ -178,15 +196,18 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         return
     origin = _same_memory(leaf)
     if isinstance(origin, Parameter) and origin.role == "input":
-        if said_to_be_no_tensor(origin.name, write.guards):
+        if said_to_be_no_tensor(origin.name, write.guards) or _starts_a_graph(fn, write, leaf):
+            return
+        if leaf == origin and _is_returned_dirty(fn, origin):
+            yield _Kept(Held.OUTPUT, contained)
             return
         given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
         if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
             yield _Kept(Held.INPUT, contained, given.name)
         return
-    if _is_output(fn, leaf):
+    if _is_output(fn, leaf) and not _may_be_an_input(leaf):
         yield _Kept(Held.OUTPUT, contained)
-    elif isinstance(leaf, View) and not _detached(leaf) and _is_output(fn, usual_storage(leaf)):
+    elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, _viewed(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(before_views(leaf)) is Kind.FLOAT:
         yield _Kept(Held.COMPUTED, contained)
@@ -223,14 +244,45 @@ def _same_memory(value: Value) -> Value:
     return origin
 
 
-def _detached(value: Value) -> bool:
-    """Whether a view is cut off from what it was taken from, so that it keeps no output alive."""
+def _viewed(value: Value) -> Value | None:
+    """What a value certainly is another view of, as ``contiguous`` gives none: either the tensor itself, or a copy."""
     while isinstance(value, View):
-        node = value.node.func if isinstance(value.node, cst.Call) else value.node
-        if isinstance(node, cst.Attribute) and node.attr.value in ("detach", "data"):
-            return True
+        named = getattr(getattr(getattr(value.node, "func", None), "attr", None), "value", "")
+        if value.alias is Alias.POSSIBLY or named == "contiguous":
+            return None
         value = value.of
-    return False
+    return usual_storage(value)
+
+
+def _may_be_an_input(value: Value) -> bool:
+    """Whether it is what a conversion made of an input, which is the input itself where nothing is to convert."""
+    return isinstance(value, View) and isinstance(before_views(value), Parameter)
+
+
+def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
+    """Whether a detached input is the leaf of a graph of its own, by ``requires_grad``: backward needs this object."""
+    if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call)):
+        return False
+    name = dotted(write.value_node)
+    texts = [code_of(write.value_node)] if name is None else []
+    for method in fn.context_methods if name is not None else ():
+        texts += [
+            code_of(each.value_node) for each in method.facts.of(Assigned) if each.name == name and each.value_node
+        ]
+        texts += [
+            code_of(node)
+            for node in method.body_nodes
+            if isinstance(node, cst.Attribute) and dotted(node.value) in (name, f"ctx.{write.attribute}")
+        ]
+    return any("requires_grad" in text for text in texts)
+
+
+def _is_returned_dirty(fn: FunctionClass, given: Parameter) -> bool:
+    """Whether an input is marked dirty and returned: autograd makes the output of it."""
+    marked = any(argument.value == given for call in fn.context_calls("mark_dirty") for argument in call.arguments)
+    return marked and any(
+        value == given for each in fn.outputs for value in (each.value, *(slot.value for slot in each.slots))
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -40,11 +40,17 @@ def _declares_fields(node: ast.ClassDef) -> bool:
     return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
 
 
+def holds_tensors(fn: FunctionClass, given: Input) -> bool:
+    """Whether an input certainly is a container, or a record, that may hold tensors."""
+    annotation = given.param.annotation
+    return is_tensor_container(annotation) or is_record(fn, annotation) or given.is_container
+
+
 def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
-    """The inputs annotated as containers of tensors for which backward certainly returns something."""
+    """The inputs that are containers of tensors for which backward certainly returns something."""
     found: list[Input] = []
     for each in fn.inputs:
-        if not is_tensor_container(each.param.annotation):
+        if not holds_tensors(fn, each):
             continue
         for returned in fn.gradients:
             slots = returned.slots
@@ -64,9 +70,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
 def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
     """Whether another input certainly is a tensor that gets a gradient, so that backward runs where it needs one."""
     return any(
-        each.surely_differentiable and not is_tensor_container(each.param.annotation)
-        for each in fn.inputs
-        if each is not container
+        each.surely_differentiable and not holds_tensors(fn, each) for each in fn.inputs if each is not container
     )
 
 

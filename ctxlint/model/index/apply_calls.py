@@ -60,6 +60,8 @@ class ArgumentKind(Enum):
     NONE = "None"
     TENSOR = "tensor"
     CONTAINER = "container"
+    PLAIN_CONTAINER = "container of numbers"
+    """Or of strings and the like: certainly without a tensor."""
     OTHER = "other"
 
     @property

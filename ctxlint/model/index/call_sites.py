@@ -12,7 +12,7 @@ from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS
 from ctxlint.torch_api.operations import TORCH_SINGLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ctxlint.model.index.file_index import CallRecord, FileIndex
     from ctxlint.model.index.foreign_functions import Elsewhere
@@ -39,6 +39,8 @@ class CallSites:
         self.functions = functions
         self.bases = bases
         self.elsewhere = elsewhere
+        self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
+        """For each class that was asked about, what its attributes are assigned; None for what is not that simple."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called by hand; and the classes patched.
@@ -174,7 +176,7 @@ class CallSites:
         node = record.node
         plain: list[ArgumentKind] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
-        for argument in node.args:
+        for argument in self.spread(node.args, record.scope):
             if isinstance(argument, ast.Starred):
                 break
             plain.append(self.kind(argument, record.scope))
@@ -228,17 +230,70 @@ class CallSites:
             scope = scope.parent
         return False
 
-    def kind(self, node: ast.expr, scope: Scope) -> ArgumentKind:
+    def spread(self, arguments: list[ast.expr], scope: Scope) -> Iterator[ast.expr]:
+        """The arguments, with the elements of a display, or of the one that a name is bound to, instead of a star."""
+        for argument in arguments:
+            value = argument.value if isinstance(argument, ast.Starred) else None
+            shown = self.bound_value(value, scope) or value if isinstance(value, ast.Name) else value
+            if isinstance(shown, ast.Tuple) or (shown is value and isinstance(shown, ast.List)):
+                yield from shown.elts
+            else:
+                yield argument
+
+    def bound_value(self, node: ast.Name, scope: Scope) -> ast.expr | None:
+        """What a name is assigned, where nothing else binds it."""
+        owner = scope.owner(node.id)
+        found = owner.names[node.id] if owner is not None else []
+        return found[0].value if len(found) == 1 and found[0].kind == "assign" else None
+
+    def attribute_values(self, name: str, scope: Scope) -> list[ast.expr | None]:
+        """What ``self.name`` is assigned in the class that encloses ``scope``."""
+        enclosing = _enclosing_class(scope)
+        record = self.index.classes.get(enclosing) if enclosing is not None else None
+        if record is None or name not in self.index.attributes:
+            return []
+        if record.qualname not in self.assigned:
+            found = self.assigned[record.qualname] = {}
+            for node in ast.walk(record.node):
+                targets = node.targets if isinstance(node, ast.Assign) else [node] if isinstance(node, _TARGETS) else []
+                for target in targets:
+                    stored = target.target if isinstance(target, _TARGETS) else target
+                    for each in ast.walk(stored):
+                        if isinstance(each, ast.Attribute):
+                            value = (
+                                getattr(node, "value", None)
+                                if each is stored and type(node) is not ast.AugAssign
+                                else None
+                            )
+                            found.setdefault(each.attr, []).append(value)
+        return self.assigned[record.qualname].get(name, [])
+
+    def kind(self, node: ast.expr, scope: Scope, hops: int = 0) -> ArgumentKind:
         """What an argument certainly is."""
+        if hops > 4:
+            return ArgumentKind.OTHER
+        if isinstance(node, ast.Name):
+            value = self.bound_value(node, scope)
+            owner = scope.owner(node.id)
+            return self.kind(value, owner, hops + 1) if value is not None and owner is not None else ArgumentKind.OTHER
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            values = self.attribute_values(node.attr, scope)
+            kinds = {ArgumentKind.OTHER if each is None else self.kind(each, scope, hops + 1) for each in values}
+            return ArgumentKind.CONTAINER if kinds == {ArgumentKind.CONTAINER} else ArgumentKind.OTHER
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             node = node.operand
         if isinstance(node, ast.Constant):
             return _CONSTANTS.get(type(node.value), ArgumentKind.OTHER)
-        if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
+        if isinstance(node, (ast.List, ast.Tuple)):
+            inside = {self.kind(each, scope, hops + 1) for each in node.elts}
+            return ArgumentKind.PLAIN_CONTAINER if inside and inside <= _PLAIN else ArgumentKind.CONTAINER
+        if isinstance(node, (ast.Dict, ast.Set, ast.ListComp, ast.DictComp)):
             return ArgumentKind.CONTAINER
         if isinstance(node, ast.Call):
             path = dotted_name(node.func)
             found = resolutions(path, scope) if path is not None else []
+            if len(found) == 1 and found[0] in _CONTAINERS:
+                return ArgumentKind.CONTAINER
             if len(found) == 1 and found[0] is not None and found[0].startswith("torch."):
                 space, _, name = found[0].rpartition(".")
                 if space == "torch" and name in TORCH_SINGLE:
@@ -253,6 +308,14 @@ def _enclosing_class(scope: Scope | None) -> str | None:
         scope = scope.parent
     return None
 
+
+_TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
+_CONTAINERS = frozenset(
+    [*(f"builtins.{name}" for name in ("dict", "list", "set", "sorted", "tuple")), "torch.nn.ParameterDict"]
+) | {"torch.nn.ParameterList"}
+"""What is called to make a container."""
+
+_PLAIN = frozenset([ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL, ArgumentKind.NONE])
 
 _CONSTANTS: dict[type, ArgumentKind] = {
     int: ArgumentKind.NUMBER,

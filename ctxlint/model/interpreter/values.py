@@ -451,6 +451,16 @@ def before_views(value: Value) -> Value:
     return value
 
 
+def is_detached(value: Value) -> bool:
+    """Whether a chain of views is cut off from the graph of what it starts from: ``detach()``, ``.data``."""
+    while isinstance(value, View):
+        function = getattr(value.node, "func", value.node)
+        if getattr(getattr(function, "attr", None), "value", "") in ("detach", "data"):
+            return True
+        value = value.of
+    return False
+
+
 _NEW_OBJECTS = (Constant, Scalar, Fresh, Single, Sequence, Mapping, TensorTuple, Context, NeedsInputGrad)
 
 
