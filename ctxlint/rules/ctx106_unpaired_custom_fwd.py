@@ -124,7 +124,7 @@ def _advice(entry: Decorator) -> str:
     """What to do with a ``custom_fwd`` beside ``setup_context``; there, its ``cast_inputs`` would not reach forward."""
     if "cast_inputs" not in entry.keywords:
         return "Move it to `setup_context`."
-    return "Write `forward(ctx, ...)` instead, as `cast_inputs` needs."
+    return "Write `forward(ctx, ...)`, for `cast_inputs`."
 
 
 def _notes_by_hand(fn: FunctionClass) -> bool:
