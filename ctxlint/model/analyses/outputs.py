@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -145,6 +146,54 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index)
     return list(found.values())
+
+
+def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
+    """The gradients of outputs that hold floats, or are called so, that backward never reads, whatever it calls them.
+
+    Those that ``ignored_gradients`` has are left out.
+    """
+    backward = fn.backward
+    if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
+        return []
+    certain = {each.param.name for each in ignored_gradients(fn)}
+    found: dict[str, OutputGradient] = {}
+    for index, param in _receivers(fn, backward):
+        if is_read(backward, param) or param.name in certain or param.name in found:
+            continue
+        called = f"{output_name(fn, index) or ''} {param.name}"
+        if surely_differentiable(fn, index) or (_SAYS_FLOATS.search(called) and _may_be_differentiable(fn, index)):
+            found[param.name] = OutputGradient(param, index)
+    return list(found.values())
+
+
+_SAYS_FLOATS = re.compile(
+    r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight",
+    re.IGNORECASE,
+)
+"""What is in the name of a tensor that holds floats, where nothing else shows what it holds."""
+
+
+def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
+    """Whether an output may be a floating tensor on each return that has it, where it is not None, and never marked."""
+    marked = marked_non_differentiable(fn)
+    told = [returned for returned in fn.outputs if returned.known and returned.exact]
+    elements = [slot.value for returned in told for slot in returned.slots]
+    if marked is None or fn.escapes or any(each not in told and each.value not in elements for each in fn.outputs):
+        return False
+    values = [returned.slots[index].value for returned in told if index < len(returned.slots)]
+    options = [option for value in values for option in value.options() if option != NONE]
+    hidden = [option for value in marked for option in (value, *value.options())]
+    return bool(options) and not any(
+        is_tensor(option) is Tri.NO or kind_of(option) is Kind.INTEGRAL or option in hidden for option in options
+    )
+
+
+def output_name(fn: FunctionClass, index: int) -> str | None:
+    """What every return of forward calls an output, where that is one name."""
+    nodes = [returned.slots[index].node for returned in fn.outputs if returned.known and index < len(returned.slots)]
+    names = {node.value if isinstance(node, cst.Name) else None for node in nodes}
+    return names.pop() if len(names) == 1 else None
 
 
 def _named_as_unused(name: str) -> bool:
