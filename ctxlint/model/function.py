@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.index.instances import Instances
+    from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.operators import Operator
     from ctxlint.source.slices import Slice
     from ctxlint.source.source import Position, Source, Span
@@ -461,6 +462,8 @@ class SourceFile:
     """The Functions that calls call: by qualified name, and by a key of their own those of other files."""
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered here."""
+    module_backwards: tuple[ModuleBackward, ...] = ()
+    """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()
     too_complex: tuple[GivenUp, ...] = ()
     """What is not among ``functions`` and ``operators``, as it takes too much work."""

@@ -12,6 +12,7 @@ from ctxlint.model.builder import Builder
 from ctxlint.model.function import GivenUp, SourceFile
 from ctxlint.model.index.call_sites import CallSites
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
+from ctxlint.model.index.module_backwards import module_backwards
 from ctxlint.model.index.outside_facts import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operators import operators_of
@@ -173,6 +174,7 @@ class Reader:
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
+            module_backwards=tuple(module_backwards(unit, self.project)),
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )

@@ -24,9 +24,10 @@ def holds_candidate(data: bytes) -> bool:
     show the words, or else they are hidden (see ``disguise``).
 
     A file that takes its base from another file of the project by a name of its own is such a candidate only if it
-    says these words too; ``Mentions`` finds the others once such names are known.
+    says these words too; ``Mentions`` finds the others once such names are known. So is one that gives a module, as it
+    looks, a ``backward`` of its own.
     """
-    return says_words(data) or says_hidden_words(data)
+    return says_words(data) or (b"def backward(self" in data and b"Module" in data) or says_hidden_words(data)
 
 
 class Mentions:

@@ -1,0 +1,81 @@
+"""Modules with a ``backward`` that looks as if autograd called it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.project import Definition
+from ctxlint.source.source import Position, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
+
+
+@dataclass(frozen=True)
+class ModuleBackward:
+    """A ``backward`` of a ``torch.nn.Module`` that takes a gradient and returns one; ``span`` is its name."""
+
+    module: str
+    span: Span
+
+
+_GRADIENT = re.compile(r"grad|^d_?(out|y|z|l)\w*$|^delta", re.IGNORECASE)
+"""What a parameter is called that takes the gradient of an output."""
+
+
+def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
+    """The modules of a file that define ``forward`` and such a ``backward``, where nothing in the file calls it.
+
+    A file that passes a gradient to any ``backward``, or hands one on, may well work without autograd.
+    """
+    if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text or _works_by_hand(unit.tree):
+        return
+    for record in unit.index.classes.values():
+        methods = {each.name: each for each in record.node.body if isinstance(each, ast.FunctionDef)}
+        backward = methods.get("backward")
+        if backward is None or "forward" not in methods or not _looks_called(backward):
+            continue
+        if _is_module(Definition(unit, record.qualname), project):
+            yield ModuleBackward(record.node.name, _span_of_name(unit, backward))
+
+
+def _span_of_name(unit: Unit, function: ast.FunctionDef) -> Span:
+    start = Position(function.lineno, max(unit.source.line(function.lineno).find(function.name, len("def")), 0) + 1)
+    return Span(start, Position(start.line, start.column + len(function.name)))
+
+
+def _is_module(definition: Definition, project: Project) -> bool:
+    """Whether a class certainly descends from ``torch.nn.Module``, and from nothing that is not known."""
+    named = []
+    for each in project.ancestry(definition):
+        if each.record is None:
+            return False
+        for alternatives in project.bases(each):
+            if len(alternatives) != 1 or alternatives[0] is None:
+                return False
+            named += [base for base in alternatives if isinstance(base, str)]
+    return bool(named) and all(name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper() for name in named)
+
+
+def _looks_called(backward: ast.FunctionDef) -> bool:
+    """Whether a method takes gradients after ``self``, and returns something."""
+    names = [each.arg for each in (*backward.args.posonlyargs, *backward.args.args)]
+    if backward.decorator_list or names[:1] != ["self"] or len(names) < 2 or _GRADIENT.search(names[1]) is None:
+        return False
+    values = [each.value for each in ast.walk(backward) if isinstance(each, ast.Return) and each.value is not None]
+    return any(not isinstance(each, ast.Constant) for each in values)
+
+
+def _works_by_hand(tree: ast.Module) -> bool:
+    """Whether the file calls a ``backward`` with a gradient, or reads one without calling it."""
+    called = [each.func for each in ast.walk(tree) if isinstance(each, ast.Call) and not (each.args or each.keywords)]
+    plain = {id(each) for each in called}
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "backward" and id(each) not in plain for each in ast.walk(tree)
+    )

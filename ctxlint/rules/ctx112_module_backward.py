@@ -1,0 +1,80 @@
+"""CTX112: a module defines a backward that autograd never calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import SourceFile
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class ModuleBackwardMethod(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a `torch.nn.Module` with a `forward` and a `backward(self, grad_output)` that returns a gradient.
+
+    ## Why is this bad?
+    Autograd calls `backward` of Functions only. A module has none: autograd differentiates the operations in its `forward`,
+    and the formula in `backward` never runs. Where it differs from the derivative of `forward`, as for a
+    straight-through estimator, training silently uses another gradient than the one that is written there.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Round(torch.nn.Module):
+        def forward(self, x):
+            return x.round()
+
+        def backward(self, grad_output):
+            return grad_output.clamp(-1, 1)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class RoundFunction(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.clamp(-1, 1)
+
+
+    class Round(torch.nn.Module):
+        def forward(self, x):
+            return RoundFunction.apply(x)
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Only classes all of whose bases are known are judged. Silent in a file that calls any `backward` with an argument, or hands
+    one on without calling it: there, somebody passes gradients by hand. A call in another file is not seen.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX112"
+    name = "module-backward"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for each in file.module_backwards:
+            yield Finding(
+                each.span,
+                f"`backward` of the module `{each.module}` is never called by autograd; it differentiates what `forward` does. "
+                f"Move both to static methods of a `torch.autograd.Function`.",
+            )
