@@ -69,3 +69,12 @@ class Effort:
             steps.spent += spent
             self.spent[subject] = self.spent.get(subject, 0) + spent
             steps.left = around
+
+    def charge(self, subject: object, count: int) -> bool:
+        """Count steps of work that was done before; False where they are not left, so that it is to be done again."""
+        if count > min(self.left, self.of_a_class - self.spent.get(subject, 0)):
+            return False
+        self.left -= count
+        steps.spent += count
+        self.spent[subject] = self.spent.get(subject, 0) + count
+        return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ctxlint.editor.moving import moved, with_untouched
 from ctxlint.fixes.apply import mend
 from ctxlint.fixes.fix import Applicability
+from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
@@ -69,6 +70,7 @@ class Checker:
         self.workspace = workspace
         self._parsed = ParsedStatements()
         self._pieces = ParsedPieces()
+        self._functions = FunctionStore()
         self._whole: dict[str, FileResult] = {}
         self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
         self._serial = 0
@@ -119,7 +121,7 @@ class Checker:
         if not (leads or holds_candidate(data)) or is_left_out(source.path, settings):
             return FileResult(source.path, source, settings=settings), None
         ask = around.asking(settings, leads) if around is not None else None
-        with self._parsed.in_use(), self._pieces.in_use():
+        with self._parsed.in_use(), self._pieces.in_use(), self._functions.in_use():
             file = read_source(source, settings, ask)
             if isinstance(file, FileResult):
                 return file, None
@@ -135,6 +137,7 @@ class Checker:
         if self._stale:
             self._stale = False
             forget()
+            self._functions.clear()
             for around in self._surroundings.values():
                 around.refresh()
         if configuration not in self._surroundings:

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
 from ctxlint.editor.position_encoding import Places
+from ctxlint.model.function_store import AskedSource
 from ctxlint.source.discover import PYTHON_SUFFIXES
 from ctxlint.source.notebook import notebook_of
 from ctxlint.source.source import Source
@@ -39,8 +40,8 @@ class Document:
     def source(self) -> Source:
         """The text as ctxlint reads it."""
         if self.text.startswith(_BOM):
-            return Source(self.path, self.text[1:], bom=True)
-        return Source(self.path, self.text)
+            return AskedSource(self.path, self.text[1:], bom=True)
+        return AskedSource(self.path, self.text)
 
     @property
     def is_python(self) -> bool:

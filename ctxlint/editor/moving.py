@@ -3,49 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.statement_pieces import Lines, hard_starts, statements
+from ctxlint.source.changes import change_between
 from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fixes.fix import Edit, Fix
     from ctxlint.result import FileResult
-
-
-class Change(NamedTuple):
-    """What is different between two texts: all between the first and the last difference."""
-
-    start: int
-    end: int
-    new_end: int
-
-    def moved(self, start: int, end: int) -> tuple[int, int]:
-        """A stretch of the old text in the new one; what is typed inside it makes it longer."""
-        added = self.new_end - self.end
-        new_start = start + added if start >= self.end else min(start, self.start)
-        new_end = end if end <= self.start else max(end, self.end) + added
-        return new_start, max(new_start, new_end)
-
-
-def change_between(old: str, new: str) -> Change:
-    """What is different in ``new``."""
-    shorter = min(len(old), len(new))
-    start = _common(shorter, lambda size: old[:size] == new[:size])
-    same = _common(shorter - start, lambda size: old[len(old) - size :] == new[len(new) - size :])
-    return Change(start, len(old) - same, len(new) - same)
-
-
-def _common(most: int, is_common: Callable[[int], bool]) -> int:
-    """The largest size up to ``most`` that is common; all smaller ones are."""
-    least = 0
-    while least < most:
-        size = (least + most + 1) // 2
-        least, most = (size, most) if is_common(size) else (least, size - 1)
-    return least
 
 
 def moved(diagnostics: Iterable[Diagnostic], old: Source, new: Source) -> Iterator[Diagnostic]:

@@ -88,6 +88,7 @@ _FIELDS = _Fields()
 
 def module_code(file: FunctionClass | SourceFile) -> ModuleCode | None:
     """The code of a file, or of that of a Function; None where ``ast`` cannot read it."""
+    file.source.read_whole()
     return None if file.tree is None else _module_code(file.source, file.tree)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -210,13 +209,7 @@ def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
         return False
     if any(map(fn.source.mentions, ("grad_fn", "next_functions", "to_save"))):
         return False
-    if _QUOTED not in fn.notes:
-        fn.notes[_QUOTED] = frozenset(_QUOTED.findall(fn.source.text))
-    return attribute not in fn.notes[_QUOTED]
-
-
-_QUOTED = re.compile(r"""["'](?=(\w+)["'])""")
-"""A string that may be the name of an attribute."""
+    return not fn.source.quotes(attribute)
 
 
 def _transparent(method: Method) -> bool:

@@ -133,7 +133,7 @@ class Builder:
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
-        stored = frozenset[str]().union(*map(_stored_for, ancestry))
+        stored = self.stored_for(ancestry)
         return FunctionClass(
             name=node.name.value,
             qualname=record.qualname,
@@ -170,6 +170,10 @@ class Builder:
             is_alternative=record.alternative,
             enclosing_names=record.scope.function_locals(),
         )
+
+    def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
+        """The attributes that code of the files may set on a ctx of a class with these bases."""
+        return frozenset[str]().union(*map(_stored_for, ancestry))
 
     def is_called(self, call: ApplyCall) -> bool:
         """Whether a call makes an instance that is called."""

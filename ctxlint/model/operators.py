@@ -61,7 +61,8 @@ class Operator:
 
 def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:
     """The operators whose gradient is registered in this file, in the order of the calls; and those given up."""
-    registrations = [call for call in unit.index.calls if _registers(call)]
+    registering = unit.index.names_for({"register_autograd"})
+    registrations = [call for call in unit.index.calls if call.name in registering and _registers(call)]
     names = _operator_names(unit) if registrations else {}
     effort = Effort()
     for call in registrations:

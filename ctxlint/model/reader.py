@@ -10,6 +10,7 @@ from ctxlint.effort import Effort, TooComplex
 from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import GivenUp, SourceFile
+from ctxlint.model.function_store import STORE
 from ctxlint.model.index.call_sites import CallSites
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.module_backwards import module_backwards
@@ -203,7 +204,7 @@ class Reader:
             outside.subclassed,
             known_in_part=outside.partial,
         )
-        effort = Effort()
+        effort, store = Effort(), STORE.get()
         functions: list[FunctionClass] = []
         given_up: list[GivenUp] = []
         for record in self.unit.index.classes.values():
@@ -211,7 +212,7 @@ class Reader:
                 continue
             try:
                 with effort.on(record.qualname):
-                    function = builder.build(record)
+                    function = builder.build(record) if store is None else store.built(builder, record)
             except TooComplex:
                 given_up.append(_given_up(self.unit.source, record))
                 continue

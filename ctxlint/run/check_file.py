@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.model.function import SourceFile
+    from ctxlint.effort import Effort
+    from ctxlint.model.function import FunctionClass, SourceFile
+    from ctxlint.model.function_store import Judging
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.source.source import Source
     from ctxlint.suppression.noqa import Suppression
@@ -103,17 +105,20 @@ def _judge(
     from ctxlint.rules import all_rules
 
     path, effort = source.path, Effort()
-    for rule in _those_that_are_on(all_rules(), settings):
-        if settings.per_file_ignores and settings.is_ignored_in(path, rule.code, rule.name):
-            continue
+    rules = _those_that_are_on(all_rules(), settings)
+    if settings.per_file_ignores:
+        rules = tuple(each for each in rules if not settings.is_ignored_in(path, each.code, each.name))
+    known = _known(subjects.get(FunctionClass, ()), rules, settings, effort)
+    for rule in rules:
         for subject in subjects.get(rule.subject, ()):
+            judging = known.get(id(subject))
+            if judging is not None and judging.says_nothing(rule.code):
+                continue
             found: list[Diagnostic] = []
             try:
-                with effort.on(getattr(subject, "qualname", None)):
-                    if not rule.about_backward or not subject.backward_never_runs:
-                        doubted = isinstance(subject, FunctionClass) and subject.known_in_part
-                        findings = (_with_helpers(subject, each) for each in rule.check(subject, settings))
-                        found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
+                doubted = isinstance(subject, FunctionClass) and subject.known_in_part
+                findings = _ask(rule, subject, settings, effort, judging)
+                found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
             except TooComplex:
                 found.extend(_given_up(subject, source, settings))
             except RecursionError:
@@ -121,6 +126,45 @@ def _judge(
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
                 found.append(internal_error(path, describe(f"{rule.code} ({rule.name})", error)))
             yield from ((subject, each) for each in found)
+
+
+def _known(
+    functions: Iterable[FunctionClass], rules: Iterable[Rule[Any]], settings: Settings, effort: Effort
+) -> dict[int, Judging | None]:
+    """What rules are known to say about Functions that have not changed, by their identity."""
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function_store import STORE
+
+    store = STORE.get()
+    codes = [rule.code for rule in rules if rule.subject is FunctionClass]
+    found: dict[int, Judging | None] = {}
+    for each in functions if store is not None else ():
+        judging = found[id(each)] = store.judging(each, settings._replace(fix=False)) if store is not None else None
+        if judging is not None:
+            taken = judging.steps_of(codes)
+            judging.is_charged = taken is not None and effort.charge(each.qualname, taken)
+    return found
+
+
+def _ask(
+    rule: Rule[Any], subject: Any, settings: Settings, effort: Effort, judging: Judging | None
+) -> Iterator[Finding]:
+    """What a rule finds, or is known to find, in a subject."""
+    from ctxlint.effort import steps
+
+    name = getattr(subject, "qualname", None)
+    kept = judging.get(rule.code) if judging is not None else None
+    if kept is not None and judging is not None and (judging.is_charged or effort.charge(name, kept.steps)):
+        yield from kept.findings
+        return
+    with effort.on(name):
+        before, found = steps.left, []
+        if not rule.about_backward or not subject.backward_never_runs:
+            for each in rule.check(subject, settings):
+                found.append(_with_helpers(subject, each))
+                yield found[-1]
+        if judging is not None:
+            judging.keep(rule.code, found, before - steps.left)
 
 
 def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:

@@ -101,6 +101,13 @@ class Source:
         """Whether a word stands anywhere in the text."""
         return word in self.text and re.search(rf"\b{word}\b", self.text) is not None
 
+    def quotes(self, word: str) -> bool:
+        """Whether a word stands anywhere in the text as a string that is nothing else."""
+        return word in self.text and re.search(rf"""["']{word}["']""", self.text) is not None
+
+    def read_whole(self) -> None:
+        """Say that something hangs on the whole text: only who keeps results for the next text needs to know."""
+
     def offset(self, position: Position) -> int:
         """The character offset of ``position``; one past the end of the file gives the length of the text."""
         if position.line > len(self.line_starts):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from ctxlint.diagnostic import Diagnostic
-from ctxlint.editor.moving import change_between, moved
+from ctxlint.editor.moving import moved
+from ctxlint.source.changes import change_between
 from ctxlint.source.source import Source, Span
 
 

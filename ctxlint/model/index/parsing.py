@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Union
 
 from ctxlint.model.function import BrokenStatement
 from ctxlint.model.index.older_syntax import in_older_syntax
-from ctxlint.model.index.statement_pieces import Lines, hard_starts, statements
+from ctxlint.model.index.statement_pieces import Lines, hard_starts, note_parsed, statements
 from ctxlint.run.profiling import stage
 from ctxlint.source.nesting import too_deep_for_ast
 from ctxlint.source.source import Position
@@ -65,6 +65,8 @@ def parse(source: Source) -> Parsed:
             found, more = _parse_piecewise(source, block, read)
             broken.extend(more)
             as_written = False
+        elif kept is not None and not source.has_cells:
+            note_parsed(source)
         body.extend(found)
     return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken), as_written)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.source.changes import change_between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +47,64 @@ def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
 
     Decorators belong to what they decorate. A line in brackets, in a string or after a backslash begins none.
     """
-    open_lines = lines_inside(source, block)
+    known = _PARSED.get(source.path) if block == (1, source.line_count) else None
+    found = known.statements_of(source) if known is not None else None
+    if found is not None:
+        return found
+    return tuple(_between(_starts(source, block, lines_inside(source, block))[0], block.last))
+
+
+def note_parsed(source: Source) -> None:
+    """Note that all of a text parses: where nearly the same text is taken apart, only what is different is read."""
+    _PARSED[source.path] = _Parsed(source, statements(source, Lines(1, source.line_count)))
+    while len(_PARSED) > _PARSED_KEPT:
+        del _PARSED[next(iter(_PARSED))]
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    """A text that parses, and its statements: its brackets are balanced, so each statement begins outside of any."""
+
+    source: Source
+    pieces: tuple[Lines, ...]
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return [self.source.line_starts[piece.first - 1] for piece in self.pieces]
+
+    def statements_of(self, new: Source) -> tuple[Lines, ...] | None:
+        """The statements of another text; None where only all of it tells.
+
+        It is read from before the statement that changes first, whose beginning is as it was, to after the one that
+        changes last. If it is outside of brackets and strings there, the rest is as it was; if brackets are open there,
+        the rest does not close them.
+        """
+        old, change = self.source, change_between(self.source.text, new.text)
+        before = bisect_right(self._offsets, change.start) - 2
+        after = bisect_right(self._offsets, change.end) + 1
+        if before < 0 or after >= len(self.pieces):
+            return None
+        first = self.pieces[before].first
+        more = new.line_count - old.line_count
+        rest = [Lines(piece.first + more, piece.last + more) for piece in self.pieces[after:]]
+        part = Lines(first, rest[0].first - 1)
+        if new.line_starts[rest[0].first - 1] != self._offsets[after] + change.added or part.last < part.first:
+            return None
+        inside, is_open = _inside(new, part)
+        starts, after_decorator = _starts(new, part, inside)
+        if is_open is None or (after_decorator and not is_open):
+            return None
+        if is_open:
+            return (*self.pieces[:before], *_between(starts, new.line_count))
+        return (*self.pieces[:before], *_between(starts, part.last), *rest)
+
+
+_PARSED: dict[str, _Parsed] = {}
+_PARSED_KEPT = 4
+
+
+def _starts(source: Source, block: Lines, open_lines: set[int]) -> tuple[list[int], bool]:
+    """The lines of a stretch that begin a statement, and whether it ends behind a decorator."""
     text = source.text
     starts: list[int] = []
     after_decorator = False
@@ -55,7 +115,7 @@ def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
         if not after_decorator:
             starts.append(number)
         after_decorator = first == "@"
-    return tuple(_between(starts, block.last))
+    return starts, after_decorator
 
 
 def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
@@ -78,6 +138,11 @@ def _between(starts: list[int], last: int) -> Iterator[Lines]:
 
 def lines_inside(source: Source, block: Lines) -> set[int]:
     """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
+    return _inside(source, block)[0]
+
+
+def _inside(source: Source, block: Lines) -> tuple[set[int], bool | None]:
+    """As ``lines_inside``, and whether brackets are open at the end; None where a string or a line goes on there."""
     line_starts = source.line_starts
     at = line_starts[block.first - 1]
     text, block_end = source.text, at + len(source.lines(*block))
@@ -87,12 +152,13 @@ def lines_inside(source: Source, block: Lines) -> set[int]:
         inside.update(range(bisect_right(line_starts, start) + 1, bisect_right(line_starts, end) + 1))
 
     depth = opened = 0
+    goes_on = False
     while True:
         token = _TOKEN.search(text, at, block_end)
         if token is None:
             if depth > 0:
                 add(opened, block_end)
-            return inside
+            return inside, None if goes_on else depth > 0
         at = token.end()
         kind = token.lastgroup
         if kind == "triple":
@@ -100,6 +166,7 @@ def lines_inside(source: Source, block: Lines) -> set[int]:
             if end is not None:
                 add(at, end.end())
                 at = end.end()
+            goes_on |= end is None
         elif kind == "open":
             opened = opened if depth > 0 else at
             depth += 1
@@ -109,3 +176,4 @@ def lines_inside(source: Source, block: Lines) -> set[int]:
             depth = max(depth - 1, 0)
         elif kind in ("string", "escape"):
             add(token.start(), at)
+            goes_on |= at == block_end

@@ -1,0 +1,445 @@
+"""What was found out about the Functions of a text, kept for the next: a key changes one of them, and most keys none.
+
+What can be said about a Function hangs on the statement that it stands in, on all statements of the file that the names
+in there lead to, on what the rest of the file does with it (its calls, the attributes that are stored, …), and on other
+files. A Function is built and judged again where any of this is different; one that has only moved is moved.
+
+Names are followed wherever they are written, so that it does not matter what an analysis asks for and what it found
+worked out already. What rules ask of the whole text is written down when they ask.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.effort import spend, steps
+from ctxlint.model.index.project import Definition
+from ctxlint.source.slices import Slice
+from ctxlint.source.source import Position, Source, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.builder import Builder
+    from ctxlint.model.function import Evidence, FunctionClass, Input
+    from ctxlint.model.index.apply_calls import ApplyCall
+    from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.rules.base import Finding
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
+_LINE = re.compile(r"\bline \d")
+_VERSIONS_KEPT = 3
+"""How many texts of a Function are kept: the one that is typed, the one before, and the one with fixes."""
+
+
+@dataclass(frozen=True)
+class AskedSource(Source):
+    """A text that writes down what is asked of all of it."""
+
+    @cached_property
+    def asked(self) -> dict[tuple[str, str], object]:
+        """The questions so far, and the answers."""
+        return {}
+
+    def mentions(self, word: str) -> bool:
+        """See ``Source``."""
+        return bool(self._answer(("mentions", word)))
+
+    def quotes(self, word: str) -> bool:
+        """See ``Source``."""
+        return bool(self._answer(("quotes", word)))
+
+    def read_whole(self) -> None:
+        """See ``Source``."""
+        self._answer(("whole", ""))
+
+    def would_answer(self, question: tuple[str, str]) -> object:
+        """The answer to a question, without a note of it."""
+        kind, word = question
+        if kind == "whole":
+            return self.text
+        return super().mentions(word) if kind == "mentions" else super().quotes(word)
+
+    def _answer(self, question: tuple[str, str]) -> object:
+        found = self.asked[question] = self.would_answer(question)
+        return found
+
+
+class _Kept(NamedTuple):
+    """The findings of one rule about a Function, and the steps that they took."""
+
+    findings: tuple[Finding, ...]
+    steps: int
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A Function without a place, the steps that it took, and where it stood.
+
+    ``homes`` are the classes of the file that its methods are written in, by the names of the methods.
+    """
+
+    function: FunctionClass
+    steps: int
+    asked: dict[tuple[str, str], object]
+    firsts: tuple[int, ...]
+    calls: tuple[ApplyCall, ...]
+    homes: dict[str, str]
+    judged: dict[Hashable, _Judged] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Judged:
+    """What rules said about a Function where it stood then."""
+
+    firsts: tuple[int, ...]
+    own: int
+    start: int
+    calls: tuple[ApplyCall, ...]
+    asked: dict[tuple[str, str], object] = field(default_factory=dict)
+    rules: dict[str, _Kept] = field(default_factory=dict)
+
+
+class FunctionStore:
+    """The Functions of some files, as far as nothing that they hang on has changed."""
+
+    def __init__(self, files: int = 4) -> None:
+        """Begin with nothing kept."""
+        self.files = files
+        self._entries: OrderedDict[str, dict[Hashable, OrderedDict[Hashable, _Entry]]] = OrderedDict()
+        self._words: dict[str, frozenset[str]] = {}
+        self._reach: tuple[Unit, _Reach] | None = None
+        self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts, Functions and findings are taken from here and put in here. For one reading of one file."""
+        token = STORE.set(self)
+        self._of = {}
+        try:
+            yield
+        finally:
+            STORE.reset(token)
+            self._of, self._reach = {}, None
+
+    def clear(self) -> None:
+        """Other files changed: nothing counts any more."""
+        self._entries.clear()
+
+    # The model
+
+    def built(self, builder: Builder, record: ClassRecord) -> FunctionClass | None:
+        """As ``builder.build``."""
+        unit = builder.unit
+        if not isinstance(unit.source, AskedSource) or "@" in record.qualname:
+            return builder.build(record)
+        reach, source = self._reach_of(unit), unit.source
+        statements = reach.closure(record.statement)
+        firsts = tuple(reach.lines[each][0] for each in statements)
+        facts = _facts(builder, record)
+        key = (statements.index(record.statement), tuple(map(reach.text, statements)), *facts)
+        versions = self._versions(unit, record.qualname)
+        entry = versions.get(key)
+        if entry is not None and _still_so(entry.asked, source):
+            versions.move_to_end(key)
+            spend(entry.steps)
+            function = _placed(entry, unit, dict(zip(entry.firsts, firsts)), builder.calls.get(record.qualname, ()))
+        else:
+            broken, before = len(unit.slices.broken), steps.left
+            source.asked.clear()
+            built = builder.build(record)
+            if built is None or len(unit.slices.broken) > broken:
+                return built
+            function, homes = built, _homes(built, unit)
+            taken_out, asked = _taken_out(built, homes), dict(source.asked)
+            versions[key] = entry = _Entry(taken_out, before - steps.left, asked, firsts, built.calls, homes)
+            while len(versions) > _VERSIONS_KEPT:
+                versions.popitem(last=False)
+        self._of[id(function)] = (function, entry, firsts)
+        return function
+
+    def _versions(self, unit: Unit, qualname: str) -> OrderedDict[Hashable, _Entry]:
+        of_file = self._entries.setdefault(unit.path, {})
+        self._entries.move_to_end(unit.path)
+        while len(self._entries) > self.files:
+            self._entries.popitem(last=False)
+        return of_file.setdefault((qualname, unit.slices.as_written), OrderedDict())
+
+    def _reach_of(self, unit: Unit) -> _Reach:
+        if self._reach is None or self._reach[0] is not unit:
+            self._reach = (unit, _Reach(unit, self._words))
+            self._words = self._reach[1].words
+        return self._reach[1]
+
+    # The findings
+
+    def judging(self, function: FunctionClass, settings: Settings) -> Judging | None:
+        """What rules are known to say about a Function, and what they say is kept in; None where nothing can be."""
+        found = self._of.get(id(function))
+        source = function.source
+        if found is None or not isinstance(source, AskedSource):
+            return None
+        _function, entry, firsts = found
+        own = function.slice.first_line
+        now = _Judged(firsts, own, source.line_starts[own - 1], function.calls)
+        known = entry.judged.pop(settings, None)
+        if known is not None and _still_so(known.asked, source):
+            rules = _at(known, now, function.slice)
+            if rules is not None:
+                now.rules, now.asked = rules, known.asked
+        entry.judged[settings] = now
+        while len(entry.judged) > _VERSIONS_KEPT:
+            del entry.judged[next(iter(entry.judged))]
+        return Judging(now, source)
+
+
+@dataclass(eq=False)
+class Judging:
+    """What rules say about a Function under some settings."""
+
+    known: _Judged
+    source: AskedSource
+    is_charged: bool = False
+    """Whether the steps of all rules are counted."""
+
+    def get(self, code: str) -> _Kept | None:
+        """What a rule said before; where that is None, it is to be asked now."""
+        found = self.known.rules.get(code)
+        if found is None:
+            self.source.asked.clear()
+        return found
+
+    def steps_of(self, codes: Iterable[str]) -> int | None:
+        """What these rules took; None where one of them is to be asked."""
+        found = [self.known.rules.get(code) for code in codes]
+        return None if None in found else sum(each.steps for each in found if each is not None)
+
+    def says_nothing(self, code: str) -> bool:
+        """Whether a rule is known to say nothing, and what it took is charged already."""
+        found = self.known.rules.get(code) if self.is_charged else None
+        return found is not None and not found.findings
+
+    def keep(self, code: str, findings: Iterable[Finding], taken: int) -> None:
+        """Keep what a rule says."""
+        self.known.asked.update(self.source.asked)
+        self.known.rules[code] = _Kept(tuple(findings), taken)
+
+
+STORE: ContextVar[FunctionStore | None] = ContextVar("STORE", default=None)
+
+
+# What a Function hangs on
+
+
+class _Reach:
+    """The statements of a file, and which of them the names in one of them lead to."""
+
+    def __init__(self, unit: Unit, words: dict[str, frozenset[str]]) -> None:
+        self.source = unit.source
+        self.lines: list[tuple[int, int]] = []
+        for each in unit.index.statements:
+            decorators = getattr(each, "decorator_list", None) or [each]
+            first = min(each.lineno, *(decorator.lineno for decorator in decorators))
+            self.lines.append((first, each.end_lineno or each.lineno))
+        starts = [first for first, _last in self.lines]
+        self.bound: dict[str, set[int]] = {}
+        for name, bounds in unit.index.module.names.items():
+            self.bound[name] = {max(bisect_right(starts, bound.line) - 1, 0) for bound in bounds}
+        self._known_words = words
+        self.words: dict[str, frozenset[str]] = {}
+        self._texts: dict[int, str] = {}
+        self._next: dict[int, frozenset[int]] = {}
+
+    def text(self, statement: int) -> str:
+        """The lines of a statement."""
+        if statement not in self._texts:
+            self._texts[statement] = self.source.lines(*self.lines[statement])
+        return self._texts[statement]
+
+    @cached_property
+    def _stars(self) -> frozenset[int]:
+        """The statements that may bind any name."""
+        if "*" not in self.source.text:
+            return frozenset()
+        return frozenset(at for at in range(len(self.lines)) if _STAR.search(self.text(at)))
+
+    def closure(self, statement: int) -> tuple[int, ...]:
+        """A statement and all that its names lead to, in order."""
+        found = {statement, *self._stars}
+        pending = list(found)
+        while pending:
+            new = self._named_in(pending.pop()) - found
+            found |= new
+            pending += new
+        return tuple(sorted(found))
+
+    def _named_in(self, statement: int) -> frozenset[int]:
+        if statement not in self._next:
+            text = self.text(statement)
+            words = self._known_words.get(text)
+            if words is None:
+                words = frozenset(_WORD.findall(text))
+                if not text.isascii():
+                    words |= frozenset(_WORD.findall(unicodedata.normalize("NFKC", text)))
+            self.words[text] = words
+            named = words & self.bound.keys()
+            self._next[statement] = frozenset().union(*(self.bound[name] for name in named))
+        return self._next[statement]
+
+
+def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
+    """What the rest of the file, and other files, do with a Function."""
+    name, unit, project = record.qualname, builder.unit, builder.project
+    calls = builder.calls.get(name, ())
+    return (
+        tuple(replace(call, span=_NOWHERE, callee_span=None, line="") for call in calls if not call.path),
+        tuple(call for call in calls if call.path),
+        tuple(builder.is_called(call) for call in calls if call.how == "construct" and not call.path),
+        frozenset(builder.by_hand.get(name, ())),
+        name in builder.patched,
+        name in builder.applied,
+        name in builder.subclassed,
+        builder.known_in_part,
+        builder.stored_for(project.ancestry(Definition(unit, name))),
+        unit.source.has_walrus,
+        project.torch_bases,
+    )
+
+
+_NOWHERE = Span(Position(1, 1), Position(1, 1))
+
+
+def _still_so(asked: dict[tuple[str, str], object], source: AskedSource) -> bool:
+    return all(source.would_answer(question) == answer for question, answer in asked.items())
+
+
+# Places
+
+
+def _homes(function: FunctionClass, unit: Unit) -> dict[str, str]:
+    """The classes of a file that methods are written in."""
+    homes = ((name, method.home) for name, method in function.methods.items())
+    return {name: home.qualname for name, home in homes if home is not None and home.unit is unit}
+
+
+def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:
+    """A Function that keeps nothing of its file alive but the statements that it is made of."""
+    parts = _Parts(lambda old: replace(old, source=_NO_TEXT))
+    methods = {
+        name: replace(each, home=None, slice=parts.of(each.slice)) if name in homes else each
+        for name, each in function.methods.items()
+    }
+    part = parts.of(function.slice)
+    return replace(function, methods=methods, slice=part, source=_NO_TEXT, tree=None, calls=())
+
+
+class _Parts:
+    """The slices of a Function made anew: one for each, as rules tell them apart by their identity."""
+
+    def __init__(self, anew: Callable[[Slice], Slice]) -> None:
+        self.anew = anew
+        self.made: dict[int, Slice] = {}
+
+    def of(self, old: Slice) -> Slice:
+        """The slice in the place of an old one."""
+        if id(old) not in self.made:
+            self.made[id(old)] = self.anew(old)
+        return self.made[id(old)]
+
+
+_NO_TEXT = Source("", "")
+
+
+def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[ApplyCall]) -> FunctionClass:
+    """A Function that was taken out of its file, where it stands now."""
+    function = entry.function
+
+    def anew(old: Slice) -> Slice:
+        first = firsts[old.first_line]
+        return Slice(unit.source, first, first + old.last_line - old.first_line, old.statement)
+
+    parts = _Parts(anew)
+    methods = {
+        name: replace(each, home=Definition(unit, entry.homes[name]), slice=parts.of(each.slice))
+        if name in entry.homes
+        else each
+        for name, each in function.methods.items()
+    }
+    inputs = function.inputs
+    moved = {old.span: (old, new) for old, new in zip(entry.calls, calls) if old != new}
+    if moved:
+        inputs = tuple(_with_calls(each, moved) for each in inputs)
+    return replace(
+        function,
+        methods=methods,
+        inputs=inputs,
+        slice=parts.of(function.slice),
+        source=unit.source,
+        tree=unit.tree,
+        calls=tuple(calls),
+    )
+
+
+def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> Input:
+    """An input, with the calls that are evidence at their new places."""
+
+    def there(evidence: Evidence) -> Evidence:
+        if evidence.call is None or evidence.call not in moved:
+            return evidence
+        old, new = moved[evidence.call]
+        return replace(evidence, call=new.span, reason=evidence.reason.replace(old.place, new.place, 1))
+
+    return replace(each, evidence=tuple(map(there, each.evidence)), may_be_none=tuple(map(there, each.may_be_none)))
+
+
+def _at(known: _Judged, now: _Judged, part: Slice) -> dict[str, _Kept] | None:
+    """What rules said about a Function, at the place where it stands now; None where they are to be asked again."""
+    if not any(each.findings for each in known.rules.values()):
+        return known.rules
+    own = range(known.own, known.own + part.last_line - part.first_line + 1)
+    end = known.start + len(part.statement.text)
+    as_is = (known.firsts, known.calls) == (now.firsts, now.calls)
+    for each in (finding for kept in known.rules.values() for finding in kept.findings):
+        if each.fix is not None and any(edit.start < known.start or edit.end > end for edit in each.fix.edits):
+            return None
+        if not as_is and not _says_only(each, own):
+            return None
+    lines, characters = now.own - known.own, now.start - known.start
+    if not lines and not characters:
+        return known.rules
+    return {
+        code: kept._replace(findings=tuple(_below(each, lines, characters) for each in kept.findings))
+        for code, kept in known.rules.items()
+    }
+
+
+def _says_only(finding: Finding, own: range) -> bool:
+    """Whether a finding names no place but in some lines, and these without their numbers."""
+    spans = (finding.span, *(each.span for each in finding.related))
+    words = (finding.message, *(each.message for each in finding.related), finding.fix.message if finding.fix else "")
+    return all(span.start.line in own and span.end.line in own for span in spans) and not any(map(_LINE.search, words))
+
+
+def _below(finding: Finding, lines: int, characters: int) -> Finding:
+    fix = finding.fix
+    if fix is not None:
+        edits = (replace(edit, start=edit.start + characters, end=edit.end + characters) for edit in fix.edits)
+        fix = replace(fix, edits=tuple(edits))
+    related = tuple(replace(each, span=_span_below(each.span, lines)) for each in finding.related)
+    return replace(finding, span=_span_below(finding.span, lines), related=related, fix=fix)
+
+
+def _span_below(span: Span, lines: int) -> Span:
+    start, end = span
+    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))

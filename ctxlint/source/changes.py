@@ -1,0 +1,44 @@
+"""What is different between two texts, as far as one stretch tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Change(NamedTuple):
+    """What is different between two texts: all between the first and the last difference."""
+
+    start: int
+    end: int
+    new_end: int
+
+    @property
+    def added(self) -> int:
+        """How much longer the new text is."""
+        return self.new_end - self.end
+
+    def moved(self, start: int, end: int) -> tuple[int, int]:
+        """A stretch of the old text in the new one; what is typed inside it makes it longer."""
+        new_start = start + self.added if start >= self.end else min(start, self.start)
+        new_end = end if end <= self.start else max(end, self.end) + self.added
+        return new_start, max(new_start, new_end)
+
+
+def change_between(old: str, new: str) -> Change:
+    """What is different in ``new``."""
+    shorter = min(len(old), len(new))
+    start = _common(shorter, lambda size: old[:size] == new[:size])
+    same = _common(shorter - start, lambda size: old[len(old) - size :] == new[len(new) - size :])
+    return Change(start, len(old) - same, len(new) - same)
+
+
+def _common(most: int, is_common: Callable[[int], bool]) -> int:
+    """The largest size up to ``most`` that is common; all smaller ones are."""
+    least = 0
+    while least < most:
+        size = (least + most + 1) // 2
+        least, most = (size, most) if is_common(size) else (least, size - 1)
+    return least

@@ -1,0 +1,143 @@
+"""What is kept of one text for the next gives what an analysis from nothing gives, after each of thousands of edits."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.editor.checking import Checker
+from ctxlint.editor.documents import Document
+from ctxlint.editor.workspace import Workspace
+from ctxlint.explain.inlay_hints import inlay_hints
+from ctxlint.model.builder import Builder
+from tests.editor.texts import HEAD, missing_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.file_index import ClassRecord
+
+PROGRAMS = sorted((Path(__file__).parents[2] / "fixtures" / "programs").glob("*/*.py"))
+WORDS = ["x", "grad_output", "scale", "ctx", "None", "self", "Function", "helper", "torch"]
+PIECES = [
+    *"()[]:,#'\n= ",
+    '"""',
+    "    ",
+    "        ctx.y = y\n",
+    "        ctx.save_for_backward(x)\n",
+    "        self.scale = 1\n",
+    "        y = helper(x)\n",
+    "        return grad_output, None\n",
+    "\nimport torch\n",
+    "\nfrom torch.autograd import Function\n",
+    "\ndef helper(x):\n    return x * 2, None\n",
+    "\nclass Extra(torch.autograd.Function):\n    pass\n",
+    "\nExtra.apply(1, 2)\n",
+    "\nscale = 2\n",
+    "'to_save'",
+    "grad_fn",
+    "  # noqa\n",
+]
+
+
+def edited(chance: random.Random, text: str) -> str:
+    """The text after something that people do: type, delete, move lines, use another name."""
+    at = chance.randrange(len(text) + 1)
+    what = chance.random()
+    if what < 0.25:
+        gone: int = chance.choice([1, 1, 1, 4, 30, 200])
+        return text[:at] + text[at + gone :]
+    lines = text.split("\n")
+    first, there = chance.randrange(len(lines)), chance.randrange(len(lines))
+    if what < 0.4:
+        moved = lines[first : first + chance.randrange(1, 15)]
+        if chance.random() < 0.5:
+            del lines[first : first + len(moved)]
+        lines[there:there] = moved
+        return "\n".join(lines)
+    if what < 0.6:
+        lines.insert(first, chance.choice(["", "    ", "        "]) + chance.choice(PIECES).strip("\n"))
+        return "\n".join(lines)
+    names = list(re.finditer(r"\w+", text))
+    if what < 0.8 and names:
+        name = chance.choice(names)
+        other = chance.choice([chance.choice(names)[0], chance.choice(WORDS)])
+        return text[: name.start()] + other + text[name.end() :]
+    typed: str = chance.choice(PIECES)
+    return f"{text[:at]}{typed}{text[at:]}"
+
+
+def texts(chance: random.Random, first: str, number: int) -> Iterator[str]:
+    """The first text, and what becomes of it; now and then it is undone."""
+    text = first
+    for _ in range(number):
+        yield text
+        text = edited(chance, first if chance.random() < 0.1 else text)
+
+
+def shown(checker: Checker, document: Document) -> tuple[object, ...]:
+    """All that is shown of a document."""
+    result, file = checker.check(document).result, checker.understood(document)
+    hints = [(each.position, each.label) for each in inlay_hints(file)] if file is not None else []
+    return result.diagnostics, result.hidden, result.warnings, result.broken, hints
+
+
+def compare(first: str, name: str, number: int, tmp_path: Path) -> None:
+    workspace = Workspace(lambda _: None, (str(tmp_path),))
+    checker = Checker(workspace)
+    uri = (tmp_path / name).as_uri()
+    for version, text in enumerate(texts(random.Random(name), first, number)):
+        anew = shown(Checker(workspace), Document(uri, text, version, "python"))
+        assert shown(checker, Document(uri, text, version, "python")) == anew, text
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_what_is_kept_is_what_an_analysis_from_nothing_gives(path: Path, tmp_path: Path) -> None:
+    compare(path.read_text(), path.name, 60, tmp_path)
+
+
+def test_the_same_in_files_of_many_functions(tmp_path: Path) -> None:
+    heirs = "".join(f"\n\nclass Heir{at}(Layer{at}):\n    scale = {at}\n" for at in range(3))
+    text = HEAD + "".join(missing_none(f"Layer{at}") for at in range(6)) + heirs
+    compare(text + "\n\nLayer1.apply(1, 2)\nHeir2.apply(1.0, None)\n", "many.py", 200, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "built"),
+    [
+        (lambda text: "# above\n" + text, set()),
+        (lambda text: text + "\n\nprint('below')\n", set()),
+        (lambda text: text.replace("def second(x):", "def second(x, y):"), set()),
+        (lambda text: text.replace("class Second", "# a comment\nclass Second"), set()),
+        (lambda text: text.replace("`", "").replace("x * scale", "x * scale * 1", 1), {"First"}),
+        (lambda text: text.replace("Third.apply(x, 2.0)", "Third.apply(x, None)"), {"Third"}),
+        (lambda text: text.replace("import torch\n", "import torch as t\ntorch = t\n"), {"First", "Second", "Third"}),
+    ],
+)
+def test_only_what_may_be_different_is_analysed(
+    change: object, built: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    build = Builder.build
+
+    def noted(self: Builder, record: ClassRecord) -> FunctionClass | None:
+        names.append(record.qualname)
+        return build(self, record)
+
+    monkeypatch.setattr(Builder, "build", noted)
+    text = HEAD + "".join(missing_none(name) for name in ("First", "Second", "Third"))
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    before = checker.check(Document(uri, text, 1, "python"))
+    assert names == ["First", "Second", "Third"]
+    names.clear()
+    assert callable(change)
+    changed = change(text)
+    assert changed != text
+    after = checker.check(Document(uri, changed, 2, "python"))
+    assert set(names) == built
+    assert len(after.diagnostics) == len(before.diagnostics)
