@@ -39,8 +39,8 @@ class Scale(torch.autograd.Function):
         return grad_output, grad_output * 1
 """
 
-PASSES_A_NUMBER = "CTX204 `backward` of `Scale` returns a gradient for `factor`, which is no tensor"
-TOO_MANY = "passes 3 arguments but `forward` takes 2; torch raises TypeError at `apply`. Leave out what is too many."
+PASSES_A_NUMBER = "CTX204 `backward` of `Scale` returns a gradient for `factor`, which is not a tensor"
+TOO_MANY = "passes 3 arguments but `forward` takes 2; torch raises TypeError at `apply`. Remove the surplus."
 
 
 @pytest.fixture(autouse=True)
@@ -266,7 +266,7 @@ def test_an_instance_is_made_elsewhere() -> None:
 def test_apply_of_an_instance_made_elsewhere() -> None:
     """It is one finding, of the call as a whole; none of the instance in it, which only a run over both files follows."""
     write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale().apply(x, y)\n"})
-    assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is made only for its `apply`")
+    assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is created only for its `apply`")
 
 
 def test_keywords_in_a_call_elsewhere() -> None:

@@ -318,7 +318,7 @@ def test_messages_name_lines_with_their_cells(run: Run) -> None:
         )
     )
     _, out, _ = run("--select", "CTX204,CTX304", "--output-format", "concise", "--quiet", "nb.ipynb")
-    assert "replaces the one in line 4 of cell 3;" in out
+    assert "replaces the one on line 4 of cell 3;" in out
     assert "(line 2 of cell 4 passes a number)" in out
 
 

@@ -111,8 +111,8 @@ def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
     for text in [each for each, reason in found.items() if reason.tensor is None]:
         if any(other.startswith(text) and other != text for other in found):
             del found[text]  # the same annotation
-    for text in [each for each in found if each.endswith("` is read of it")]:
-        if text.replace("` is read of it", "()` is called on it") in found:
+    for text in [each for each in found if each.endswith("` is read")]:
+        if text.replace("` is read", "()` is called") in found:
             del found[text]
     return tuple(found.values())
 

@@ -138,8 +138,8 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     unbound = bool(method.facts.of(UnboundContext))
     if unbound and method.name == "forward" and fn.style is Style.SETUP_CONTEXT and method.ctx is None:
         return (
-            f"{what} uses `ctx`, which torch passes only to `setup_context`; it raises NameError at `apply`. Move that to "
-            f"`setup_context`."
+            f"{what} uses `ctx`, which torch passes only to `setup_context`; it raises NameError at `apply`. Move this code "
+            f"to `setup_context`."
         )
     ctx = method.ctx
     if ctx is None or (ctx.name not in _RECEIVERS and not unbound) or fn.style is Style.UNKNOWN:
@@ -147,9 +147,10 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
     if method.name == "forward" and fn.style is Style.SETUP_CONTEXT:
         return None  # CTX103
     if unbound:
-        return f"{what} uses `ctx` but calls its ctx `{ctx.name}`; it raises NameError. Call it `ctx`."
+        return f"{what} uses `ctx` but names the parameter `{ctx.name}`; it raises NameError. Rename it to `ctx`."
     return (
-        f"`{ctx.name}` in {what} is the ctx; torch accepts any name, but `{ctx.name}` misleads readers. Call it `ctx`."
+        f"`{ctx.name}` in {what} is the ctx; torch accepts any name, but `{ctx.name}` misleads readers. Rename it to "
+        f"`ctx`."
     )
 
 
@@ -182,7 +183,7 @@ def _without_room(fn: FunctionClass, method: Method) -> str:
         if not counts or None in counts:
             return ""
         if any(count <= room for count in counts if count is not None):
-            return ", and the rest moves by one"
+            return " and shifts the other arguments by one"
     return refusal(method)
 
 
@@ -201,6 +202,6 @@ def _bare_super(fn: FunctionClass, method: Method) -> Iterator[Finding]:
             first = method.params[0].name
             yield Finding(
                 fn.span(call.node),
-                f"`super()` takes `{first}`, the first argument of `{method.name}` of `{fn.name}`, for an instance; it "
+                f"`super()` treats `{first}`, the first argument of `{method.name}` of `{fn.name}`, as an instance; it "
                 f"raises TypeError. Name the base class instead.",
             )

@@ -92,22 +92,22 @@ class ForwardTakesCtx(Rule[FunctionClass]):
         ctx = forward.ctx.name
         shifts = forward.variadic is not None or any(param.has_default for param in forward.own_params)
         effect = (
-            f", so that `{ctx}` is the first one and every input moves by one"
+            f", so `{ctx}` is the first input, and every input is shifted by one"
             if shifts
             else " and raises TypeError at `apply`"
         )
         if forward.inherited:
             yield Finding(
                 fn.span(setup.node.name),
-                f"`{fn.name}` defines `setup_context`, but the `forward` that it inherits takes `{ctx}`; torch passes it "
-                f"only the inputs{effect}. Define a `forward` without `{ctx}` too.",
+                f"`{fn.name}` defines `setup_context`, but its inherited `forward` takes `{ctx}`; torch passes only the "
+                f"inputs{effect}. Define a `forward` without `{ctx}` too.",
             )
             return
         used = ctx in forward.facts.names_read
-        advice = f"Move what it does with `{ctx}` to `setup_context`" if used else f"Drop `{ctx}`"
+        advice = f"Move the code that uses `{ctx}` to `setup_context`" if used else f"Drop `{ctx}`"
         yield Finding(
             fn.span(forward.node.name),
-            f"`forward` of `{fn.name}` takes `{ctx}` beside `setup_context`; torch passes it only the inputs{effect}. "
-            f"{advice}.",
+            f"`forward` of `{fn.name}` takes `{ctx}` although `setup_context` is defined; torch passes only the "
+            f"inputs{effect}. {advice}.",
             fix=None if used else drop_ctx(fn, forward, ignored_setup_context=settings.torch.fall_below(2, 0)),
         )

@@ -112,7 +112,7 @@ def _count_message(method: Method) -> str | None:
     by_keyword = [param.name for param in taken if param.kind is ParameterKind.KEYWORD_ONLY and param.required]
     advice = "Write `setup_context(ctx, inputs, output)`."
     if by_keyword:
-        return f"takes `{by_keyword[0]}` by keyword; torch passes all by position and raises TypeError at `apply`. {advice}"
+        return f"takes `{by_keyword[0]}` by keyword; torch passes all arguments by position and raises TypeError at `apply`. {advice}"
     if required > 3:
         return f"takes {counted(required, 'argument')}; torch passes 3 and raises TypeError at `apply`. {advice}"
     if len(positional) < 3 and not variadic:
@@ -127,8 +127,8 @@ def _order_message(method: Method) -> str | None:
     if not (_is_called(second, "output") and _is_called(third, "input")):
         return None
     return (
-        f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each gets the value of "
-        f"the other. Write `setup_context(ctx, inputs, output)`."
+        f"takes `{second.name}` before `{third.name}`, but torch passes the inputs first; each gets the "
+        f"other's value. Write `setup_context(ctx, inputs, output)`."
     )
 
 

@@ -101,8 +101,7 @@ class DecoratorOrder(Rule[FunctionClass]):
             effect = _EFFECT[binding] if settings.torch.fall_below(2, 13) else _EFFECT_FROM_2_13[binding]
             yield Finding(
                 fn.span(method.decorators[outer].node),
-                f"{shown} stands outside `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` "
-                f"first.",
+                f"{shown} is above `@{binding}` on `{method.name}` of `{fn.name}`; {effect}. Put `@{binding}` first.",
                 fix=put_binding_first(fn, method, outer, bound),
             )
 

@@ -108,7 +108,7 @@ class ConflictingMembers(Rule[FunctionClass]):
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` has `{member}` but no `setup_context`; torch raises RuntimeError under every transform "
-                f"of `torch.func`. Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
+                f"of `torch.func`. Move the code that uses the ctx to `setup_context(ctx, inputs, output)`.",
             )
         yield from self._keyword_only(fn, settings)
         yield from self._boxed(fn, settings)
@@ -118,11 +118,11 @@ class ConflictingMembers(Rule[FunctionClass]):
         if fn.style is not Style.SETUP_CONTEXT or forward is None or forward.inherited:
             return
         names = [param.name for param in forward.params if param.kind is ParameterKind.KEYWORD_ONLY]
-        since = " from 2.13 on" if settings.torch.fall_below(2, 13) else ""
+        since = " since 2.13" if settings.torch.fall_below(2, 13) else ""
         if names and forward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(forward.node.name),
-                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only, beside `setup_context`; torch raises "
+                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only and has a `setup_context`; torch raises "
                 f"TypeError at `apply`{since}. Take {'it' if len(names) == 1 else 'them'} by position.",
             )
 
@@ -131,10 +131,10 @@ class ConflictingMembers(Rule[FunctionClass]):
         if fn.class_attributes.get("boxed_grads_call") != Constant(True, "bool") or backward is None:
             return
         required = [param for param in backward.positional if param.required]
-        since = " from 2.13 on" if settings.torch.fall_below(2, 13) else ""
+        since = " since 2.13" if settings.torch.fall_below(2, 13) else ""
         if len(required) > 1 and backward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(backward.node.name if not backward.inherited else fn.node.name),
-                f"`backward` of `{fn.name}` takes {len(required)} gradients beside `boxed_grads_call = True`; torch passes "
+                f"`backward` of `{fn.name}` takes {len(required)} gradients with `boxed_grads_call = True`; torch passes "
                 f"one list{since} and raises TypeError at backward. Take one parameter, `grads`.",
             )

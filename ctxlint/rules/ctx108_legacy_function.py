@@ -77,7 +77,7 @@ class LegacyFunction(Rule[FunctionClass]):
         if reason is not None and settings.torch.reach(1, 5):
             yield Finding(
                 fn.span(fn.node.name),
-                f"`{fn.name}` keeps its state on the instance ({reason}); torch passes a ctx in its place at `apply` and "
+                f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "
                 f"raises RuntimeError when an instance is called. Make the methods static with `ctx`, and pass the state "
                 f"as inputs.",
             )

@@ -84,6 +84,7 @@ class UnconventionalCtxName(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(ctx.node.name),
-                f"`{method.name}` of `{fn.name}` calls its ctx `{ctx.name}`; torch takes any name. Call it `ctx`.",
+                f"`{method.name}` of `{fn.name}` names its ctx `{ctx.name}`; torch accepts any name, but readers "
+                f"expect `ctx`. Rename it to `ctx`.",
                 fix=call_it_ctx(fn, method),
             )

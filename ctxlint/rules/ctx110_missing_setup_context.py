@@ -97,6 +97,6 @@ class MissingSetupContext(Rule[FunctionClass]):
         yield Finding(
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
-            f"`torch.func`. Move what concerns the ctx to `setup_context(ctx, inputs, output)`.",
+            f"`torch.func`. Move the code that uses the ctx to `setup_context(ctx, inputs, output)`.",
             None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )

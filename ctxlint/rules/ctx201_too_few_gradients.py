@@ -95,6 +95,6 @@ class TooFewGradients(Rule[FunctionClass]):
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {given} but {wanted_inputs(fn, expected)}; torch raises "
-                f"RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` where there is none.",
+                f"RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` if there is none.",
                 rests_on=(returned,),
             )

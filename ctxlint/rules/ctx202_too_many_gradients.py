@@ -92,7 +92,7 @@ class TooManyGradients(Rule[FunctionClass]):
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {given} but {surplus}; torch raises RuntimeError at "
-                f"backward, as the surplus is not `None`. {_advice(fn)}",
+                f"backward because the surplus is not `None`. {_advice(fn)}",
                 rests_on=(returned,),
             )
 
@@ -113,7 +113,7 @@ def _surplus(fn: FunctionClass, returned: Returned) -> str | None:
         return None
     for call, passed in exact_calls(fn):
         if passed < len(fn.inputs) and _gradient_beyond(returned, passed):
-            return f"the call in {call.place} passes {counted(passed, 'input')}"
+            return f"the call on {call.place} passes {counted(passed, 'input')}"
     return None
 
 

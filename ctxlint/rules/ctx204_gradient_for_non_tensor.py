@@ -99,13 +99,13 @@ class GradientForNonTensor(Rule[FunctionClass]):
             if not refused or fn.backward is None:
                 continue
             first = refused[0]
-            reason = first.against_a_gradient[0].reason
+            reason = first.against_a_gradient[0].reason.removeprefix("it is ")
             names = quoted(each.name for each in refused)
-            what = f"is no tensor ({reason})" if len(refused) == 1 else f"are no tensors (`{first.name}`: {reason})"
+            what = f"is not a tensor ({reason})" if len(refused) == 1 else f"are not tensors (`{first.name}`: {reason})"
             if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):
                 # What stands there may be meant for another input: an earlier one may hold several tensors.
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
-                advice, fix = "Return one gradient for each input, `None` where there is none.", None
+                advice, fix = "Return one gradient for each input, `None` if there is none.", None
             else:
                 surplus, advice = "", f"Return `None` for {'it' if len(refused) == 1 else 'them'}."
                 fix = write_none(fn, returned, tuple(each.index for each in refused))

@@ -86,7 +86,7 @@ class SurplusNone(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(returned.node),
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(len(returned.slots), 'gradient')} but `forward` takes "
-                    f"{all_inputs(fn)}; torch drops the surplus `None`. Leave it out.",
+                    f"{all_inputs(fn)}; torch drops the surplus `None`. Remove it.",
                     fix=drop_surplus(fn, returned, len(surplus)),
                     rests_on=(returned,),
                 )

@@ -108,7 +108,7 @@ def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) ->
             f"ValueError. Unpack {inputs}."
         )
     if read.index is not None and not -inputs <= read.index < inputs:
-        return f"{have}; `ctx.needs_input_grad[{read.index}]` raises IndexError. Count from 0, without ctx."
+        return f"{have}; `ctx.needs_input_grad[{read.index}]` raises IndexError. Count inputs from 0, without ctx."
     return None
 
 
@@ -124,14 +124,14 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
     for call, passed in exact_calls(fn):
         if read.unpacked is not None and read.unpacked != passed:
             return (
-                f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call in {call.place} "
+                f"`ctx.needs_input_grad` is unpacked into {counted(read.unpacked, 'name')} but the call on {call.place} "
                 f"passes {counted(passed, 'input')}; this raises ValueError{until}. {_TEST_LENGTH}"
             )
         if read.index is not None and read.index >= passed:
-            return _index_left_out(fn, read.index, f"for the call in {call.place}, which leaves out", until)
+            return _index_left_out(fn, read.index, f"for the call on {call.place}, which omits", until)
     open_ended = fn.applied and all(call.starred for call in fn.calls)
     if read.index is not None and read.index >= fn.required_inputs and open_ended:
-        return _index_left_out(fn, read.index, "for calls that leave out", until)
+        return _index_left_out(fn, read.index, "for calls that omit", until)
     return None
 
 

@@ -125,7 +125,7 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: Refused) -> str:
     value = refused.value.options()[0]
     if refused.position is None:
         if isinstance(value, Sequence):
-            return f"{_kind(value)}, which torch takes for one gradient; it raises RuntimeError at backward. Return a tuple."
+            return f"{_kind(value)}, which torch treats as one gradient; it raises RuntimeError at backward. Return a tuple."
         return (
             f"{_kind(value)} instead of a gradient; torch raises RuntimeError at backward. Return a tensor, or `None`."
         )

@@ -105,6 +105,6 @@ class JvpArity(Rule[FunctionClass]):
                     fn.span(returned.node),
                     f"`jvp` of `{fn.name}` returns {counted(returned.count, 'tangent')} but `forward` returns "
                     f"{counted(outputs or 0, 'output')}; torch raises RuntimeError under forward-mode AD. Return one "
-                    f"tangent for each output, `None` where there is none.",
+                    f"tangent for each output, `None` if there is none.",
                     rests_on=(returned, *fn.outputs),
                 )

@@ -92,7 +92,7 @@ class VmapReturn(Rule[FunctionClass]):
             if all(_is_no_pair(option) for option in returned.value.options()):
                 yield Finding(
                     fn.span(returned.node),
-                    f"`vmap` of `{fn.name}` does not return a tuple of 2; torch raises RuntimeError under `torch.vmap`. Return "
+                    f"`vmap` of `{fn.name}` does not return a tuple of 2 elements; torch raises RuntimeError under `torch.vmap`. Return "
                     "`(output, out_dims)`.",
                     rests_on=(returned.value,),
                 )

@@ -131,11 +131,11 @@ def _message(stash: Stash, freed: bool) -> str:
     )
     if stash.held is Held.OUTPUT:
         end = "backward or the garbage collector runs" if freed else "the garbage collector runs"
-        effect = f"output and graph keep each other alive until {end}"
+        effect = f"this reference cycle keeps the graph alive until {end}"
     elif stash.uses.only_asked:
-        effect = f"{'their' if them == 'them' else 'its'} memory stays alive as long as the graph"
+        effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
     elif stash.uses.reads_values:
-        effect = f"in-place changes silently give wrong gradients, and saved-tensor hooks do not see {them}"
+        effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
     else:
-        effect = f"in-place changes go unnoticed, and saved-tensor hooks do not see {them}"
+        effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"
     return f"{attribute} keeps {what}{asked_of(stash)}; {effect}. {remedy(stash)}"

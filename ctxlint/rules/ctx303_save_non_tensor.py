@@ -144,7 +144,7 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
     if is_tensor(value) is not Tri.NO or is_none(value) is not Tri.NO:
         return None
     kinds = {_kind(option) for option in value.options()}
-    return f"{kinds.pop() if len(kinds) == 1 else 'a number or a container'}, no tensor"
+    return f"{kinds.pop() if len(kinds) == 1 else 'a number or a container'}, not a tensor"
 
 
 def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
@@ -153,7 +153,7 @@ def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
     if given.is_tensor is not Tri.NO or _may_be_none(given.param.annotation, given.param.default):
         return None
     against = next((each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)), None)
-    return f"no tensor ({against.reason})" if against is not None else None
+    return f"not a tensor ({against.reason.removeprefix('it is ')})" if against is not None else None
 
 
 def _may_be_none(annotation: str | None, default: Value | None) -> bool:

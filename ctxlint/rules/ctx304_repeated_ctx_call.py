@@ -98,7 +98,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                     elif _for_each(method, call):
                         yield Finding(
                             fn.span(call.node),
-                            f"Each turn of the loop replaces what `{name}` was given; torch silently keeps only the last. "
+                            f"Each iteration replaces the arguments of `{name}`; torch silently keeps only the last ones. "
                             f"Collect the tensors, and call it once with a star.",
                         )
 
@@ -108,16 +108,16 @@ class RepeatedCtxCall(Rule[FunctionClass]):
         """What the later of two calls does to the earlier one: nothing worth a word where that may stand alone."""
         line = fn.line(earlier.node)
         if not told_again(earlier, later):
-            consequence = "torch silently forgets what that was given. Pass all tensors to one call."
+            consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
         elif always_follows(method, later, earlier):
-            consequence = "that one was given nothing else, and has no effect. Drop that one."
+            consequence = "that call has no other arguments, and no effect. Drop that call."
         else:
             return
         yield Finding(
             fn.span(later.node),
-            f"This `{later.method}` replaces the one in {line}; {consequence}",
+            f"This `{later.method}` replaces the one on {line}; {consequence}",
             merge_calls(fn, method, earlier, later),
-            at(fn, [earlier.node], "this one is replaced"),
+            at(fn, [earlier.node], "this call is replaced"),
         )
 
 

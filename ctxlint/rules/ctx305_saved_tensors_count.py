@@ -97,15 +97,15 @@ class SavedTensorsCount(Rule[FunctionClass]):
 
 def _taken(taken: Unpacking | SavedItem) -> str:
     if not isinstance(taken, Unpacking):
-        return f"takes item {taken.index} of its saved tensors"
+        return f"reads item {taken.index} of its saved tensors"
     return f"unpacks {'at least ' if taken.starred else ''}{counted(taken.minimum, 'saved tensor')}"
 
 
 def _given(call: str, saved: frozenset[int]) -> str:
     if saved == {0}:
-        return f"`{call}` is given none"
+        return f"`{call}` saves none"
     numbers = " or ".join(str(count) for count in sorted(saved))
-    return f"`{call}` is given {numbers}"
+    return f"`{call}` saves {numbers}"
 
 
 def _error(taken: Unpacking | SavedItem) -> str:
@@ -114,7 +114,7 @@ def _error(taken: Unpacking | SavedItem) -> str:
 
 def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
     if not isinstance(taken, Unpacking):
-        return "Save it, or take another one."
+        return "Save it, or use another index."
     least = "at least " if taken.starred else ""
     if saved == {0}:
         return f"Save {least}{taken.minimum}."

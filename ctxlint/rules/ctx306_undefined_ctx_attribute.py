@@ -142,7 +142,7 @@ def _ctx(method: Method) -> str:
 
 
 def _reason(fn: FunctionClass, name: str) -> str:
-    return "stands on the class, not on ctx" if _on_the_class(fn, name) else "nothing sets"
+    return "is an attribute of the class, not of ctx" if _on_the_class(fn, name) else "nothing sets"
 
 
 def _on_the_class(fn: FunctionClass, name: str) -> bool:

@@ -101,5 +101,5 @@ def _message(skipped: Skipped) -> str:
         )
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "
-        f"other case as well."
+        f"other case too."
     )

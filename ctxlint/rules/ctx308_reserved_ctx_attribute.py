@@ -112,11 +112,11 @@ def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | 
     if name in _FLAGS and before_backward and write.value is not None and _is_no_bool(write.value):
         return "takes only a bool; torch raises TypeError at `apply`. Write `True` or `False`."
     if name == "needs_input_grad" and before_backward:
-        return "is what torch tells `backward`; this silently overrides it. Use another name."
+        return "is set by torch for `backward`; this silently overrides it. Use another name."
     if name == "saved_for_forward" and before_backward:
-        return "is silently lost; torch sets it anew. Call `ctx.save_for_forward(...)` instead."
+        return "is set by torch after `forward`; this value is silently lost. Call `ctx.save_for_forward(...)` instead."
     if name in _BROKEN_AT_BACKWARD and before_backward:
-        return "is what torch calls at backward; it raises then. Use another name."
+        return "is called by torch at backward, which then raises. Use another name."
     return None
 
 

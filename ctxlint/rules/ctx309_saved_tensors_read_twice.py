@@ -96,7 +96,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 remedy = "Bind it to a name once" if name is None else f"Use `{name}`"
                 yield Finding(
                     fn.span(read.node),
-                    f"`{read.via}` is read {when}; torch unpacks all saved tensors anew, and raises CheckpointError under "
+                    f"`{read.via}` is read {when}; torch unpacks all saved tensors again and raises CheckpointError under "
                     f"non-reentrant checkpointing. {remedy}.",
                     bind_once(fn, method),
                 )
@@ -110,5 +110,5 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
             before, here = fn.line(twice[read].node), fn.line(read.node)
             return read, f"twice on {here}" if before == here else f"again after {before}"
         if loop_around(method, read) is not None:
-            return read, "again on each turn of the loop"
+            return read, "again in each iteration of the loop"
     return None

@@ -90,8 +90,8 @@ class SavedNeverRead(Rule[FunctionClass]):
             if slot.node is not None:
                 yield Finding(
                     fn.span(slot.node),
-                    f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; torch keeps it alive for "
-                    f"nothing. Leave it out of `save_for_backward` and of the unpacking.",
+                    f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; it stays in memory for "
+                    f"nothing. Remove it from `save_for_backward` and from the unpacking.",
                     leave_out(fn, position, slot),
                     reads_of_saved(fn),
                 )

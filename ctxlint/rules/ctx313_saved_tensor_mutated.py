@@ -110,8 +110,8 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
     name, ctx = change.name, fn.backward.ctx.name if fn.backward is not None and fn.backward.ctx is not None else "ctx"
     if change.filled:
         return (
-            f"`{change.mutation.how}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose what is "
-            f"written, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
+            f"`{change.mutation.how}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose the "
+            f"result, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
         )
     overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
     advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"

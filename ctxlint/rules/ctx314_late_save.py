@@ -96,14 +96,14 @@ class LateSave(Rule[FunctionClass]):
 def _fact(call: ContextCall, method: Method) -> str:
     name = f"`ctx.{call.method}` in `{method.name}`"
     if call.method == "set_materialize_grads":
-        return f"{name} comes too late; torch silently heeds it only in the next backward through the same graph."
+        return f"{name} is too late; it silently affects only the next backward through the same graph."
     if not call.method.startswith("save_for"):
-        return f"{name} marks nothing; torch looks at it only at `apply`."
+        return f"{name} marks nothing; torch reads the marks only at `apply`."
     if not call.arguments and not call.has_keywords:
-        return f"{name} does nothing; torch looks at it only at `apply`."
+        return f"{name} does nothing; torch saves tensors only at `apply`."
     return (
-        f"{name} saves nothing, as torch looks at it only at `apply`; its tensors silently stay alive as long as the "
-        f"graph."
+        f"{name} saves nothing, because torch saves tensors only at `apply`; its arguments silently stay in memory "
+        f"as long as the graph."
     )
 
 

@@ -94,7 +94,7 @@ class DeadGradModeTest(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(call.node),
                         f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
-                        f"mode off. {_remedy(fn, call)} what it says before `apply` as an input.",
+                        f"mode off. {_remedy(fn, call)} its value before `apply` as an input.",
                     )
 
 

@@ -84,7 +84,7 @@ class SavedBeforeMutation(Rule[FunctionClass]):
             name = mutation.name or "a tensor"
             yield Finding(
                 fn.span(mutation.node),
-                f"`{name}` is changed in place after `save_for_backward` took it; `backward` silently gets the changed value. Save it "
-                f"after the change, or change a copy.",
+                f"`{name}` is modified in place after `save_for_backward`; `backward` silently gets the modified value. Save it "
+                f"after that, or modify a copy.",
                 related=at(fn, [save.node], "saved here"),
             )

@@ -84,7 +84,7 @@ class SavedOutputView(Rule[FunctionClass]):
             if argument.node is not None:
                 yield Finding(
                     fn.span(argument.node),
-                    f"`{code_of(argument.node)}` is a view of an output; output and graph keep each other alive for ever when "
+                    f"`{code_of(argument.node)}` is a view of an output; this reference cycle is never freed when "
                     f"backward does not run. Save the output itself, and take the view in `backward`.",
                     rests_on=(argument.value,),
                 )

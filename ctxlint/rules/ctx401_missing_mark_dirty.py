@@ -126,6 +126,6 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     where = "" if fn.setup_context is None else " in `setup_context`"
     remedy = f"Call `ctx.mark_dirty({name})`{where}, or work" if may_be_marked(fn, tensor) else "Work"
     return (
-        f"`{mutation.how}` changes the input `{name}` in place, unmarked; a leaf is silently overwritten, and later uses "
+        f"`{mutation.how}` modifies the input `{name}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses "
         f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."
     )

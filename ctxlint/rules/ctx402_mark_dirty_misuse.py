@@ -117,7 +117,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     if is_tensor(value) is Tri.NO:
         if is_none(value) is Tri.UNKNOWN or isinstance(value, Parameter):
             return None
-        return f"`{name}` is no tensor; {_raises(call)}. Pass the tensors one by one."
+        return f"`{name}` is not a tensor; {_raises(call)}. Pass each tensor as an argument."
     given = isinstance(value, Parameter) and value.role == "input"
     if not given and is_tensor(value) is not Tri.YES:
         return None
@@ -125,11 +125,11 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         if given:
             return (
                 f"`{name}` is marked dirty but not returned; {_raises(call)}. Return `{name}` itself, or "
-                f"{'change a copy and ' if _is_changed(fn, value) else ''}drop the mark."
+                f"{'modify a copy and ' if _is_changed(fn, value) else ''}drop the mark."
             )
         return (
             f"`{name}` is marked dirty but is neither an input nor returned; {_raises(call)}. Mark the "
-            f"inputs that are changed in place and returned."
+            f"inputs that are modified in place and returned."
         )
     if _certainly_new(value):
         effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"

@@ -96,5 +96,5 @@ def _remedy(fn: FunctionClass, marked: Value) -> str:
     outputs = [option for value in fn.outputs_values() for option in value.options()]
     made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
     one_of_several = not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs)
-    mark_another = "Mark the very tensor that is returned, or drop" if made_of_it or one_of_several else "Drop"
+    mark_another = "Mark the returned tensor itself, or drop" if made_of_it or one_of_several else "Drop"
     return f"{mark_another} the mark."

@@ -108,12 +108,12 @@ class ModifiedGradOutput(Rule[FunctionClass]):
 def _message(gradient: str, mutation: Mutation) -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
-    subject = f"`{mutation.how}` changes the incoming gradient `{gradient}` in place"
+    subject = f"`{mutation.how}` modifies the incoming gradient `{gradient}` in place"
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     return (
-        f"{subject}; where torch gives the same tensor to others, their gradients are {wrong}. Write to a new tensor, or "
+        f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. Write to a new tensor, or "
         f"`.clone()` it first."
     )
 

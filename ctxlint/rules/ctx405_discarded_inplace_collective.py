@@ -85,8 +85,8 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
                 if mutation.target_node is not None and _made_for_the_call(mutation):
                     yield Finding(
                         fn.span(mutation.node),
-                        f"`{mutation.how}` writes its result into `{code_of(mutation.target_node)}`, which nothing keeps; where "
-                        f"that is a copy, the result is silently lost. Bind it to a name first, and use that.",
+                        f"`{mutation.how}` writes its result to `{code_of(mutation.target_node)}`, a temporary tensor; if "
+                        f"that is a copy, the result is silently lost. Bind it to a name first, and use that name.",
                     )
 
 

@@ -84,11 +84,14 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
             return
         for node, name, method in layout_uses(fn):
             if method == "view":
-                effect, instead = "raises RuntimeError for many that are", "Use `reshape`."
+                effect, instead = "raises RuntimeError for many transposed or expanded ones", "Use `reshape`."
             else:
-                effect, instead = "silently reads wrong values of those that are", "Call `.contiguous()` first."
+                effect, instead = (
+                    "silently reads wrong values of transposed or expanded ones",
+                    "Call `.contiguous()` first.",
+                )
             yield Finding(
                 fn.span(node),
-                f"`{name}.{method}` takes the gradient for contiguous; this {effect} transposed or expanded. {instead}",
+                f"`{name}.{method}` assumes a contiguous gradient; this {effect}. {instead}",
                 fix=allow_any_layout(fn, node, name),
             )

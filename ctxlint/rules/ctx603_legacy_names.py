@@ -125,14 +125,14 @@ def _about_variable(method: Method, call: GenericCall) -> str:
     written = code_of(tensor).strip() if isinstance(tensor, (cst.Name, cst.Attribute)) else "tensor"
     if not understood:
         return (
-            "`Variable(...)` is what tensors do themselves since torch 0.4. Write `tensor.detach()`, and `requires_grad_()` "
-            "where a gradient is wanted."
+            "`Variable(...)` is obsolete since torch 0.4. Write `tensor.detach()`, and `requires_grad_()` if a gradient is "
+            "needed."
         )
     if requires_grad is not None:
         given = code_of(requires_grad).strip()
         return (
-            f"`Variable(..., requires_grad={given})` is the old way to make a leaf of a tensor. Write "
+            f"`Variable(..., requires_grad={given})` is the old form of creating a leaf tensor. Write "
             f"`{written}.detach().requires_grad_({'' if given == 'True' else given})`."
         )
     advice = f"Write `{written}.detach()`." if turns_gradients_on(method) else "Use the tensor."
-    return f"`Variable(...)` does nothing but detach a tensor since torch 0.4. {advice}"
+    return f"`Variable(...)` only detaches a tensor since torch 0.4. {advice}"

@@ -121,17 +121,17 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
     if call.positional > most and forward.variadic is None:
         least = "" if all(param.required for param in positional) else "at most "
         passed = counted(call.positional, "argument")
-        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Leave out what is too many{instead}."
+        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Remove the surplus{instead}."
     by_position = {param.name for param in positional[: call.positional]}
     given = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in given]
     if missing:
-        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and leaves out {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
+        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
     if unknown:
-        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Leave {_pronoun(unknown)} out."
+        return f"passes {quoted(unknown)}, which `forward` does not take; {_RAISES} Remove {_pronoun(unknown)}."
     twice = [name for name in call.keywords if name in by_position]
     if not twice:
         return None

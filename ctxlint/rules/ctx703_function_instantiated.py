@@ -116,18 +116,18 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     made = f"{name}(...)" if given else f"{name}()"
     fix, related = None, tuple(Related(span, "the instance is called here") for span in instance.calls)
     if instance.use is InstanceUse.APPLY_TAKEN:
-        what = f"`{made}.apply` makes an instance for nothing; torch deprecates instances. Use `{name}.apply`."
+        what = f"`{made}.apply` creates an instance for nothing; torch deprecates instances. Use `{name}.apply`."
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.ONLY_APPLIED:
-        what = f"`{made}` makes an instance of which only `apply` is used; torch deprecates instances. Drop the `{made[len(name) :]}`."
+        what = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances. Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
-        what = f"`{made}` makes an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
+        what = f"`{made}` creates an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
     elif given and "__init__" not in fn.methods:
-        what = f"`{made}` makes an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
+        what = f"`{made}` creates an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
     else:
         what = (
-            f"`{made}` makes an instance; torch deprecates instances. Drop the `{made[len(name) :]}`, or pass `{name}.apply` "
+            f"`{made}` creates an instance; torch deprecates instances. Drop the `{made[len(name) :]}`, or pass `{name}.apply` "
             f"where it is called."
         )
     yield Finding(call.span, what, fix, related)
@@ -136,7 +136,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
 def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
     name = fn.name
     if call.how == "construct-apply":
-        return f"An instance of `{name}` is made only for its `apply`; torch deprecates instances. Write `{name}.apply(...)`."
+        return f"An instance of `{name}` is created only for its `apply`; torch deprecates instances. Write `{name}.apply(...)`."
     if call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return None

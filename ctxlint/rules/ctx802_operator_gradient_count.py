@@ -97,7 +97,7 @@ class OperatorGradientCount(Rule[SourceFile]):
                     since = ""
                     few = count < len(names)
                 elif surplus and all(is_none(value) is Tri.YES for value in surplus) and settings.torch.reach(2, 15):
-                    since = " from 2.15 on" if settings.torch.fall_below(2, 15) else ""
+                    since = " since 2.15" if settings.torch.fall_below(2, 15) else ""
                     few = False
                 else:
                     continue
@@ -106,7 +106,7 @@ class OperatorGradientCount(Rule[SourceFile]):
                     f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
                     f"takes {listed(len(names), 'input', names)}; torch raises RuntimeError at backward{since}"
                     f"{_when_set(operator.inputs[count:]) if few else ''}. "
-                    f"{_RETURN_ALL if few else 'Leave the surplus out.'}",
+                    f"{_RETURN_ALL if few else 'Remove the surplus.'}",
                 )
 
 

@@ -67,7 +67,6 @@ class InvalidSyntax(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         """One finding for each statement."""
         for broken in file.broken:
-            message = f"This statement is not checked, as it cannot be parsed: {broken.message}"
-            if not message.endswith((".", "?", "!")):
-                message += "."
+            end = "" if broken.message.endswith((".", "?", "!")) else "."
+            message = f"Syntax error: {broken.message}{end} The statement was not checked."
             yield Finding(Span(broken.position, broken.position), message)

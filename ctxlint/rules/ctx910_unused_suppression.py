@@ -82,5 +82,5 @@ class UnusedSuppression(Rule[UnusedDirective]):
         if unused.unknown:
             message = f"{subject} {'names' if one else 'name'} no rule of ctxlint. Remove {'it' if one else 'them'}."
         else:
-            message = f"{subject} {'hides' if one else 'hide'} nothing. Remove {'it' if one else 'them'}."
+            message = f"{subject} {'suppresses' if one else 'suppress'} nothing. Remove {'it' if one else 'them'}."
         yield Finding(span, message, unused.removal())

@@ -20,4 +20,4 @@ def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
 def at_backward(expected: Expectation, settings: Settings) -> str:
     """Where torch raises about the number of gradients: on any release, or on those that count what is left out."""
     newer_only = expected.counts_defaults and settings.torch.fall_below(2, 2)
-    return "at backward from 2.2 on" if newer_only else "at backward"
+    return "at backward since 2.2" if newer_only else "at backward"

@@ -27,9 +27,9 @@ def _in_order(asked: str) -> tuple[int, str]:
 
 
 def remedy(stash: Stash) -> str:
-    """What to write instead."""
+    """What to write."""
     if not stash.uses.only_asked:
         return f"Use `save_for_backward`{' for the tensors in it' if stash.beside_others else ''}."
     if not stash.uses.asked:
         return "Drop it."
-    return f"Keep {'that' if len(stash.uses.asked) == 1 else 'those'} instead."
+    return f"Keep only {'that' if len(stash.uses.asked) == 1 else 'those'}."

@@ -21,9 +21,9 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
         return finding
     names = quoted(each.name for each in helpers)
     if any(each.falls is not None for each in helpers):
-        clause = f", as {names} can end without `return`"
+        clause = f", because {names} can end without `return`"
     else:
-        clause = f", by what {names} {'returns' if len(helpers) == 1 else 'return'}"
+        clause = f", as returned by {names}"
     if any(f"`{each.name}`" in finding.message for each in helpers):
         clause = ""
     fact, mark, rest = _parted(finding.message)

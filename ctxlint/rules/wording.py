@@ -45,7 +45,7 @@ def all_inputs(fn: FunctionClass) -> str:
 def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
     """Who wants how many gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
     if expected.call is not None:
-        return f"the call in {expected.call.place} passes {counted(expected.count, 'input')}"
+        return f"the call on {expected.call.place} passes {counted(expected.count, 'input')}"
     if expected.count == len(fn.inputs) and fn.variadic_inputs is None:
         return f"`forward` takes {all_inputs(fn)}"
     return f"`forward` takes at least {counted(expected.count, 'input')}"
@@ -67,7 +67,9 @@ _MOMENTS = {
 def refusal(method: Method) -> str:
     """How a sentence about what torch passes goes on where a method takes one parameter too many."""
     if method.variadic is not None or any(param.has_default for param in method.positional):
-        return ", and every input moves by one" if method.name == "forward" else ", and the rest moves by one"
+        return (
+            " and shifts every input by one" if method.name == "forward" else " and shifts the other arguments by one"
+        )
     return f" and raises TypeError {moment(method)}"
 
 

@@ -52,7 +52,7 @@ Scaled  scaled.py:4
 
   inputs
     0  x      tensor      gradient  grad_output * y * ctx.scale (line 15)
-                          evidence  `backward` returns a gradient for it (line 15), given to `exp`
+                          evidence  `backward` returns a gradient for it (line 15), passed to `exp`
                                     (line 7)
     1  scale  non-tensor  gradient  missing (line 15)
                           evidence  annotated `float` (line 6)

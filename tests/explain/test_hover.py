@@ -52,7 +52,7 @@ def test_an_input_says_what_it_is_and_why() -> None:
     assert _said("def forward(ctx, |x") == (
         "**input 0** of `Scaled`: `x`, tensor\n"
         "- `backward` returns a gradient for it (line 19)\n"
-        "- `.exp()` is called on it (line 8)\n\n"
+        "- `.exp()` is called (line 8)\n\n"
         "gradient: `grad_x or None` (line 19)\n\n"
         "- `grad_x = grad_y * exponential if ctx.mode else grad_y` (line 18)\n"
         "computed only if `ctx.needs_input_grad[0]`"

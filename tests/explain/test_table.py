@@ -41,13 +41,13 @@ def test_inputs_say_what_they_are_and_why() -> None:
     assert told == [
         [
             ("`backward` returns a gradient for it", 22),
-            ("given to `exp`", 8),
-            ("given to `save_for_backward`", 9),
+            ("passed to `exp`", 8),
+            ("passed to `save_for_backward`", 9),
         ],
         [
             ("`backward` returns a gradient for it", 22),
             ("an operand of `@`", 8),
-            ("given to `save_for_backward`", 9),
+            ("passed to `save_for_backward`", 9),
         ],
         [("passed a number", 26), ("`backward` returns `None` for it", 22)],
     ]

@@ -330,7 +330,7 @@ def test_the_evidence_is_kept_strongest_first() -> None:
     assert [each.reason for each in given.evidence] == [
         "`backward` returns a gradient for it",
         "it is annotated `Tensor`",
-        "it is given to `save_for_backward`",
+        "it is passed to `save_for_backward`",
     ]
 
 
@@ -393,5 +393,5 @@ def test_positional_only_inputs() -> None:
 
 def test_a_parameter_with_the_name_of_a_builtin_is_a_parameter() -> None:
     fn = function(forward="input:\n    return input.contiguous()", backward="grad:\n    return helper(grad)")
-    assert "`.contiguous()` is called on it" in [each.reason for each in fn.inputs[0].evidence]
+    assert "`.contiguous()` is called" in [each.reason for each in fn.inputs[0].evidence]
     assert fn.inputs[0].kind is InputKind.TENSOR

@@ -150,9 +150,9 @@ class Uses:
         """``x.is_cuda``."""
         name = node.attr.value
         if name in operations.TENSOR_ONLY_ATTRIBUTES:
-            self.add(node.value, True, Trust.STRONG, f"`.{name}` is read of it")
+            self.add(node.value, True, Trust.STRONG, f"`.{name}` is read")
         elif name in operations.TENSOR_LIKE_NAMES:
-            self.add(node.value, True, Trust.HINT, f"`.{name}` is read of it")
+            self.add(node.value, True, Trust.HINT, f"`.{name}` is read")
         self.inside(node)
 
     def operation(self, node: cst.BinaryOperation) -> None:
@@ -265,14 +265,14 @@ class Uses:
         """``x.contiguous()``, ``y.unsqueeze(x)``, ``ctx.save_for_backward(x)``."""
         name = func.attr.value
         if name in operations.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
-            self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called on it")
+            self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called")
         for argument in node.args:
             if name in _CONTEXT_METHODS_OF_TENSORS and argument.star:
                 self.add(argument.value, False, Trust.HINT, f"its elements are given to `{name}`")
             elif name in _CONTEXT_METHODS_OF_TENSORS:
                 self.add(argument.value, True, Trust.FAIR, f"it is given to `{name}`")
             elif name in _DIMENSIONS_FIRST and not argument.star:
-                self.add(argument.value, False, Trust.STRONG, f"it is given to `.{name}()`")
+                self.add(argument.value, False, Trust.STRONG, f"it is passed to `.{name}()`")
 
     def function(self, node: cst.Call, callee: str) -> None:
         """A call of something with a known name."""
@@ -280,7 +280,7 @@ class Uses:
         plain = [argument.value for argument in node.args if argument.keyword is None and not argument.star]
         if callee == "builtins.range":
             for argument in plain:
-                self.add(argument, False, Trust.STRONG, "it is given to `range`")
+                self.add(argument, False, Trust.STRONG, "it is passed to `range`")
         elif callee in _TYPE_TESTS and plain:
             asked = self.type_asked(node)
             if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
@@ -288,14 +288,14 @@ class Uses:
         elif callee.startswith("numpy.") and plain:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU
         elif f"{space}." in operations.TORCH_NAMESPACES and name in _TENSOR_FIRST and plain:
-            self.add(node.args[0].value, True, Trust.STRONG, f"it is given to `{name}`")
+            self.add(node.args[0].value, True, Trust.STRONG, f"it is passed to `{name}`")
         elif space == "torch" and name in _SIZES_FIRST:
             for argument in plain:
-                self.add(argument, False, Trust.STRONG, f"it is given to `{name}` as a size")
+                self.add(argument, False, Trust.STRONG, f"it is passed to `{name}` as a size")
         if callee.startswith("torch."):
             for given in node.args:
                 if given.keyword is not None and given.keyword.value in _NON_TENSOR_KEYWORDS:
-                    self.add(given.value, False, Trust.STRONG, f"it is given as `{given.keyword.value}=`")
+                    self.add(given.value, False, Trust.STRONG, f"it is passed as `{given.keyword.value}=`")
 
 
 _CONTEXT_METHODS_OF_TENSORS = frozenset(

@@ -168,7 +168,7 @@ class TensorCalls(Expressions):
         """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
         for slot in operands:
             if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
-                self.saved_tuple_used(node, slot.node, f"given to `{name}`")
+                self.saved_tuple_used(node, slot.node, f"passed to `{name}`")
 
     def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
         if callee in operations.TORCH_SCALARS:
