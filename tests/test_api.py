@@ -62,26 +62,26 @@ def test_lint_source() -> None:
         ({"select": ("missing-staticmetod",)}, "select: .*; did you mean `missing-staticmethod`?"),
         ({"extend_select": ("nope",)}, "extend_select: unknown rule selector `nope`"),
         ({"ignore": ("nope",)}, "ignore: unknown rule selector `nope`"),
-        ({"ignore": "CTX2"}, "ignore: expected a list of strings, found a string"),
-        ({"ignore": [2]}, "ignore: expected a list of strings, found a list with a number in it"),
+        ({"ignore": "CTX2"}, "ignore: expected a list of strings, got a string"),
+        ({"ignore": [2]}, "ignore: expected a list of strings, got a list that contains a number"),
         ({"fixable": ("nope",)}, "fixable: unknown rule selector `nope`"),
-        ({"unfixable": "CTX1"}, "unfixable: expected a list of strings, found a string"),
-        ({"extend_safe_fixes": {"nope": 1}}, "extend_safe_fixes: expected a list of strings, found a table"),
+        ({"unfixable": "CTX1"}, "unfixable: expected a list of strings, got a string"),
+        ({"extend_safe_fixes": {"nope": 1}}, "extend_safe_fixes: expected a list of strings, got a table"),
         ({"target_torch": "foo"}, 'target_torch: expected a version such as "2.4"'),
-        ({"target_torch": 2.4}, "target_torch: expected a string, found a number"),
+        ({"target_torch": 2.4}, "target_torch: expected a string, got a number"),
         ({"extra_bases": ("Base",)}, "extra_bases: expected names such as"),
-        ({"extra_bases": "a.Base"}, "extra_bases: expected a list of strings, found a string"),
-        ({"exclude": "tests"}, "exclude: expected a list of strings, found a string"),
-        ({"respect_gitignore": "no"}, "respect_gitignore: expected true or false, found a string"),
+        ({"extra_bases": "a.Base"}, "extra_bases: expected a list of strings, got a string"),
+        ({"exclude": "tests"}, "exclude: expected a list of strings, got a string"),
+        ({"respect_gitignore": "no"}, "respect_gitignore: expected true or false, got a string"),
         ({"output_format": "xml"}, "output_format: unknown output format `xml`"),
         ({"per_file_ignores": {"a/*": ["nope"]}}, "per_file_ignores: `a/\\*`: unknown rule selector `nope`"),
         (
             {"per_file_ignores": {"a/*": "CTX1"}},
-            "per_file_ignores: `a/\\*`: expected a list of strings, found a string",
+            "per_file_ignores: `a/\\*`: expected a list of strings, got a string",
         ),
         ({"per_file_ignores": [("a/*", ["CTX1"])]}, "per_file_ignores: expected a dict of globs"),
         ({"command_line": Selection(select=("nope",))}, "select: unknown rule selector `nope`"),
-        ({"cache_dir": 3}, "cache_dir: expected a string, found a number"),
+        ({"cache_dir": 3}, "cache_dir: expected a string, got a number"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
@@ -116,7 +116,7 @@ def test_settings_of_any_collection(settings: dict[str, Any], codes: list[str]) 
 
 
 def test_what_are_no_settings_and_no_jobs() -> None:
-    with pytest.raises(ctxlint.ConfigurationError, match=r"settings: expected ctxlint.Settings, found a table"):
+    with pytest.raises(ctxlint.ConfigurationError, match=r"settings: expected ctxlint.Settings, got a table"):
         ctxlint.lint_source(BROKEN, settings={"select": ["CTX1"]})  # type: ignore[arg-type]
     for jobs in (-3, "2", 1.5, True):
         with pytest.raises(ctxlint.ConfigurationError, match="jobs: expected a number from 1 on, or 0"):

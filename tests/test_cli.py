@@ -303,7 +303,7 @@ def test_an_empty_choice_is_a_mistake(run: Run, option: str) -> None:
     for nothing in ("", " ", ","):
         code, out, err = run(option, nothing)
         assert (code, out) == (2, "")
-        assert err.endswith(f"error: {option}: names no rule\n")
+        assert err.endswith(f"error: {option}: no rule given\n")
     assert run(option, "", option, "CTX2")[0] == 1
     assert run("--ignore", "")[0] == run("--extend-select", "")[0] == 1
 
@@ -471,7 +471,7 @@ def test_full_shows_the_fix(run: Run) -> None:
         "3 + y = tame\n"
         "4 | z = 3\n"
         "  |\n"
-        "note: This is an unsafe fix and may change behavior\n"
+        "note: This is an unsafe fix and may change behaviour\n"
         "\n"
         "Found 1 error.\n"
         "1 unsafe fix available with `--fix --unsafe-fixes`.\n"
@@ -535,7 +535,7 @@ def test_verbose_says_what_is_skipped(run: Run) -> None:
     Path("b.py").write_text("x = 1\n", encoding="utf-8")
     code, out, err = run("-v")
     assert (code, out) == (0, passed(0, 2))
-    assert err == "Read 2 files, 1 of which may hold Functions\n"
+    assert err == "Read 2 files, 1 of which may define Functions\n"
 
 
 def test_statistics_and_count(run: Run) -> None:
@@ -563,7 +563,7 @@ def test_statistics_are_a_table_or_json(run: Run, monkeypatch: pytest.MonkeyPatc
     for name in ("github", "sarif", "junit", "json-lines"):
         code, out, err = run("--statistics", "--output-format", name)
         assert (code, out) == (2, "")
-        assert err.endswith(f"error: --statistics is a table, or json; not {name}\n")
+        assert err.endswith(f"error: --statistics supports the formats full and json, not {name}\n")
     assert run("--statistics", "--diff")[0] == 2
     monkeypatch.setenv("CTXLINT_OUTPUT_FORMAT", "github")  # meant for the findings
     assert run("--statistics", "-q") == (1, "1\tCTX301\tplain-word\n", "")
@@ -590,7 +590,7 @@ def test_a_folder_with_code_in_it_is_no_place_for_the_cache(run: Run, where: str
     code, out, err = run(where)
     assert (code, out) == (2, "")
     assert err.startswith("ctxlint: error: cache-dir: ")
-    assert err.endswith(" holds other files; name a folder that is for the cache alone\n")
+    assert err.endswith(" contains other files; set a folder for the cache only\n")
     assert sorted(Path().rglob("*")) == before
     Path("cache").mkdir()
     for _ in range(2):
@@ -763,7 +763,7 @@ def test_noqa(run: Run) -> None:
 
 def test_a_misspelt_suppression_is_told_of_where_nothing_is_found(run: Run) -> None:
     _write("a.py", "x = 1  # ctxlint: ignore[no-such]\n")
-    said = "warning: a.py:2: `ctxlint: ignore` names no rule with `no-such`\n"
+    said = "warning: a.py:2: `ctxlint: ignore`: unknown rule `no-such`\n"
     assert run() == (0, passed(0, 1), said)
     assert run() == (0, passed(0, 1), said)  # also from the cache
     assert run("-q") == (0, "", "")
@@ -787,7 +787,7 @@ def test_standard_input_and_files_exclude_each_other(run: Run) -> None:
     _write("a.py", "plain = 1\n")
     code, out, err = run("-", "a.py", stdin=b"")
     assert (code, out) == (2, "")
-    assert err.endswith("ctxlint: error: - (standard input) stands alone; there are other paths beside it\n")
+    assert err.endswith("ctxlint: error: `-` (standard input) cannot be combined with other paths\n")
 
 
 def test_standard_input_mended(run: Run) -> None:
@@ -954,7 +954,7 @@ def test_a_bad_fix_is_undone_reported_and_the_rest_goes_on(run: Run) -> None:
     _write("b.py", "wrong = 1\n")
     code, out, err = run("--fix", "--output-format", "concise")
     assert (code, err) == (2, "")
-    assert out.startswith("a.py:1:1: CTX900 The fixes of CTX401 (breaking-fix) break the syntax of this file; ")
+    assert out.startswith("a.py:1:1: CTX900 The fixes of CTX401 (breaking-fix) introduce a syntax error; ")
     assert (_read("a.py"), _read("b.py")) == ("harmless = 1\n", "right = 1\n")
     assert run("--fix-only", "a.py")[2].startswith("a.py: CTX900 The fixes of CTX401")
 

@@ -44,7 +44,7 @@ def _run(tree: Path, output_format: str, paths: list[str], seed: str) -> bytes:
     )
     # Misspelt directives, in CTX910's fixture, and folders without code are all that is warned about, in one order.
     assert done.returncode == 1, done.stderr.decode()
-    expected = (b"names no rule with", b"No Python files found")
+    expected = (b"unknown rule", b"No Python files found")
     assert all(any(each in line for each in expected) for line in done.stderr.splitlines()), done.stderr.decode()
     return done.stdout + done.stderr
 

@@ -268,7 +268,7 @@ def test_fixes_end_before_they_take_too_much_work(monkeypatch: pytest.MonkeyPatc
     left = [each for each in result.diagnostics if each.fix is not None]
     assert result.before.text == text
     assert left
-    assert result.warnings == ((0, f"fixing took too much work; {len(left)} fixable with another `--fix`"),)
+    assert result.warnings == ((0, f"stopped fixing after too many rounds; {len(left)} fixable with another `--fix`"),)
     while result.warnings:
         result, _ = mended(result.source.text)
     assert "ctx.a" not in result.source.text

@@ -56,7 +56,7 @@ IMPERATIVES = frozenset(
         "Write",
     ]
 )
-TITLES = IMPERATIVES | {"Copy", "Read", "Split"}
+TITLES = IMPERATIVES | {"Copy", "Merge", "Read", "Split", "Store"}
 NOT_OUR_WORDS = re.compile(
     r"\b(may|might|should|please|simply|just|maybe|throws?|fails|crashes)\b|!",
     re.IGNORECASE,

@@ -326,7 +326,7 @@ def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
     write(notebook(code(CANDIDATE), **R))
     code_, _, err = run("explain", "nb.ipynb")
     assert code_ != 0
-    assert "nb.ipynb: This is a notebook in R" in err
+    assert "nb.ipynb: this is a notebook in R" in err
     Path("a.py").write_text(
         "import torch\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
         "        return 2 * x\n    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
@@ -344,7 +344,7 @@ def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
     ("content", "message"),
     [
         ("autograd Function", "The file is not a notebook: it is not valid JSON (Expecting value in line 1, column 1)"),
-        ('["autograd Function"]', "The file is not a notebook: its JSON is no object"),
+        ('["autograd Function"]', "The file is not a notebook: its JSON is not an object"),
         ('{"autograd": "Function"}', "The file is not a notebook: its JSON has no nbformat"),
         (
             '{"autograd": "Function", "nbformat": 3, "worksheets": []}',

@@ -206,13 +206,13 @@ cache-dir = ".cache/ctxlint"
         ("\n[tool.ctxlint.zzz]\nq = 1\n", "pyproject.toml:2: unknown key `zzz`"),
         (
             "[project]\nselect = 1\n[tool.ctxlint]\n# x\nselect = 'CTX2'\n",
-            "pyproject.toml:5: `select`: expected a list of strings, found a string",
+            "pyproject.toml:5: `select`: expected a list of strings, got a string",
         ),
         (
             "[tool.ctxlint]\nselect = [1]\n",
-            "pyproject.toml:2: `select`: expected a list of strings, found a list with a number in it",
+            "pyproject.toml:2: `select`: expected a list of strings, got a list that contains a number",
         ),
-        ("[tool.ctxlint]\nfix = 1\n", "pyproject.toml:2: `fix`: expected true or false, found a number"),
+        ("[tool.ctxlint]\nfix = 1\n", "pyproject.toml:2: `fix`: expected true or false, got a number"),
         (
             "[tool.ctxlint]\nselect = ['CTX999']\n",
             "pyproject.toml:2: `select`: unknown rule selector `CTX999`",
@@ -227,39 +227,42 @@ cache-dir = ".cache/ctxlint"
         ),
         (
             "[tool.ctxlint]\ntarget-torch = 'new'\n",
-            'pyproject.toml:2: `target-torch`: expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "new"',
+            'pyproject.toml:2: `target-torch`: expected a version such as "2.4" or a range such as ">=2.1,<2.7", got "new"',
         ),
         (
             "[tool.ctxlint]\nper-file-ignores = ['CTX2']\n",
-            "pyproject.toml:2: `per-file-ignores`: expected a table of globs and lists of rules, found a list",
+            "pyproject.toml:2: `per-file-ignores`: expected a table of globs and lists of rules, got a list",
         ),
         (
             "[tool.ctxlint]\nrequired-version = '>=99'\n",
-            "pyproject.toml:2: this is ctxlint 0.1.0, and `>=99` is required",
+            "pyproject.toml:2: this is ctxlint 0.1.0, but `>=99` is required",
         ),
         (
             "[tool.ctxlint]\nrequired-version = '<0.1,new'\n",
-            'pyproject.toml:2: `required-version`: expected something like ">=0.1,<1", found "<0.1,new"',
+            'pyproject.toml:2: `required-version`: expected a version range such as ">=0.1,<1", got "<0.1,new"',
         ),
         (
             "[tool.ctxlint]\nextra-bases = ['mylib.Base', 'KernelFunction']\n",
-            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", found "KernelFunction"',
+            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", got "KernelFunction"',
         ),
         (
             "[tool.ctxlint]\nextra-bases = ['my lib.Base']\n",
-            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", found "my lib.Base"',
+            'pyproject.toml:2: `extra-bases`: expected names such as "mylib.autograd.KernelFunction", got "my lib.Base"',
         ),
         (
             "[tool.ctxlint]\nper-file-ignores = { 'a.py' = 'CTX2' }\n",
-            "pyproject.toml:2: `per-file-ignores`: `a.py`: expected a list of strings, found a string",
+            "pyproject.toml:2: `per-file-ignores`: `a.py`: expected a list of strings, got a string",
         ),
-        ("[tool]\nctxlint = 3\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, found a number"),
+        ("[tool]\nctxlint = 3\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, got a number"),
         ("[tool.ctxlint]\nselect = ?\n", "pyproject.toml:2:10: not valid TOML"),
         (
             "[tool.ctxlint]\nextend = 'gone.toml'\n",
             "pyproject.toml:2: `extend`: gone.toml: cannot be read: No such file or directory",
         ),
-        ("[tool.ctxlint]\nextend = 'pyproject.toml'\n", "pyproject.toml:2: the files extend each other in a circle"),
+        (
+            "[tool.ctxlint]\nextend = 'pyproject.toml'\n",
+            "pyproject.toml:2: the configuration files extend each other in a cycle",
+        ),
     ],
 )
 def test_a_wrong_file_is_an_error_that_says_where(text: str, message: str) -> None:
@@ -313,7 +316,7 @@ def test_a_key_on_the_command_line() -> None:
     assert (settings.select, settings.fix, settings.target_torch) == (("CTX3",), True, "2.4")
     for line, message in {
         "selct = []": "--config: unknown key `selct`; did you mean `select`?",
-        "fix = 3": "--config: `fix`: expected true or false, found a number",
+        "fix = 3": "--config: `fix`: expected true or false, got a number",
         "fix = ": "--config 'fix = ' is neither an existing file nor a `key = value` pair of TOML",
     }.items():
         with pytest.raises(ConfigurationError) as caught:

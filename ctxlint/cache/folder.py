@@ -97,7 +97,7 @@ def why_not(settings: Settings) -> str:
     if settings.no_cache or (key(settings.root) is not None and cache_folder(settings) is not None):
         return ""
     folder = user_folder() or "the home of this user"
-    return f"No cache: {folder} is not a folder outside of the project that this user alone can write to"
+    return f"Cache disabled: {folder} must be outside of the project and writable by this user only"
 
 
 def _key_in(path: str) -> bytes | None:
@@ -154,9 +154,11 @@ def check_cache_dir(folder: str, root: str) -> None:
     from ctxlint.source.boundary import leaves_project, lies_in_project
 
     if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
-        raise ConfigurationError(f"cache-dir: the project leads to {folder} by a link; name the folder itself")
+        raise ConfigurationError(
+            f"cache-dir: the path leads to {folder} through a link in the project; set the path of the folder itself"
+        )
     if os.path.isdir(folder) and not is_tagged(folder) and os.listdir(folder):
-        raise ConfigurationError(f"cache-dir: {folder} holds other files; name a folder that is for the cache alone")
+        raise ConfigurationError(f"cache-dir: {folder} contains other files; set a folder for the cache only")
 
 
 def prepare(folder: str) -> None:

@@ -48,12 +48,12 @@ def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     if not edits:
         return 0, failure
     if not result.source.can_take(edits):
-        return 0, "a comment would not fit where IPython's own syntax stands; nothing was changed"
+        return 0, "IPython syntax does not allow a comment here; nothing was changed"
     source = result.source.edited(edits)
     left = [each for each in check(source, result).diagnostics if each.code not in NOT_TO_HIDE]
     if left:
         line = source.locate_line(left[0].span.start.line)
-        return 0, f"a comment in line {line} would not hide {left[0].code}; nothing was changed"
+        return 0, f"a comment on line {line} would not suppress {left[0].code}; nothing was changed"
     try:
         before, after = (encode(each, each.written) for each in (result.source, source))
         rewrite(result.path, before, after, result.settings.root)

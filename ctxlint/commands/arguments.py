@@ -14,31 +14,33 @@ STDIN = "-"
 """The path that means standard input."""
 
 _DESCRIPTION = """\
-Find where custom torch.autograd.Function classes break the contract that autograd expects of them, and mend them.
-The code is read, never imported.
+Check custom torch.autograd.Function classes for violations of autograd's contract, and fix them.
+ctxlint reads source code only; it never imports it.
 """
 
 _EPILOG = """\
 exit codes:
-  0    nothing found (or nothing left, after --fix)
-  1    something found, a file could not be read, or the baseline lists what is gone
-  2    a wrong option, a wrong configuration, or a bug in ctxlint
+  0    no findings (with --fix: none left)
+  1    findings, unreadable files, or stale baseline entries
+  2    invalid option or configuration, or an internal error
   130  interrupted
 
 other commands:
   ctxlint help [COMMAND]   print the help of a command
-  ctxlint rule [CODE]    list all rules, or explain one; --all explains every one
-  ctxlint explain FILE[::CLASS]   show what autograd is promised by the Functions of a file
-  ctxlint config [KEY]   list the options of [tool.ctxlint], or describe one
-  ctxlint server         the language server for editors (needs `pip install "ctxlint[lsp]"`)
-  ctxlint clean [PATH]   remove caches
+  ctxlint rule [CODE]      list all rules, or explain one; --all explains all
+  ctxlint explain FILE[::CLASS]
+                           show the contract of each Function: inputs, gradients, outputs, saved state
+  ctxlint config [KEY]     list the options of [tool.ctxlint], or describe one
+  ctxlint server           run the language server (needs `pip install "ctxlint[lsp]"`)
+  ctxlint clean [PATH]     remove caches
   ctxlint generate-shell-completion bash|fish|zsh
+                           print a shell completion script
 
-environment:
+environment variables:
   CTXLINT_CONFIG, CTXLINT_CACHE_DIR, CTXLINT_NO_CACHE,
-  CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   as the options of the same names
-  CTXLINT_CACHE_KEY                            a secret that seals the cache, in place of the user's own
-  NO_COLOR, FORCE_COLOR                        never or always use colours
+  CTXLINT_OUTPUT_FORMAT, CTXLINT_OUTPUT_FILE   defaults for the options of the same names
+  CTXLINT_CACHE_KEY                            the secret that authenticates cache entries (default: one per user)
+  NO_COLOR, FORCE_COLOR                        disable or force colours
 """
 
 
@@ -55,7 +57,7 @@ def parser() -> Parser:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="files and folders, - for standard input, @FILE for arguments from a file, one a line (default: .)",
+        help="files and folders; - is standard input; @FILE reads arguments from a file, one per line (default: .)",
     )
     add_options(made)
     return made
@@ -85,13 +87,13 @@ def _add_rules(group: Any) -> None:
     def add(name: str, text: str) -> None:
         group.add_argument(name, type=_words, action="extend", metavar="RULES", help=text)
 
-    add("--select", "the rules to run: codes, beginnings of codes, names, or ALL; comma-separated")
-    add("--ignore", "rules not to run; the most specific of --select and --ignore decides")
-    add("--extend-select", "rules to enable in addition to those that are on")
-    add("--extend-ignore", "rules to ignore in addition to --ignore")
+    add("--select", "rules to enable, comma-separated: codes, prefixes of codes, names, or ALL")
+    add("--ignore", "rules to disable; the most specific of --select and --ignore takes precedence")
+    add("--extend-select", "rules to enable in addition to those already enabled")
+    add("--extend-ignore", "rules to disable in addition to --ignore")
     for name, text in (
-        ("--per-file-ignores", "rules not to run in some files, such as tests/*:CTX2; comma-separated"),
-        ("--extend-per-file-ignores", "the same, in addition to those of --per-file-ignores or the configuration"),
+        ("--per-file-ignores", "rules to disable in matching files, such as tests/*:CTX2, comma-separated"),
+        ("--extend-per-file-ignores", "the same, in addition to --per-file-ignores and the configuration"),
     ):
         group.add_argument(name, type=_words, action="extend", metavar="GLOB:RULE", help=text)
     group.add_argument(
@@ -99,39 +101,39 @@ def _add_rules(group: Any) -> None:
         "--disable-noqa",
         action="store_true",
         default=None,
-        help="report what # noqa comments hide, too",
+        help="also report findings that # noqa comments suppress",
     )
     group.add_argument(
         "--add-noqa",
         nargs="?",
         const="",
         metavar="REASON",
-        help="hide all findings with # noqa comments in their lines, and REASON after them (--add-noqa=REASON)",
+        help="suppress all current findings with # noqa comments, followed by REASON if given (--add-noqa=REASON)",
     )
     group.add_argument(
         "--target-torch",
         type=_torch,
         metavar="VERSIONS",
-        help="the versions of torch that the code has to run on, such as '>=2.1,<2.7'; 2.4 means '>=2.4'",
+        help="torch versions that the code supports, such as '>=2.1,<2.7'; 2.4 means '>=2.4'",
     )
 
 
 def _add_fixes(group: Any) -> None:
     switch = argparse.BooleanOptionalAction
     group.add_argument("--fix", action=switch, help="apply safe fixes")
+    group.add_argument("--unsafe-fixes", action=switch, help="also apply unsafe fixes, which may change behaviour")
     group.add_argument(
-        "--unsafe-fixes", action=switch, help="apply unsafe fixes too; they may change what the code does"
+        "--fix-only", action=switch, help="apply fixes without reporting the remaining findings; implies --fix"
     )
-    group.add_argument("--fix-only", action=switch, help="apply fixes and do not report what is left; implies --fix")
     group.add_argument(
-        "--diff", action="store_true", help="print what --fix would change as a diff, and change nothing"
+        "--diff", action="store_true", help="print the changes of --fix as a diff, without writing files"
     )
-    group.add_argument("--show-fixes", action=switch, help="list what was fixed")
-    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 when something was fixed")
+    group.add_argument("--show-fixes", action=switch, help="list the applied fixes")
+    group.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if any fix was applied")
     for name, text in (
-        ("--fixable", "the only rules whose fixes may be applied"),
+        ("--fixable", "rules whose fixes may be applied (default: all)"),
         ("--extend-fixable", "rules whose fixes may be applied, in addition to --fixable"),
-        ("--unfixable", "rules whose fixes may not be applied"),
+        ("--unfixable", "rules whose fixes are not applied"),
     ):
         group.add_argument(name, type=_words, action="extend", metavar="RULES", help=text)
 
@@ -143,31 +145,31 @@ def _add_files(group: Any) -> None:
         type=_words,
         action="extend",
         metavar="GLOBS",
-        help="files and folders to pass over, in place of the default list",
+        help="paths to exclude (replaces the default list)",
     )
     group.add_argument(
         "--extend-exclude",
         type=_words,
         action="extend",
         metavar="GLOBS",
-        help="files and folders to pass over, on top of --exclude",
+        help="paths to exclude in addition to --exclude",
     )
-    group.add_argument("--force-exclude", action=switch, help="pass over excluded files even when they are named here")
-    group.add_argument("--respect-gitignore", action=switch, help="pass over what .gitignore names (default: yes)")
+    group.add_argument("--force-exclude", action=switch, help="apply excludes to paths on the command line, too")
+    group.add_argument("--respect-gitignore", action=switch, help="skip files that .gitignore excludes (default: yes)")
     group.add_argument(
-        "--stdin-filename", "--stdin-display-name", metavar="PATH", help="the name of what comes from standard input"
+        "--stdin-filename", "--stdin-display-name", metavar="PATH", help="the file name to use for standard input"
     )
     group.add_argument("-w", "--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
-    group.add_argument("--show-files", action="store_true", help="list the files that would be read, and stop")
+    group.add_argument("--show-files", action="store_true", help="list the files that would be checked, and exit")
     group.add_argument(
-        "-j", "--jobs", type=_jobs, default=0, metavar="N", help="processes to use at most (default: auto)"
+        "-j", "--jobs", type=_jobs, default=0, metavar="N", help="maximum number of processes (default: auto)"
     )
-    group.add_argument("-n", "--no-cache", action="store_true", help="neither read nor write the cache")
+    group.add_argument("-n", "--no-cache", action="store_true", help="disable the cache")
     group.add_argument(
-        "--profile", action="store_true", help="say how long each stage took, on standard error; uses one process"
+        "--profile", action="store_true", help="print the time of each stage to standard error; uses one process"
     )
     group.add_argument(
-        "--cache-dir", metavar="PATH", help="where the cache is (default: the folder of ctxlint in the user's cache)"
+        "--cache-dir", metavar="PATH", help="the cache folder (default: ctxlint in the user's cache folder)"
     )
 
 
@@ -175,24 +177,22 @@ def _add_baseline(group: Any) -> None:
     group.add_argument(
         "--baseline",
         metavar="PATH",
-        help="do not report the findings that this file lists (default: .ctxlint-baseline.json, where there is one)",
+        help="baseline file of findings not to report (default: .ctxlint-baseline.json, if it exists)",
     )
     action = group.add_mutually_exclusive_group()
-    action.add_argument("--no-baseline", action="store_true", help="report all findings")
+    action.add_argument("--no-baseline", action="store_true", help="ignore the baseline")
     action.add_argument(
         "--write-baseline",
         nargs="?",
         const="",
         metavar="PATH",
-        help="make what is found now the baseline, or that of another file (--write-baseline=PATH)",
+        help="write all current findings to the baseline file, or to PATH (--write-baseline=PATH)",
     )
-    action.add_argument(
-        "--prune-baseline", action="store_true", help="remove findings from the baseline that are not there any more"
-    )
+    action.add_argument("--prune-baseline", action="store_true", help="remove stale entries from the baseline")
     group.add_argument(
         "--pass-on-unpruned-baseline",
         action="store_true",
-        help="do not exit with 1 because findings of the baseline are not there any more",
+        help="do not exit with 1 because of stale baseline entries",
     )
 
 
@@ -201,23 +201,24 @@ def _add_output(group: Any) -> None:
         "--output-format", choices=FORMATS, metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: full)"
     )
     group.add_argument(
-        "-o", "--output-file", metavar="PATH", help="write the findings there instead of to standard output"
+        "-o", "--output-file", metavar="PATH", help="write findings to this file instead of standard output"
     )
-    group.add_argument(
-        "--statistics", action="store_true", help="count findings by rule instead of listing them; a table, or json"
-    )
+    group.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
     group.add_argument(
         "--count",
         action="store_true",
-        help="print the number of findings at the end; on standard error beside a format for programs",
+        help="print the number of findings; with a machine-readable format, to standard error",
     )
-    group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even when something was found")
+    group.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     volume = group.add_mutually_exclusive_group()
-    volume.add_argument("-v", "--verbose", action="store_true", help="say what is skipped, and why")
-    volume.add_argument("-q", "--quiet", action="store_true", help="print findings and nothing else")
+    volume.add_argument("-v", "--verbose", action="store_true", help="report skipped files and why they were skipped")
+    volume.add_argument("-q", "--quiet", action="store_true", help="print only findings")
     volume.add_argument("-s", "--silent", action="store_true", help="print nothing")
     group.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on a terminal"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="when to use colours (default: auto, on a terminal)",
     )
 
 
@@ -229,8 +230,8 @@ def _add_configuration(group: Any) -> None:
         metavar="FILE|KEY=VALUE",
         help="use this configuration file, or set one option, such as 'target-torch = \">=2.4\"'",
     )
-    group.add_argument("--isolated", action="store_true", help="read no configuration file")
-    group.add_argument("--show-settings", action="store_true", help="print the settings for the first path, and stop")
+    group.add_argument("--isolated", action="store_true", help="ignore all configuration files")
+    group.add_argument("--show-settings", action="store_true", help="print the settings for the first path, and exit")
 
 
 def _words(text: str) -> list[str]:
@@ -252,7 +253,7 @@ def _jobs(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, or auto; found {text}")
+        raise argparse.ArgumentTypeError(f"expected a positive integer or `auto`, got {text}")
     return int(text)
 
 

@@ -88,10 +88,8 @@ def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace,
     say(f"Removed {counted(removed, 'finding')} from {path_shown(baseline.path)}.")
 
 
-def says_what_is_gone(baseline: Baseline, results: Iterable[FileResult], *, silent: bool) -> bool:
-    """Whether findings are known and not there any more; they are named, so that the baseline can shrink."""
-    from ctxlint.report import counted
-
+def report_stale_entries(baseline: Baseline, results: Iterable[FileResult], *, silent: bool) -> bool:
+    """Whether the baseline has stale entries; each is reported, so that the baseline can shrink."""
     gone = {result.path: result.gone for result in results if result.gone}
     folder = os.path.dirname(baseline.path)
     for name, known in baseline.missing_files().items():

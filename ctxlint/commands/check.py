@@ -92,7 +92,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
     if known is not None and options.prune_baseline:
         baseline.prune(known, results, options, settings)
     elif known is not None and not reads_stdin(options):
-        gone = baseline.says_what_is_gone(known, results, silent=options.silent)
+        gone = baseline.report_stale_entries(known, results, silent=options.silent)
     report = _report(results, options, settings)
     if not options.silent:
         _show(report, options, settings, "" if gone else _all_passed(results))
@@ -270,10 +270,10 @@ def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> 
 
         linted = [each for each in results if not each.skipped]
         candidates = sum(each.linted for each in linted)
-        say(f"Read {counted(len(linted), 'file')}, {candidates} of which may hold Functions")
+        say(f"Read {counted(len(linted), 'file')}, {candidates} of which may define Functions")
         baselined = sum(len(each.baselined) for each in results)
         if baselined:
-            say(f"Left out {counted(baselined, 'finding')} of the baseline")
+            say(f"{counted(baselined, 'finding')} in the baseline")
         nothing_kept = why_not(settings)
         if nothing_kept and not settings.fix:
             say(nothing_kept)

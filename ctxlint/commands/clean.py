@@ -46,8 +46,8 @@ def parser() -> Parser:
         " a cache is known by the CACHEDIR.TAG that ctxlint writes into it.",
     )
     made.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="the folders (default: .)")
-    made.add_argument("--cache-dir", metavar="PATH", help="remove this cache too")
-    made.add_argument("-q", "--quiet", action="store_true", help="do not say what is removed")
+    made.add_argument("--cache-dir", metavar="PATH", help="also remove this cache")
+    made.add_argument("-q", "--quiet", action="store_true", help="print nothing")
     return made
 
 

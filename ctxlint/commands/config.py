@@ -49,7 +49,7 @@ def parser() -> Parser:
         prog="ctxlint config",
         description="List the options of the configuration file, or describe one.",
     )
-    made.add_argument("option", nargs="?", metavar="OPTION", help="the key to describe")
+    made.add_argument("option", nargs="?", metavar="OPTION", help="the option to describe")
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     made.add_argument("--schema", action="store_true", help="print the JSON Schema of the configuration, for editors")
     return made

@@ -53,26 +53,29 @@ def parser() -> Parser:
     """The parser of ``ctxlint explain``."""
     made = Parser(
         prog="ctxlint explain",
-        description="Show what autograd is promised by the Functions of a file: each input with its gradient, each"
-        " output, what is saved and where it is read back. What the code leaves open is called unknown.",
+        description="Show the contract of the Functions of a file: each input with its gradient, each output, and the"
+        " saved state with its uses. What the code leaves open is shown as unknown.",
     )
     made.add_argument(
         "targets",
         nargs="*",
         metavar="PATH[::CLASS]",
-        help="files, classes in them, folders, or - for standard input (default: .)",
+        help="files, classes in files, folders, or - for standard input (default: .)",
     )
     made.add_argument(
         "--output-format",
         choices=("text", "json", "markdown"),
         default="text",
-        help="default: text; markdown is for pull requests",
+        help="default: text; markdown suits pull requests",
     )
-    made.add_argument("--stdin-filename", metavar="PATH", help="the name of what comes from standard input")
+    made.add_argument("--stdin-filename", metavar="PATH", help="the file name to use for standard input")
     made.add_argument("--config", metavar="FILE", help="use this configuration file")
-    made.add_argument("--isolated", action="store_true", help="read no configuration file")
+    made.add_argument("--isolated", action="store_true", help="ignore all configuration files")
     made.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on a terminal"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="when to use colours (default: auto, on a terminal)",
     )
     return made
 
@@ -87,7 +90,7 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
         if wanted is not None:
-            yield NotFound(f"{path} is a folder; a class is asked for as FILE::{wanted}")
+            yield NotFound(f"{path} is a folder; select a class with FILE::{wanted}")
         else:
             yield from _in_folder(path, configuration)
         return
@@ -96,7 +99,7 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
         data = _read_stdin(name) if path == STDIN else _read(path, configuration)
         contracts = list(_in_text(name, data, wanted, configuration))
     except NotPython as error:
-        yield NotFound(f"{name}: This is {error}")
+        yield NotFound(f"{name}: this is {error}")
     except NotFound as error:
         yield error
     else:
@@ -129,7 +132,7 @@ def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | N
 
 
 def _say_empty(path: str) -> None:
-    say(f"ctxlint: {path}: there is no Function in it")
+    say(f"ctxlint: {path}: no Function found")
 
 
 def _split(target: str) -> tuple[str, str | None]:
@@ -143,7 +146,7 @@ def _read(path: str, configuration: Configuration) -> bytes:
     from ctxlint.source.decode import Unreadable, read_bytes
 
     if leaves_project(path, configuration.settings_for(os.path.dirname(path)).root):
-        raise NotFound(f"{path}: A link leads out of the project to this file; it is not shown")
+        raise NotFound(f"{path}: a link to this file leads out of the project; it is skipped")
     try:
         return read_bytes(path)
     except Unreadable as error:
@@ -184,10 +187,10 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     except Undecodable as error:
         raise NotFound(f"{path}: {error}") from error
     except RecursionError as error:
-        raise NotFound(f"{path}: The code is nested too deeply to be read") from error
+        raise NotFound(f"{path}: the code is nested too deeply to be parsed") from error
     for broken in file.broken:
         line = file.source.locate_line(broken.position.line)
-        say(f"ctxlint: {path}:{line}: {broken.message}; this statement was passed over")
+        say(f"ctxlint: {path}:{line}: {broken.message}; the statement was skipped")
     if wanted is None:
         yield from contracts
         return
@@ -197,7 +200,7 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
         from ctxlint.config.options import nearest
 
         names = [each.qualname for each in contracts]
-        raise NotFound(f"{path}: there is no Function `{wanted}` in it{nearest(wanted, names)}")
+        raise NotFound(f"{path}: no Function `{wanted}` found{nearest(wanted, names)}")
     yield from chosen
 
 

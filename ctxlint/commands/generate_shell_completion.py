@@ -19,7 +19,7 @@ SHELLS = ("bash", "fish", "zsh")
 _SUMMARIES = {
     "check": "lint files and folders",
     "clean": "remove caches",
-    "explain": "show what autograd is promised by the Functions of a file",
+    "explain": "show the contract of the Functions of a file",
     "config": "list or describe the options of the configuration",
     "generate-shell-completion": "print a completion script",
     "help": "print the help of a command",

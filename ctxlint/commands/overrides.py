@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
             asked.error(f"CTXLINT_CONFIG: no such file: {variable}")
         files = [variable]
     if len(files) > 1:
-        asked.error("--config: there can be one configuration file only")
+        asked.error("--config: only one configuration file is allowed")
     if files and options.isolated:
         asked.error("--config FILE and --isolated exclude each other")
     for each in inline:
@@ -55,22 +55,22 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
 def _check_company(asked: Parser, options: Namespace) -> None:
     """Exit with 2 for options that do not go together."""
     if STDIN in options.paths and not reads_stdin(options):
-        asked.error("- (standard input) stands alone; there are other paths beside it")
+        asked.error("`-` (standard input) cannot be combined with other paths")
     if options.watch and (reads_stdin(options) or options.add_noqa is not None):
-        asked.error("--watch needs files, and --add-noqa changes them")
+        asked.error("--watch cannot be combined with standard input or --add-noqa")
     if options.add_noqa is not None and reads_stdin(options):
-        asked.error("--add-noqa needs files to write to")
+        asked.error("--add-noqa cannot be combined with standard input")
     if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
-        asked.error("a baseline is made of files as they are, without standard input and --diff")
+        asked.error("a baseline cannot be written with standard input or --diff")
     if options.statistics and options.diff:
-        asked.error("--statistics counts findings, --diff shows none")
+        asked.error("--statistics and --diff exclude each other")
     if options.statistics and options.output_format not in (None, "json"):
         from ctxlint.report import FOR_PEOPLE
 
         if options.output_format not in FOR_PEOPLE:
-            asked.error(f"--statistics is a table, or json; not {options.output_format}")
+            asked.error(f"--statistics supports the formats full and json, not {options.output_format}")
     if options.add_noqa is not None and re.search(r"[\r\n]|#\s*(?:noqa|\w+\s*[:=])", options.add_noqa):
-        asked.error("--add-noqa: the reason is one line without a comment such as # noqa or # ctxlint:")
+        asked.error("--add-noqa: the reason must be one line without a comment such as # noqa or # ctxlint:")
 
 
 _PLAIN = (
@@ -123,7 +123,7 @@ def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
     if selectors is None:
         return None
     if not selectors and name in ("select", "fixable"):  # an empty variable of a shell must not switch rules off
-        raise ValueError(f"--{name}: names no rule")
+        raise ValueError(f"--{name}: no rule given")
     from ctxlint.config.options import check_selectors
 
     try:
@@ -141,7 +141,7 @@ def _pairs(options: Namespace, name: str) -> list[tuple[str, tuple[str, ...]]]:
     for word in getattr(options, name):
         glob, colon, selector = word.rpartition(":")
         if not colon or not glob:
-            raise ValueError(f"{option}: expected GLOB:RULE, found {word}")
+            raise ValueError(f"{option}: expected GLOB:RULE, got {word}")
         try:
             check_selectors([selector.strip()])
         except ValueError as error:

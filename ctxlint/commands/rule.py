@@ -19,7 +19,7 @@ def run(arguments: Sequence[str]) -> int:
     asked = parser()
     options = asked.parse_args(arguments)
     if options.rule is not None and options.all:
-        asked.error("give a rule, or --all")
+        asked.error("pass a rule or --all")
 
     from ctxlint.rules import all_rules
 
@@ -51,7 +51,7 @@ def parser() -> Parser:
     """The parser of ``ctxlint rule``."""
     made = Parser(
         prog="ctxlint rule",
-        description="List all rules, or explain one: what it finds, what torch does, what to write instead.",
+        description="List all rules, or explain one: what it reports, what torch does, what to write instead.",
     )
     made.add_argument("rule", nargs="?", metavar="CODE", help="the code or the name of a rule")
     made.add_argument("--all", action="store_true", help="explain all rules")

@@ -38,8 +38,8 @@ def parser() -> Parser:
     """The parser of ``ctxlint server``."""
     made = Parser(
         prog="ctxlint server",
-        description="Run the language server for an editor, on standard input and output.",
+        description="Run the language server for editors, on standard input and output.",
     )
-    made.add_argument("--stdio", action="store_true", help="talk on standard input and output (it always does)")
-    made.add_argument("-v", "--verbose", action="store_true", help="log every message on standard error")
+    made.add_argument("--stdio", action="store_true", help="use standard input and output (always on)")
+    made.add_argument("-v", "--verbose", action="store_true", help="log every message to standard error")
     return made

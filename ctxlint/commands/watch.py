@@ -50,7 +50,7 @@ def watch(arguments: Sequence[str], paths: Sequence[str], configured: Callable[[
             sys.stdout.write(_CLEAR)
             sys.stdout.flush()
         _run(arguments)
-        say(f"[{time.strftime('%H:%M:%S')}] Watching for file changes; Ctrl-C ends.")
+        say(f"[{time.strftime('%H:%M:%S')}] Watching for file changes. Press Ctrl-C to stop.")
         _wait(before, paths, configured)
 
 

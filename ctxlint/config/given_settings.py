@@ -27,7 +27,7 @@ def checked(settings: Settings | None) -> Settings:
     if settings is None:
         return _DEFAULTS
     if not isinstance(settings, Settings):
-        raise ConfigurationError(f"settings: expected ctxlint.Settings, found {kind_of(settings)}")
+        raise ConfigurationError(f"settings: expected ctxlint.Settings, got {kind_of(settings)}")
     try:
         return _checked_once(settings)
     except TypeError:  # a list in it, which is in no cache
@@ -37,7 +37,7 @@ def checked(settings: Settings | None) -> Settings:
 def checked_jobs(jobs: object) -> int:
     """``jobs`` if it is a number of processes. Raises ConfigurationError."""
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 0:
-        raise ConfigurationError(f"jobs: expected a number from 1 on, or 0 for one per processor; found {jobs}")
+        raise ConfigurationError(f"jobs: expected a positive integer, or 0 for one per processor; got {jobs}")
     return jobs
 
 

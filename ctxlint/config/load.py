@@ -58,13 +58,13 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
     if extended is not None:
         target = os.path.abspath(os.path.join(root, os.path.expanduser(extended)))
         if target in chain:
-            raise place.error(("extend",), "the files extend each other in a circle")
+            raise place.error(("extend",), "the configuration files extend each other in a cycle")
         if len(chain) >= _MOST_EXTENDED:
             raise place.error(("extend",), f"more than {_MOST_EXTENDED} files extend each other")
         base = read(target, _extended_by=chain, _asked_by=place)
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
-        raise place.error(("required-version",), f"this is ctxlint {__version__}, and `{required}` is required")
+        raise place.error(("required-version",), f"this is ctxlint {__version__}, but `{required}` is required")
     anchored_values = _anchored(values, root, base)
     _check_cache_dir(anchored_values, root, place)
     return base._replace(**anchored_values, root=root, config_file=place.path)
@@ -76,7 +76,7 @@ def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
 
     folder = values.get("cache_dir")
     if folder is not None and not is_inside(os.path.abspath(folder), root):
-        reason = "expected a folder next to this file or below; for others there is --cache-dir"
+        reason = "expected a folder next to this file or below; for other folders use --cache-dir"
         raise place.error(("cache-dir",), f"`cache-dir`: {reason}")
 
 

@@ -76,7 +76,7 @@ def check_selectors(selectors: Iterable[str]) -> None:
 
 def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"expected a list of strings, found {kind_of(value)}")
+        raise ValueError(f"expected a list of strings, got {kind_of(value)}")
     return tuple(value)
 
 
@@ -93,7 +93,7 @@ def _dotted_names(value: object) -> tuple[str, ...]:
     for each in names:
         parts = each.split(".")
         if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-            raise ValueError(f'expected names such as "mylib.autograd.KernelFunction", found "{each}"')
+            raise ValueError(f'expected names such as "mylib.autograd.KernelFunction", got "{each}"')
     return names
 
 
@@ -105,13 +105,13 @@ def _selectors(value: object) -> tuple[str, ...]:
 
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {kind_of(value)}")
+        raise ValueError(f"expected true or false, got {kind_of(value)}")
     return value
 
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected a string, found {kind_of(value)}")
+        raise ValueError(f"expected a string, got {kind_of(value)}")
     return value
 
 
@@ -178,7 +178,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
-        raise ValueError(f"expected a table of globs and lists of rules, found {kind_of(value)}")
+        raise ValueError(f"expected a table of globs and lists of rules, got {kind_of(value)}")
     from ctxlint.source.globs import check_globs
 
     check_globs(value)
@@ -195,7 +195,7 @@ def kind_of(value: object) -> str:
     """What a value from TOML is, in words for a message."""
     if isinstance(value, list):
         strange = next((each for each in value if not isinstance(each, str)), None)
-        return "a list" if strange is None else f"a list with {kind_of(strange)} in it"
+        return "a list" if strange is None else f"a list that contains {kind_of(strange)}"
     words = {bool: "a boolean", int: "a number", float: "a number", str: "a string", dict: "a table"}
     return words.get(type(value), f"a {type(value).__name__}")
 
@@ -204,10 +204,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "select",
         "list[selector]",
-        "the rules that are on by default",
+        "the default rules",
         'select = ["CTX2", "tensor-stashed-on-ctx"]',
-        "The rules to run. A selector is a code, the beginning of one, a rule's name, or `ALL`. The most specific\n"
-        "selector decides; `ignore` wins a tie. An empty list switches all rules off.",
+        "The rules to enable. A selector is a code, a prefix of codes, the name of a rule, or `ALL`. The most\n"
+        "specific selector takes precedence, and `ignore` over `select`. An empty list disables all rules.",
         _selectors,
     ),
     Option(
@@ -215,16 +215,16 @@ OPTIONS: tuple[Option, ...] = (
         "list[selector]",
         "[]",
         'extend-select = ["CTX206"]',
-        "Rules to run on top of those that are on anyway.",
+        "Rules to enable in addition to the default ones.",
         _selectors,
     ),
-    Option("ignore", "list[selector]", "[]", 'ignore = ["CTX102"]', "Rules not to run.", _selectors),
+    Option("ignore", "list[selector]", "[]", 'ignore = ["CTX102"]', "Rules to disable.", _selectors),
     Option(
         "extend-ignore",
         "list[selector]",
         "[]",
         'extend-ignore = ["CTX102"]',
-        "Rules to ignore in addition to `ignore`.",
+        "Rules to disable in addition to `ignore`.",
         _selectors,
     ),
     Option(
@@ -232,7 +232,7 @@ OPTIONS: tuple[Option, ...] = (
         "dict[glob, list[selector]]",
         "{}",
         'per-file-ignores = { "tests/*" = ["CTX2"] }',
-        "Rules not to run in the files that a glob matches. A glob that starts with `!` means all other files.",
+        "Rules to disable in the files that a glob matches. A glob that starts with `!` matches all other files.",
         _per_file_ignores,
     ),
     Option(
@@ -291,10 +291,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "exclude",
         "list[glob]",
-        ".git, .venv, build, dist, node_modules and the like",
+        ".git, .venv, build, dist, node_modules and similar folders",
         'exclude = ["third_party"]',
-        "Files and folders to pass over, in place of the default list. A glob without a slash matches a name\n"
-        "anywhere; one with a slash is relative to the folder of the configuration file.",
+        "Paths to exclude (replaces the default list). A glob without a slash matches a file or folder name at any\n"
+        "level; a glob with a slash is relative to the folder of the configuration file.",
         _globs,
     ),
     Option(
@@ -302,7 +302,7 @@ OPTIONS: tuple[Option, ...] = (
         "list[glob]",
         "[]",
         'extend-exclude = ["third_party"]',
-        "Files and folders to pass over, on top of `exclude`.",
+        "Paths to exclude in addition to `exclude`.",
         _globs,
     ),
     Option(
@@ -310,7 +310,7 @@ OPTIONS: tuple[Option, ...] = (
         "bool",
         "false",
         "force-exclude = true",
-        "Pass over excluded files even when they are named on the command line.",
+        "Also apply excludes to files that are passed on the command line.",
         _boolean,
     ),
     Option(
@@ -318,21 +318,20 @@ OPTIONS: tuple[Option, ...] = (
         "bool",
         "true",
         "respect-gitignore = false",
-        "Pass over what `.gitignore` files, `.git/info/exclude` and the like name.",
+        "Skip files that git ignores: `.gitignore` files, `.git/info/exclude` and the user's global excludes.",
         _boolean,
     ),
     Option(
         "target-torch",
         "str",
-        'the project\'s own requirement on torch, else ">=2.4"',
+        'the project\'s requirement on torch, otherwise ">=2.4"',
         'target-torch = ">=2.1,<2.7"',
-        "The versions of torch that the code has to run on; a bare `2.4` means `>=2.4`. What is true of any of them\n"
-        "is reported, and a fix is safe when it is right for all of them. The project's requirement is what the\n"
-        "nearest `pyproject.toml`, `setup.cfg` and `setup.py` (parsed, never run) say is installed; where these name\n"
-        "no version, their extras; then the files that environments are made from: `requirements*.txt`,\n"
-        "`requirements/*.txt`, `constraints*.txt`, `environment*.yml` and `conda*.yml` beside them. Of several\n"
-        "versions any one counts, so the oldest decides.\n"
-        "Without a lower bound, 2.4 is the oldest where that is possible.",
+        "The torch versions that the code supports; a bare `2.4` means `>=2.4`. A finding is reported if it applies\n"
+        "to any of them, and a fix is safe if it is right for all of them. By default, the requirement comes from the\n"
+        "nearest `pyproject.toml`, `setup.cfg` and `setup.py` (parsed, never run): from the dependencies, otherwise\n"
+        "from the extras; otherwise from `requirements*.txt`, `requirements/*.txt`, `constraints*.txt`,\n"
+        "`environment*.yml` and `conda*.yml` in the same folder. If these state several ranges, a version in any of\n"
+        "them counts. Without a lower bound, the oldest version is 2.4, if the requirement allows it.",
         _torch,
     ),
     Option(
@@ -340,7 +339,7 @@ OPTIONS: tuple[Option, ...] = (
         "list[str]",
         "[]",
         'extra-bases = ["mylib.autograd.KernelFunction"]',
-        "Classes of other packages that descend from `torch.autograd.Function`, by their dotted names.",
+        "Dotted names of classes in other packages that derive from `torch.autograd.Function`.",
         _dotted_names,
     ),
     Option(
@@ -348,24 +347,24 @@ OPTIONS: tuple[Option, ...] = (
         "str",
         '"full"',
         'output-format = "concise"',
-        f"How findings are written: {', '.join(FORMATS)}.",
+        f"The output format of findings: {', '.join(FORMATS)}.",
         _output_format,
     ),
     Option(
         "baseline",
         "str",
-        ".ctxlint-baseline.json beside the configuration file, where there is one",
+        ".ctxlint-baseline.json next to the configuration file, if it exists",
         'baseline = "lint/ctxlint-baseline.json"',
-        "The file with the findings that are known and not reported, as `--write-baseline` makes it.",
+        "The baseline file: findings in it are not reported. `--write-baseline` creates it.",
         _string,
     ),
     Option(
         "cache-dir",
         "str",
-        "the folder of ctxlint in the user's cache",
+        "ctxlint in the user's cache folder",
         'cache-dir = ".cache/ctxlint"',
-        "The folder for what is known about files that have not changed, and for nothing else, next to this file or\n"
-        "below. What is in it counts only with the seal of the user who runs ctxlint. `ctxlint clean` removes it.",
+        "The cache folder: next to this file or below, and used for nothing else. Cache entries are authenticated\n"
+        "with a secret of the user who runs ctxlint. `ctxlint clean` removes the cache.",
         _string,
     ),
     Option(
@@ -373,7 +372,7 @@ OPTIONS: tuple[Option, ...] = (
         "str",
         "not set",
         'required-version = ">=0.1"',
-        "The versions of ctxlint that may be used; any other one stops with an error.",
+        "The required versions of ctxlint; any other version exits with an error.",
         _required_version,
     ),
     Option(
@@ -381,7 +380,7 @@ OPTIONS: tuple[Option, ...] = (
         "str",
         "not set",
         'extend = "../pyproject.toml"',
-        "A configuration file to start from; what this file says comes on top.",
+        "A configuration file to inherit from; the options of this file take precedence.",
         _string,
     ),
 )

@@ -62,9 +62,9 @@ def read_target(text: str) -> TorchVersions:
         raise ValueError(f"expected at most {_MOST_CLAUSES} comparisons in {LONGEST} characters")
     specifier = normal(text)
     if _AT_LEAST.fullmatch(specifier) is None and _bounds_of(specifier) is None:
-        raise ValueError(f'expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "{text}"')
+        raise ValueError(f'expected a version such as "2.4" or a range such as ">=2.1,<2.7", got "{text}"')
     if _bounds((specifier,))[0] > _FARTHEST:
-        raise ValueError(f'expected a version of torch such as "2.4", found "{text}", which no version meets')
+        raise ValueError(f'expected a torch version such as "2.4", got "{text}", which matches no version')
     return TorchVersions((specifier,))
 
 

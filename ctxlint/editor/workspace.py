@@ -62,7 +62,7 @@ def read_client_settings(given: object) -> ClientSettings:
         elif key in BY_KEY and key != "extend":
             known[key] = value
         else:
-            mistakes.append(f"the editor's settings: `{name}` is no setting of ctxlint, or has a value it cannot have")
+            mistakes.append(f"the editor's settings: `{name}` is not a setting of ctxlint, or has an invalid value")
     return ClientSettings(file, tuple(known.items()), switches["inlay-hints"], switches["hover"], tuple(mistakes))
 
 

@@ -60,7 +60,7 @@ def _gradients(contract: Contract) -> Iterator[InlayHint]:
             continue  # the return gives tuples of different lengths
         known = [name for name in names.pop() if name is not None]
         if known:
-            yield InlayHint(position, _comment(_listed(known)), f"The gradient for {' and '.join(known)}")
+            yield InlayHint(position, _comment(_listed(known)), f"Gradient of {' and '.join(known)}")
 
 
 def _saved(contract: Contract) -> Iterator[InlayHint]:
@@ -89,7 +89,7 @@ def _parameters(contract: Contract) -> Iterator[InlayHint]:
         ):
             continue
         label = f"output {output.position}"
-        tooltip = f"The gradient of output {output.position}"
+        tooltip = f"Gradient of output {output.position}"
         name = name_of_output(output)
         if name is not None:
             label, tooltip = name, f"{tooltip}, {name}"

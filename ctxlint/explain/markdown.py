@@ -45,7 +45,7 @@ def section(contract: Contract) -> str:
 
 def of_class(contract: Contract) -> str:
     """The whole contract of a class."""
-    blocks = [f"**{contract.name}**: what autograd is promised"]
+    blocks = [f"**{contract.name}**: contract with autograd"]
     if contract.inputs:
         rows = [
             (str(each.position), code(label_of(each)), each.kind, _gradients(each), _tests(each.guards))
@@ -57,7 +57,7 @@ def of_class(contract: Contract) -> str:
             (str(each.position), _code_or_word(output_text(each)), _receiver(each), differentiability(each))
             for each in contract.outputs
         ]
-        blocks.append(_table(("", "output", "its gradient arrives as", ""), outputs))
+        blocks.append(_table(("", "output", "its gradient is passed as", ""), outputs))
     if contract.saves:
         saves = [(save_index(each), code(each.expression), _reads(contract, each)) for each in contract.saves]
         blocks.append(_table(("", "saved", "read back as"), saves))
@@ -93,7 +93,7 @@ def of_slots(contract: Contract, slots: list[Slot]) -> str:
         for each in named
     )
     first = slots[0]
-    lines = [f"gradient for {whom}" if whom else "gradient for an input that cannot be told"]
+    lines = [f"gradient for {whom}" if whom else "gradient for an unknown input"]
     lines += ["", _code_or_word(slot_text(first))]
     lines += ["", *_steps(contract, first)]
     if first.guards:
@@ -181,7 +181,7 @@ def _attribute_line(contract: Contract, attribute: AttributeRow) -> str:
     written = ", ".join(with_place(text, contract, place) for text, place in codes)
     read = ", ".join(with_place(each.method, contract, each.place) for each in attribute.read)
     name = code(f"ctx.{attribute.name}")
-    return f"{name}: set to {written or 'nothing in view'}; read in {read or 'no method in view'}"
+    return f"{name}: set to {written or 'an unknown value'}; read in {read or 'no known method'}"
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -72,7 +72,7 @@ def _differentiable(fn: FunctionClass, at: int) -> tuple[str, str | None]:
     if not options:
         return "no", "None"
     if all(is_tensor(option) is Tri.NO for option in options):
-        return "no", "no tensor"
+        return "no", "not a tensor"
     if marked and all(option in marked for option in options):
         always = not any(call.guards for call in fn.context_calls("mark_non_differentiable"))
         return ("no", "marked non-differentiable") if always else ("unknown", None)

@@ -51,18 +51,18 @@ def render(contract: Contract, width: int, style: Style) -> str:
     sections = (
         ("inputs", [_input(contract, each) for each in contract.inputs]),
         (
-            "outputs" if contract.outputs_known else "outputs (their number is not known)",
+            "outputs" if contract.outputs_known else "outputs (number unknown)",
             [_output(contract, each) for each in contract.outputs],
         ),
         ("backward returns", [_return(contract, each) for each in contract.returns]),
         ("saved", [_save(contract, each) for each in contract.saves]),
-        ("kept on ctx", [_attribute(contract, each) for each in contract.attributes]),
+        ("stored on ctx", [_attribute(contract, each) for each in contract.attributes]),
     )
     for title, rows in sections:
         if rows:
             lines += ["", f"  {style.bold(title)}", *_columns(rows, width)]
     if contract.notes:
-        lines += ["", f"  {style.bold('not known')}"]
+        lines += ["", f"  {style.bold('unknown')}"]
         for note in contract.notes:
             lines += _wrapped("    ", note, width)
     return "\n".join(lines) + "\n"
@@ -117,7 +117,7 @@ def _whose(contract: Contract, slot: Slot) -> str:
     if slot.input_name is not None:
         return slot.input_name
     certain = not slot.starred and slot.position is not None and contract.positions_known
-    return "no input" if certain else "unknown"
+    return "not an input" if certain else "unknown"
 
 
 def _save(contract: Contract, save: SaveRow) -> Row:

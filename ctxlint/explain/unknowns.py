@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def notes_of(fn: FunctionClass) -> Iterator[str]:
     """The notes on a Function, in the order of what they are about: the class, its methods, ctx."""
     if not fn.bases_known:
-        yield "a base class cannot be read: it may define more"
+        yield "a base class cannot be resolved: it may define more"
     if fn.patched:
-        yield "methods are assigned elsewhere or under conditions: they may differ from what is read here"
+        yield "methods are assigned elsewhere or conditionally: they may differ from the definitions here"
     yield from _on_methods(fn)
     for method in _protocol_methods(fn):
         for decorator in method.decorators:
             if decorator.keeps_signature is not Tri.YES:
                 name = one_line(decorator.node.decorator)
-                yield f"`@{name}` may change what {method.name} is given and returns"
+                yield f"`@{name}` may change the arguments and the result of {method.name}"
     for method in _protocol_methods(fn):
         for escape in method.facts.of(Escape):
             yield _on_escape(fn, method, escape)
@@ -42,13 +42,13 @@ def _protocol_methods(fn: FunctionClass) -> list[Method]:
 def _on_methods(fn: FunctionClass) -> Iterator[str]:
     for name, method in (("forward", fn.forward), ("backward", fn.backward)):
         if method is None:
-            yield f"{name} is neither in this class nor in a base that can be read"
+            yield f"{name} is defined neither in this class nor in a base class that can be resolved"
         elif not method.facts.complete or method.facts.is_generator or method.facts.is_async:
-            yield f"the body of {method.name} cannot be followed"
+            yield f"the body of {method.name} cannot be analysed"
         elif method.raises_only:
             yield f"{method.name} always raises"
         elif method.facts.falls_through is Tri.YES:
-            yield f"{method.name} can end without a return, which gives None"
+            yield f"{method.name} can end without `return`, which returns None"
 
 
 _HOW = {"passed": "is passed on", "stored": "is stored", "returned": "is returned", "captured": "is captured"}
@@ -58,4 +58,4 @@ def _on_escape(fn: FunctionClass, method: Method, escape: Escape) -> str:
     place = place_of(fn, escape.node)
     line = f" ({place.where})" if place is not None else ""
     to = f" to `{one_line(escape.node.func)}`" if isinstance(escape.node, cst.Call) else ""
-    return f"ctx {_HOW.get(escape.how, 'leaves')}{to} in {method.name}{line}: what happens to it there is unknown"
+    return f"ctx {_HOW.get(escape.how, 'leaves')}{to} in {method.name}{line}: its use there is unknown"

@@ -77,7 +77,7 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
             source = current.source.edited(edits)
             names = ", ".join(sorted({f"{each.code} ({each.name})" for each in taken}))
             if source.text in seen or idle > MAX_IDLE_ROUNDS:
-                raise _Fault(f"The fixes of {names} do not come to an end")
+                raise _Fault(f"The fixes of {names} do not converge")
             current = _check_round(source, current, check, names, parses=parses)
             seen.add(source.text)
             counts.update((each.code, each.name) for each in taken)
@@ -100,7 +100,7 @@ def _unfinished(result: FileResult, settings: Settings) -> FileResult:
     left = sum(is_applicable(each, settings) for each in result.diagnostics)
     if not left:
         return result
-    message = f"fixing took too much work; {left} fixable with another `--fix`"
+    message = f"stopped fixing after too many rounds; {left} fixable with another `--fix`"
     return result._replace(warnings=(*result.warnings, (0, message)))
 
 
@@ -113,11 +113,11 @@ def _check_round(
     except Undecodable as error:
         raise _Unwritable(f"{error}, so {names} cannot be fixed; nothing was changed") from None
     if parses and not _parses(source.text):
-        raise _Fault(f"The fixes of {names} break the syntax of this file")
+        raise _Fault(f"The fixes of {names} introduce a syntax error")
     after = check(source)
     lost = not parses and before.source is not None and _readable(source) < _readable(before.source)
     if lost or after.broken > before.broken or after.failed:
-        raise _Fault(f"The fixes of {names} give a text that ctxlint cannot read")
+        raise _Fault(f"The fixes of {names} produce a text that ctxlint cannot read")
     return after
 
 

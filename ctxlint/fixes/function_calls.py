@@ -52,7 +52,7 @@ def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None
     found = _WITHOUT_ARGUMENTS.fullmatch(source.text, source.offset(call.span.start), source.offset(call.span.end))
     if found is None or "__init__" in fn.methods:
         return None
-    return Fix(f"Take `{fn.name}.apply`", (Edit(found.end(1), found.end(), ""),), Applicability.SAFE)
+    return Fix(f"Use `{fn.name}.apply`", (Edit(found.end(1), found.end(), ""),), Applicability.SAFE)
 
 
 def _edit(text: str, call: ApplyCall, start: int, end: int) -> Edit | None:

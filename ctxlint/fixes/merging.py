@@ -41,7 +41,7 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
     if code.rebound_between(names_in(earlier.node), layout.start(first), layout.start(second)):
         return None
     if told_again(earlier, later) and always_follows(method, later, earlier):
-        return code.fix("Drop the first one", [code.without(first)], Applicability.SAFE)
+        return code.fix("Remove the first call", [code.without(first)], Applicability.SAFE)
     applicability = _applicability(fn, earlier, later)
     if applicability is None:
         return None
@@ -50,7 +50,7 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
         known = {f"{each.star}{layout.code(each.value)}" for each in later.node.args}
         given = [each for each in given if each not in known]
     before = [layout.insert(layout.start(later.node.args[0]), f"{', '.join(given)}, ")] if given else []
-    return code.fix("Pass all of them to one call", [code.without(first), *before], applicability)
+    return code.fix("Merge the calls", [code.without(first), *before], applicability)
 
 
 def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> Applicability | None:

@@ -61,7 +61,7 @@ def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]
     edits = _Mender(layout, fn, method, ()).replaced(returned, positions)
     if edits:
         edits += annotate_none(layout, method, len(returned.slots), positions)
-    return Fix("Return `None` there", tuple(edits), Applicability.UNSAFE) if edits else None
+    return Fix("Return `None` instead", tuple(edits), Applicability.UNSAFE) if edits else None
 
 
 def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | None:
@@ -75,7 +75,7 @@ def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | Non
     if edits:
         have = len(returned.slots)
         edits += annotate_fewer(layout, method, have, have - count)
-    message = "Leave the surplus `None` out"
+    message = "Remove the surplus `None`"
     return Fix(message, tuple(edits), Applicability.UNSAFE if lost else Applicability.SAFE) if edits else None
 
 

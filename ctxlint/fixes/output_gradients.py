@@ -38,7 +38,7 @@ def _add(layout: Layout, fn: FunctionClass, backward: Method, outputs: range) ->
     annotation = annotations.pop() if len(annotations) == 1 else ""
     edit = append_parameters(layout, listed[-1].node, [name + annotation for name in names])
     written = ", ".join(f"`{name}`" for name in names)
-    return Fix(f"Take {written} too", (edit,), Applicability.UNSAFE)
+    return Fix(f"Add {written}", (edit,), Applicability.UNSAFE)
 
 
 def _annotation(layout: Layout, param: Param) -> str:
@@ -92,4 +92,4 @@ def _drop(layout: Layout, backward: Method, count: int) -> Fix | None:
         return None
     edit = drop_last_parameters(layout, nodes, len(nodes) - len(surplus))
     written = ", ".join(f"`{param.name}`" for param in surplus)
-    return None if edit is None else Fix(f"Leave {written} out", (edit,), Applicability.UNSAFE)
+    return None if edit is None else Fix(f"Remove {written}", (edit,), Applicability.UNSAFE)

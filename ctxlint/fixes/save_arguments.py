@@ -61,7 +61,7 @@ def _star(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.A
         whole = all(read.unpackings for read in fn.saved_reads) and bool(unpackings)
         if whole and not fn.escapes and fn.signature_judgeable and all(not each.starred for each in unpackings):
             applicability = Applicability.SAFE
-    return code.fix("Put a star before it", [code.layout.insert(code.layout.start(written.value), "*")], applicability)
+    return code.fix("Add a star", [code.layout.insert(code.layout.start(written.value), "*")], applicability)
 
 
 def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.Arg) -> Fix | None:
@@ -90,7 +90,7 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
     bound = f"{layout.code(target.elements[at].value)} = {other}.{name.value}"
     if not saved:
         return code.fix(
-            "Keep it in an attribute",
+            "Store it in an attribute",
             [
                 Edit(layout.start(statement), layout.end(statement), f"{ctx}.{name.value} = {name.value}"),
                 Edit(layout.start(unpacking), layout.end(unpacking), bound),
@@ -104,4 +104,4 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
         layout.replace(target, targets),
         reader.after(unpacking, bound),
     ]
-    return code.fix("Keep it in an attribute", edits, Applicability.UNSAFE)
+    return code.fix("Store it in an attribute", edits, Applicability.UNSAFE)

@@ -183,4 +183,4 @@ def index_the_one(fn: FunctionClass, method: Method, use: TupleUsedAsTensor) -> 
     reads = [read for read in reads if read in operands]
     if len(reads) != 1:
         return None
-    return code.fix("Take `[0]` of it", [code.layout.insert(code.layout.end(reads[0]), "[0]")])
+    return code.fix("Add `[0]`", [code.layout.insert(code.layout.end(reads[0]), "[0]")])

@@ -45,7 +45,7 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
         return None
     joins = _joins(keeping, saving, reading)
     return keeping.writer.fix(
-        "Give it to `save_for_backward`",
+        "Save it with `save_for_backward`",
         [*saving, *reading],
         _applicability(stash.uses, stash.write.value),
         joins=joins,

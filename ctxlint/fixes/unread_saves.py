@@ -43,7 +43,7 @@ def leave_out(fn: FunctionClass, position: int, saved: Slot) -> Fix | None:
         if taken is None:
             return None
         edits += taken
-    return code.fix("Leave it out", edits, Applicability.UNSAFE)
+    return code.fix("Remove it", edits, Applicability.UNSAFE)
 
 
 def _gives_a_tensor(expression: cst.BaseExpression) -> bool:

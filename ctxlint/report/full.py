@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.source.text_edits import Edit
 
 _NOTES = {
-    "unsafe": "This is an unsafe fix and may change behavior",
+    "unsafe": "This is an unsafe fix and may change behaviour",
     "display": "This is advice; ctxlint does not apply it",
 }
 

@@ -100,8 +100,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             effect = "" if exit_ is None else " and raises AttributeError at backward"
             yield Finding(
                 fn.span(entry.node),
-                f"`custom_fwd` stands on `forward` of `{fn.name}`, which gets no ctx beside `setup_context`; torch writes "
-                f"the autocast state on the first input{effect}. {_advice(entry)}",
+                f"`custom_fwd` decorates `forward` of `{fn.name}`, which gets no ctx if `setup_context` is defined; it writes "
+                f"the autocast state to the first input{effect}. {_advice(entry)}",
                 None if exit_ is None else move_to_setup_context(fn, entry, forward),
             )
         elif exit_ is not None and entry is None and fn.style is Style.CTX_IN_FORWARD and not backward.raises_only:

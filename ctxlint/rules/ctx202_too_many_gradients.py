@@ -101,8 +101,8 @@ def _advice(fn: FunctionClass) -> str:
     """What to write: where an input holds several tensors, the surplus gradients are for these."""
     for each in fn.inputs:
         if holds_tensors(fn, each):
-            return f"Pass what `{each.name}` holds as inputs of their own."
-    return "Leave it out."
+            return f"Pass the content of `{each.name}` as separate inputs."
+    return "Remove the surplus."
 
 
 def _surplus(fn: FunctionClass, returned: Returned) -> str | None:

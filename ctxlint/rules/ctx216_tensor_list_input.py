@@ -89,12 +89,12 @@ class TensorListInput(Rule[FunctionClass]):
             if beside_a_tensor(fn, each):
                 consequence = "torch raises RuntimeError at backward"
             else:
-                consequence = "torch does not look into it, and no gradient ever reaches the tensors in it"
+                consequence = "torch does not look inside, and its tensors silently get no gradient"
             starred = f", `*{each.name}`" if each is fn.inputs[-1] else ""
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is {_fact(fn, each)} but `backward` returns a gradient for it; "
-                f"{consequence}. Pass each tensor to `apply` as an input of its own{starred}.",
+                f"{consequence}. Pass each tensor to `apply` as a separate input{starred}.",
             )
 
 
@@ -105,4 +105,4 @@ def _fact(fn: FunctionClass, given: Input) -> str:
         return "a container of tensors"
     if is_record(fn, annotation):
         return f"a `{annotation[len(LOCAL) :]}`, which is not a tensor,"
-    return f"not a tensor ({next(each.reason for each in given.against_a_gradient if each.container)})"
+    return f"not a tensor ({next(each.reason for each in given.against_a_gradient if each.container).removeprefix('it is ')})"

@@ -121,9 +121,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 def _message(stash: Stash, freed: bool) -> str:
     attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 else "it"
     if stash.held is Held.OUTPUT_VIEW:
-        view = "Give the output to `save_for_backward`, and take the view in `backward`."
+        view = "Save the output with `save_for_backward`, and take the view in `backward`."
         advice = remedy(stash) if stash.uses.only_asked else view
-        return f"{attribute} keeps a view of an output{asked_of(stash)}; output and graph keep each other alive for ever. {advice}"
+        return f"{attribute} keeps a view of an output{asked_of(stash)}; this reference cycle is never freed. {advice}"
     what = (
         "an output"
         if stash.held is Held.OUTPUT

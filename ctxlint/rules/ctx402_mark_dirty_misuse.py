@@ -133,7 +133,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         )
     if _certainly_new(value):
         effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"
-        return f"`{name}` is marked dirty but is no input; {effect}. Drop the mark."
+        return f"`{name}` is marked dirty but is not an input; {effect}. Drop the mark."
     return None
 
 

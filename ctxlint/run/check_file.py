@@ -233,5 +233,5 @@ def too_deep(path: str) -> Diagnostic:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import WHOLE_FILE
 
-    message = "The code is nested too deeply to be read; this file was not checked in full."
+    message = "The code is nested too deeply to be parsed; this file was not checked in full."
     return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)

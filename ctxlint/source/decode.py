@@ -114,7 +114,7 @@ def refusal(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
         return f"The code has more than {MOST_CHARACTERS:,} characters, the most that ctxlint analyses"
     if is_disguised(text):
-        return "The code spells `autograd` in characters that only look like it to Python; ctxlint does not analyse it"
+        return "The code spells `autograd` with lookalike characters; ctxlint does not analyse it"
     return ""
 
 
@@ -137,7 +137,7 @@ def decode(path: str, data: bytes) -> Source:
 
     for mark, name in _FOREIGN_MARKS.items():
         if data.startswith(mark):
-            raise Undecodable(f"The file is in {name}, which Python does not read; save it as UTF-8")
+            raise Undecodable(f"The file is in {name}, which Python cannot read; save it as UTF-8")
     bom = data.startswith(codecs.BOM_UTF8)
     body = data[len(codecs.BOM_UTF8) :] if bom else data
     if path.endswith(NOTEBOOK):
@@ -145,12 +145,12 @@ def decode(path: str, data: bytes) -> Source:
     encoding = _declared_encoding(body)
     if bom and encoding != "utf-8":
         raise Undecodable(
-            f"The file starts with the byte order mark of UTF-8 but declares {encoding}; drop one of the two"
+            f"The file starts with the byte order mark of UTF-8 but declares {encoding}; remove one of the two"
         )
     text = _checked(_decode(body, encoding))
     if "\0" in text:
         line = _line_of(body, max(body.find(b"\0"), 0))
-        raise Undecodable(f"The file holds a null byte (line {line}), so it is no Python source")
+        raise Undecodable(f"The file contains a null byte (line {line}), so it is not Python source")
     return Source(path, text, encoding, bom)
 
 
@@ -172,7 +172,7 @@ def encode(source: Source, text: str) -> bytes:
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError as error:
-        raise Undecodable(f"The file's encoding {source.encoding} cannot write {text[error.start]!r}") from error
+        raise Undecodable(f"The file's encoding {source.encoding} cannot encode {text[error.start]!r}") from error
     return codecs.BOM_UTF8 + data if source.bom else data
 
 
@@ -190,7 +190,7 @@ def _declared_encoding(body: bytes) -> str:
         encoding, _ = tokenize.detect_encoding(iter(plain).__next__)
     except SyntaxError as error:
         name = str(error.msg).rpartition(": ")[2]
-        raise Undecodable(f"The file declares the encoding {name}, which Python does not know") from error
+        raise Undecodable(f"The file declares the encoding {name}, which Python does not support") from error
     return "utf-8" if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig") else encoding
 
 
@@ -201,9 +201,9 @@ def _decode(body: bytes, encoding: str) -> str:
         place = f"line {_line_of(body, error.start)}, byte {body[error.start]:#04x}"
         if encoding == "utf-8":
             raise Undecodable(f"The file is not valid UTF-8 ({place}) and declares no other encoding") from error
-        raise Undecodable(f"The file declares {encoding} and is not valid in it ({place})") from error
+        raise Undecodable(f"The file declares {encoding} but is not valid {encoding} ({place})") from error
     except (LookupError, ValueError) as error:
-        raise Undecodable(f"The file declares {encoding}, which is no encoding for source code") from error
+        raise Undecodable(f"The file declares {encoding}, which is not an encoding for source code") from error
     return text
 
 
@@ -215,7 +215,7 @@ def _decode_unusual(body: bytes, encoding: str) -> str:
             raise LookupError(encoding)
         text = body.decode(encoding)
         if text.encode(encoding) != body:
-            raise Undecodable(f"The file is in {encoding}, in which its text could not be written back as it was")
+            raise Undecodable(f"The file is in {encoding}, which does not preserve its text when it is written")
     return text
 
 

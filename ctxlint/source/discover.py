@@ -212,7 +212,7 @@ class _Walk:
             if self.is_new(self.real(absolute)):
                 yield link
             else:
-                yield Skipped(link.path, "a link to a file that is read under another name")
+                yield Skipped(link.path, "a link to a file that is checked under another name")
 
     def real(self, link: str) -> str:
         """Where a link to a file leads, as ``os.path.realpath`` says."""
@@ -330,6 +330,6 @@ def _fault(entry: os.DirEntry[str]) -> str:
             return ""
         if not entry.is_symlink():
             return "not a regular file"
-        return "a link to a folder" if entry.is_dir() else "a link to nothing"
+        return "a link to a folder" if entry.is_dir() else "a broken link"
     except OSError as error:  # a link to itself
         return error.strerror or str(error)

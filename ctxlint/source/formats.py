@@ -53,7 +53,7 @@ def from_json(text: str) -> Any:
     try:
         return json.loads(text, parse_int=integer)
     except json.JSONDecodeError as error:
-        raise Malformed(f"it is not valid JSON ({error.msg} in line {error.lineno}, column {error.colno})") from None
+        raise Malformed(f"it is not valid JSON ({error.msg} on line {error.lineno}, column {error.colno})") from None
 
 
 def integer(digits: str) -> int | float:

@@ -82,10 +82,10 @@ _STAR, _FOLDERS = "*", "**/"
 def check_globs(globs: Collection[str]) -> None:
     """Raise ValueError where globs are too many, too long, or stand for too many."""
     if len(globs) > _MOST:
-        raise ValueError(f"expected at most {_MOST} globs, found {len(globs)}")
+        raise ValueError(f"expected at most {_MOST} globs, got {len(globs)}")
     for glob in globs:
         if len(glob) > _LONGEST:
-            raise ValueError(f"expected globs of at most {_LONGEST} characters, found one of {len(glob)}")
+            raise ValueError(f"expected globs of at most {_LONGEST} characters, got one of {len(glob)}")
         _without_braces(glob)
 
 
@@ -161,7 +161,7 @@ def _without_braces(glob: str) -> list[tuple[str, ...]]:
         else:
             found = [(*each, token) for each in found]
         if len(found) + len(chosen) > _MOST:
-            raise ValueError(f"the braces in `{glob}` stand for more than {_MOST} globs")
+            raise ValueError(f"the braces in `{glob}` expand to more than {_MOST} globs")
     return found
 
 

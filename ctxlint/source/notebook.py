@@ -183,7 +183,9 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
     if type(version) is not int:
         raise Undecodable("The file is not a notebook: its JSON has no nbformat")
     if version < 4:
-        raise Undecodable(f"The notebook is in format {version}; ctxlint reads format 4, which newer Jupyters save")
+        raise Undecodable(
+            f"The notebook is in format {version}; ctxlint reads format 4, which newer versions of Jupyter write"
+        )
     language = _language(notebook.get("metadata"))
     if not _is_python(language):
         raise NotPython(f"a notebook in {language}")
@@ -196,7 +198,9 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
         raise Undecodable(reason)
     for cell in cells:
         if _NOT_TEXT.search(cell.text):
-            raise Undecodable(f"Cell {cell.number} of the notebook holds a character that no Python source can hold")
+            raise Undecodable(
+                f"Cell {cell.number} of the notebook contains a character that is not allowed in Python source"
+            )
     return _notebook(path, document, cells, bom=bom)
 
 
@@ -217,7 +221,7 @@ def _parsed(document: str) -> dict[str, Any]:
     except Malformed as error:
         raise Undecodable(f"The file is not a notebook: {error}") from error
     if not isinstance(notebook, dict):
-        raise Undecodable("The file is not a notebook: its JSON is no object")
+        raise Undecodable("The file is not a notebook: its JSON is not an object")
     return notebook
 
 

@@ -59,7 +59,7 @@ def write_report(path: str, data: bytes, root: str) -> None:
     from ctxlint.source.boundary import leaves_project, lies_in_project
 
     if leaves_project(path, root) or (os.path.islink(path) and lies_in_project(path, root)):
-        raise OSError(errno.ELOOP, "the project leads there by a link; name the file itself")
+        raise OSError(errno.ELOOP, "the path leads through a link in the project; pass the path of the file itself")
     if _takes_what_comes(path):
         _pour(path, data)
     else:
@@ -81,18 +81,20 @@ def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
             raise Unwritable("The file is read-only; it was not fixed")
         if status.st_nlink > 1:
             raise Unwritable(
-                f"The file has {status.st_nlink} names (hard links), and a fix would change one; it was left as it is"
+                f"The file has {status.st_nlink} hard links, and a fix would break them; it was not changed"
             )
         with _next_to(target, after, 0o600, lasting=True) as temporary:
             _keep_owner(status, temporary)
             _keep_attributes(target, temporary)
             if read_bytes(target) != before:
-                raise Unwritable("The file was changed while ctxlint was at work; it was left as it is. Run it again")
+                raise Unwritable(
+                    "The file was modified while ctxlint was running; it was not changed. Run ctxlint again"
+                )
             os.replace(temporary, target)
     except OSError as error:
         raise Unwritable(f"Cannot be written: {error.strerror or error}") from None
     except Unreadable as error:
-        raise Unwritable(f"Cannot be read again: {error}; it was left as it is") from None
+        raise Unwritable(f"Cannot be read again: {error}; it was not changed") from None
 
 
 def check_links(path: str, root: str) -> None:
@@ -100,7 +102,7 @@ def check_links(path: str, root: str) -> None:
     from ctxlint.source.boundary import leaves_project
 
     if leaves_project(path, root):
-        raise Unwritable("The file is reached through a link that leaves the project; it was left as it is")
+        raise Unwritable("The path leads out of the project through a link; the file was not changed")
 
 
 @contextmanager
@@ -189,7 +191,7 @@ if hasattr(os, "listxattr"):
                 else:
                     os.removexattr(temporary, name)
             except OSError:
-                message = f"The extended attribute {name} cannot be kept; the file was left as it is"
+                message = f"The extended attribute {name} cannot be preserved; the file was not changed"
                 raise Unwritable(message) from None
 
     def _attributes(path: str) -> dict[str, bytes]:

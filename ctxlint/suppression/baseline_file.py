@@ -203,7 +203,7 @@ def read_baseline(path: str) -> Baseline:
     if not isinstance(document, dict) or not isinstance(document.get("files"), dict):
         raise MalformedBaseline("not a baseline of ctxlint")
     if document.get("version") != VERSION:
-        raise MalformedBaseline(f"version {document.get('version')} of the format is not known to this ctxlint")
+        raise MalformedBaseline(f"version {document.get('version')} of the format is not supported by this ctxlint")
     try:
         files = {name: _known(records) for name, records in document["files"].items()}
     except (TypeError, KeyError, ValueError) as error:

@@ -228,7 +228,7 @@ def _file_level(comment: Comment) -> Iterator[Directive | Mistake]:
     if found and comment.alone:
         yield from _noqa(comment, found, None, own=found["tool"].lower() == "ctxlint")
     elif found and found["tool"].lower() == "ctxlint":
-        yield Mistake(comment, Lines(comment.line, comment.line), f"`{_shown(found)}` must stand on a line of its own")
+        yield Mistake(comment, Lines(comment.line, comment.line), f"`{_shown(found)}` must be on a line of its own")
 
 
 def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
@@ -239,7 +239,7 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
         word = tool["word"].lower()
         found = _OWN.match(comment.text, tool.start())
         if found is None and word != "noqa":
-            message = f"`ctxlint: {word}` is no directive; write `# ctxlint: ignore[CTX301]`"
+            message = f"`ctxlint: {word}` is not a directive; write `# ctxlint: ignore[CTX301]`"
             yield Mistake(comment, lines, message, own=_is_nearly_a_directive(word))
         if found is None:
             continue
@@ -255,7 +255,7 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             from ctxlint.config.options import nearest
 
             meant = nearest(unknown[0], [*names, *names.values()])
-            yield Mistake(comment, lines, f"`ctxlint: ignore` names no rule with `{unknown[0]}`{meant}")
+            yield Mistake(comment, lines, f"`ctxlint: ignore`: unknown rule `{unknown[0]}`{meant}")
         elif not known:
             yield Mistake(
                 comment, lines, "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`"

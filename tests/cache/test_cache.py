@@ -362,7 +362,7 @@ def test_links_in_a_committed_cache_are_not_followed(
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "by a link; name the folder itself" in done.stderr
+    assert "through a link in the project; set the path of the folder itself" in done.stderr
     assert [each.name for each in outside.iterdir()] == ["secret"]
 
 
@@ -375,7 +375,7 @@ def test_a_configuration_names_no_folder_outside(project: Path, tmp_path_factory
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "ctxlint: error: ctxlint.toml:1: `cache-dir`: expected a folder next to this file or below;"
-        " for others there is --cache-dir\n"
+        " for other folders use --cache-dir\n"
     )
     assert not outside.exists()
 
@@ -406,7 +406,7 @@ def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: 
     said = subprocess.run(
         [*command, "-v", "."], cwd=project, env=environment, capture_output=True, text=True, check=False
     )
-    assert said.stderr.count("No cache: ") == 1
+    assert said.stderr.count("Cache disabled: ") == 1
     assert sorted(project.rglob("*")) == before
     if home == "others write":
         assert list((place / "ctxlint").iterdir()) == []

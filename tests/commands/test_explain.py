@@ -68,7 +68,7 @@ Scaled  scaled.py:4
     0  y  by       save_for_backward (line 8)
           read as  y (line 14)
 
-  kept on ctx
+  stored on ctx
     ctx.scale  set to   scale (line 9)
                read in  backward (line 15)
 """
@@ -135,12 +135,12 @@ def test_standard_input(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("scaled.py::Scald", "scaled.py: there is no Function `Scald` in it; did you mean `Scaled`?"),
-        ("scaled.py::Nothing", "scaled.py: there is no Function `Nothing` in it"),
+        ("scaled.py::Scald", "scaled.py: no Function `Scald` found; did you mean `Scaled`?"),
+        ("scaled.py::Nothing", "scaled.py: no Function `Nothing` found"),
         ("scald.py", "scald.py: No such file or directory; did you mean `scaled.py`?"),
         ("scald.py::Scaled", "scald.py: No such file or directory; did you mean `scaled.py`?"),
         ("nowhere/scaled.py", "nowhere/scaled.py: No such file or directory"),
-        (".::Scaled", ". is a folder; a class is asked for as FILE::Scaled"),
+        (".::Scaled", ". is a folder; select a class with FILE::Scaled"),
         ("latin.py", "latin.py: The file is not valid UTF-8 (line 1, byte 0xe9) and declares no other encoding"),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_file_without_functions_is_no_error(capfd: pytest.CaptureFixture[str],
     (tmp_path / "plain.py").write_text("x = 1\n", encoding="utf-8")
     found = Explained(capfd, "plain.py")
     assert (found.code, found.out) == (0, "")
-    assert found.err == "ctxlint: plain.py: there is no Function in it\n"
+    assert found.err == "ctxlint: plain.py: no Function found\n"
 
 
 def test_files_without_functions_in_a_folder_are_passed_over(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_files_without_functions_in_a_folder_are_passed_over(capfd: pytest.Captu
     assert (Explained(capfd, ".").classes, Explained(capfd, ".").err) == (["Scaled", "Outer.Negated"], "")
     (tmp_path / "scaled.py").unlink()
     found = Explained(capfd, ".")
-    assert (found.code, found.out, found.err) == (0, "", "ctxlint: .: there is no Function in it\n")
+    assert (found.code, found.out, found.err) == (0, "", "ctxlint: .: no Function found\n")
 
 
 def test_a_file_that_cannot_be_read_does_not_hide_the_others(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -75,4 +75,4 @@ def _until_it_waits(process: subprocess.Popen[str]) -> list[str]:
 def test_what_cannot_be_watched(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--watch", *arguments])
-    assert "--watch needs files" in capsys.readouterr().err
+    assert "--watch cannot be combined" in capsys.readouterr().err

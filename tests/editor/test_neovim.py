@@ -104,7 +104,7 @@ def test_hover_and_hints_show_the_contract(edit: Open) -> None:
     editor.keys("K")
     editor.wait("#vim.api.nvim_list_wins() == 2")
     shown = "\n".join(editor.lua(f"vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf({FLOATING}), 0, -1, true)"))
-    assert "**Scale**: what autograd is promised" in shown
+    assert "**Scale**: contract with autograd" in shown
     assert "| 1 | `scale` | non-tensor | `None` |" in shown
 
 

@@ -33,12 +33,12 @@ def _said(fragment: str) -> str:
 def test_the_class_shows_the_whole_contract() -> None:
     assert _said("class Sca|led") == _said("def for|ward") == _said("def back|ward")
     assert _said("class Sca|led") == (
-        "**Scaled**: what autograd is promised\n\n"
+        "**Scaled**: contract with autograd\n\n"
         "|  | input | kind | gradient | only if |\n"
         "| --- | --- | --- | --- | --- |\n"
         "| 0 | `x` | tensor | `grad_x or None` | `ctx.needs_input_grad[0]` |\n"
         "| 1 | `mode` | non-tensor | `None` |  |\n\n"
-        "|  | output | its gradient arrives as |  |\n"
+        "|  | output | its gradient is passed as |  |\n"
         "| --- | --- | --- | --- |\n"
         "| 0 | `y` | `grad_y` | differentiable |\n\n"
         "|  | saved | read back as |\n"

@@ -280,7 +280,7 @@ def test_a_decorator_that_is_not_known_leaves_the_positions_open() -> None:
     assert [slot.input for slot in contract.returns[0].slots] == [None, None]
     assert [each.state for each in contract.inputs[0].gradients] == ["unknown"]
     assert contract.outputs[0].parameter is None
-    assert contract.notes == ("`@reordered` may change what backward is given and returns",)
+    assert contract.notes == ("`@reordered` may change the arguments and the result of backward",)
 
 
 def test_a_ctx_that_goes_elsewhere_is_noted() -> None:
@@ -295,9 +295,7 @@ def test_a_ctx_that_goes_elsewhere_is_noted() -> None:
             def backward(ctx, grad):
                 return grad * 2
         """)
-    assert contract.notes == (
-        "ctx is passed on to `remember` in forward (line 8): what happens to it there is unknown",
-    )
+    assert contract.notes == ("ctx is passed on to `remember` in forward (line 8): its use there is unknown",)
 
 
 def test_nested_classes_and_half_broken_files() -> None:

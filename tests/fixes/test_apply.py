@@ -110,7 +110,7 @@ def test_a_countdown_beyond_the_cap_is_a_bug() -> None:
     result = _mended("step_50 = 0\nwrong = 1\n")
     assert _text(result) == "step_50 = 0\nwrong = 1\n"
     assert result.failed
-    assert "The fixes of CTX406 (countdown) do not come to an end" in result.diagnostics[0].message
+    assert "The fixes of CTX406 (countdown) do not converge" in result.diagnostics[0].message
 
 
 def test_fixes_that_undo_each_other_are_a_bug() -> None:
@@ -126,7 +126,7 @@ def test_a_fix_that_breaks_the_syntax_is_undone_and_reported() -> None:
     assert _text(result) == "harmless = 0\nwrong = 1\n"
     assert [each.code for each in result.diagnostics] == ["CTX900", "CTX401", "CTX211"]
     assert result.diagnostics[0].message == (
-        "The fixes of CTX211 (wrong-word), CTX401 (breaking-fix) break the syntax of this file; nothing was changed. "
+        "The fixes of CTX211 (wrong-word), CTX401 (breaking-fix) introduce a syntax error; nothing was changed. "
         "This is a bug in ctxlint; report it."
     )
 

@@ -200,7 +200,7 @@ def test_a_wrong_version_is_refused() -> None:
     command = [sys.executable, "-m", "flake8", "--isolated", "--ctxlint-target-torch=new", "a.py"]
     done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
     assert done.returncode == 2
-    assert 'expected a version such as "2.4" or a range such as ">=2.1,<2.7", found "new"' in done.stderr
+    assert 'expected a version such as "2.4" or a range such as ">=2.1,<2.7", got "new"' in done.stderr
 
 
 def test_flake8_speaks_of_code_that_does_not_parse() -> None:

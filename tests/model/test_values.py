@@ -666,7 +666,7 @@ BACKWARD_MUTATIONS = {
     "rebound": ("grad = grad.clone()\ngrad.mul_(2)", ["new mul_"]),
     "saved": ("a, = ctx.saved_tensors\na.mul_(grad)", ["saved[0] mul_"]),
     "augmented saved": ("a, = ctx.saved_tensors\na *= grad\nb = a", ["saved[0] *="]),
-    "kept on ctx": ("ctx.grads.mul_(grad)", ["ctx.grads mul_"]),
+    "stored on ctx": ("ctx.grads.mul_(grad)", ["ctx.grads mul_"]),
     "a choice of saved and new": (
         "a, = ctx.saved_tensors\nb = a if ctx.inplace else torch.empty_like(a)\nb.mul_(2)",
         ["saved[0] | new mul_"],

@@ -228,7 +228,7 @@ def test_a_finding_behind_links_is_said_and_mended_once(
     assert main(["--verbose", "--fix", "b.py", "m"]) == 0
     out, err = capfd.readouterr()
     assert out == "Found 1 error (1 fixed, 0 remaining).\n"
-    assert "b.py: skipped: a link to a file that is read under another name\n" in err
+    assert "b.py: skipped: a link to a file that is checked under another name\n" in err
     assert Path("b.py").is_symlink()
     assert Path("b.py").read_text() == CANDIDATE + "right\n"
 

@@ -89,7 +89,7 @@ def test_files_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.Captu
 def test_standard_input_has_no_file_to_write_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--add-noqa", *arguments])
-    assert "--add-noqa needs files to write to" in capsys.readouterr().err
+    assert "--add-noqa cannot be combined with standard input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("reason", ["see #12", "#12", "a # b"])
@@ -102,10 +102,10 @@ def test_a_reason_may_name_an_issue(tmp_path: Path, reason: str) -> None:
 def test_a_reason_is_no_comment_of_its_own(capsys: pytest.CaptureFixture[str], reason: str) -> None:
     with pytest.raises(SystemExit):
         main([f"--add-noqa={reason}"])
-    assert "the reason is one line" in capsys.readouterr().err
+    assert "the reason must be one line" in capsys.readouterr().err
 
 
 def test_a_reason_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--add-noqa=a\nb"])
-    assert "the reason is one line" in capsys.readouterr().err
+    assert "the reason must be one line" in capsys.readouterr().err

@@ -99,13 +99,13 @@ def test_does_not_hide(comment: str) -> None:
             "# ctxlint: ignore[]",
             "`ctxlint: ignore` needs rules in brackets, such as `# ctxlint: ignore[CTX301]`",
         ),
-        ("# ctxlint: ignore[nope]", "`ctxlint: ignore` names no rule with `nope`"),
+        ("# ctxlint: ignore[nope]", "`ctxlint: ignore`: unknown rule `nope`"),
         (
             "# ctxlint: ignore[missing-nun]",
-            "`ctxlint: ignore` names no rule with `missing-nun`; did you mean `missing-none`?",
+            "`ctxlint: ignore`: unknown rule `missing-nun`; did you mean `missing-none`?",
         ),
-        ("# ctxlint: disable=CTX203", "`ctxlint: disable` is no directive; write `# ctxlint: ignore[CTX301]`"),
-        ("# ctxlint: noqa", "`# ctxlint: noqa` must stand on a line of its own"),
+        ("# ctxlint: disable=CTX203", "`ctxlint: disable` is not a directive; write `# ctxlint: ignore[CTX301]`"),
+        ("# ctxlint: noqa", "`# ctxlint: noqa` must be on a line of its own"),
     ],
 )
 def test_a_mistake_hides_nothing_and_is_warned_about(comment: str, message: str) -> None:

@@ -268,9 +268,9 @@ class Uses:
             self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called")
         for argument in node.args:
             if name in _CONTEXT_METHODS_OF_TENSORS and argument.star:
-                self.add(argument.value, False, Trust.HINT, f"its elements are given to `{name}`")
+                self.add(argument.value, False, Trust.HINT, f"its elements are passed to `{name}`")
             elif name in _CONTEXT_METHODS_OF_TENSORS:
-                self.add(argument.value, True, Trust.FAIR, f"it is given to `{name}`")
+                self.add(argument.value, True, Trust.FAIR, f"it is passed to `{name}`")
             elif name in _DIMENSIONS_FIRST and not argument.star:
                 self.add(argument.value, False, Trust.STRONG, f"it is passed to `.{name}()`")
 
