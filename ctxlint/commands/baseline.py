@@ -48,7 +48,7 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
         return None
     if not os.path.exists(path):
         if options.baseline or settings.baseline or options.prune_baseline:
-            raise ConfigurationError(f"{path_shown(path)}: no such baseline; --write-baseline makes one")
+            raise ConfigurationError(f"{path_shown(path)}: no such baseline; create it with --write-baseline")
         return None
     return _read(path)
 
@@ -100,9 +100,9 @@ def report_stale_entries(baseline: Baseline, results: Iterable[FileResult], *, s
     for path, known in sorted(gone.items()):
         for each, number in known:
             times = f" ({number} times)" if number > 1 else ""
-            say(f"{path}: {each.code}{_place(each)} is gone{times}")
-    them = "it" if count == 1 else "them"
-    say(f"{path_shown(baseline.path)} lists {counted(count, 'finding')} too many; --prune-baseline removes {them}.")
+            say(f"{path}: stale entry: {each.code}{_place(each)}{times}")
+    entries, them = ("entry", "it") if count == 1 else ("entries", "them")
+    say(f"{path_shown(baseline.path)} has {count} stale {entries}; --prune-baseline removes {them}.")
     return True
 
 
@@ -121,7 +121,7 @@ def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
 
     named = options.write_baseline or options.baseline
     if not named and not is_in_project(baseline.path, settings.root):
-        raise ConfigurationError(f"{path_shown(baseline.path)}: not in this project; name it on the command line")
+        raise ConfigurationError(f"{path_shown(baseline.path)}: outside of this project; pass it on the command line")
     try:
         write_report(baseline.path, text_of(baseline).encode("utf-8", "surrogatepass"), settings.root)
     except OSError as error:

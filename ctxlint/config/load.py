@@ -33,7 +33,7 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | N
         table, above = document, ()
     place = _Place(path, data.decode("utf-8", "replace"), above)
     if not isinstance(table, dict):
-        raise place.error((), f"`{'.'.join(above)}`: expected a table, found {kind_of(table)}")
+        raise place.error((), f"`{'.'.join(above)}`: expected a table, got {kind_of(table)}")
     return _read_table(table, place, (*_extended_by, path))
 
 

@@ -163,7 +163,7 @@ def version_allowed(version: str, required: str) -> bool:
     for clause in required.split(","):
         found = re.fullmatch(r"\s*(==|!=|>=|<=|>|<)?\s*(\d+(?:\.\d+)*)\s*", clause)
         if found is None:
-            raise ValueError(f'expected something like ">=0.1,<1", found "{required}"')
+            raise ValueError(f'expected a version range such as ">=0.1,<1", got "{required}"')
         met = met and comparisons[found[1] or "=="](_release(version), _release(found[2]))
     return met
 

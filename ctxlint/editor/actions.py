@@ -44,7 +44,7 @@ def register(session: Session) -> None:
             found += _quick_fixes(session, checked, uri, params.range)
         kind = _fix_all_kind(only)
         if kind is not None and any(is_safe(each) for each in checked.result.diagnostics):
-            action = lsp.CodeAction("ctxlint: fix all that is safe to fix", kind, data={"uri": uri, "kind": kind})
+            action = lsp.CodeAction("ctxlint: Apply all safe fixes", kind, data={"uri": uri, "kind": kind})
             found.append(action if _resolves(session) else await _with_all_fixes(session, action))
         return found
 
