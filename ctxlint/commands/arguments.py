@@ -35,7 +35,6 @@ other commands:
   ctxlint clean [PATH]     remove caches
   ctxlint generate-shell-completion bash|fish|zsh
                            print a shell completion script
-                           print a shell completion script
 
 environment variables:
   CTXLINT_CONFIG, CTXLINT_CACHE_DIR, CTXLINT_NO_CACHE,

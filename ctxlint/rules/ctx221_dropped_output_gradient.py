@@ -90,7 +90,7 @@ class DroppedOutputGradient(Rule[FunctionClass]):
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{fn.backward.name}` of `{fn.name}` drops the gradient of {output}, "
-                f"{'a floating tensor' if certain else 'not marked as non-differentiable'}; "
+                f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
                 f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
                 f"gradient, or `ctx.mark_non_differentiable`.",
             )

@@ -148,7 +148,7 @@ def test_a_text_that_the_encoding_cannot_hold_is_not_written() -> None:
     assert _text(result) == "foreign = 1\nwrong = 2\n"
     assert result.diagnostics[0].code == "CTX902"
     assert result.diagnostics[0].message == (
-        "The file's encoding latin-1 cannot write '日', so CTX211 (wrong-word), CTX405 (foreign-word) cannot be fixed; "
+        "The file's encoding latin-1 cannot encode '日', so CTX211 (wrong-word), CTX405 (foreign-word) cannot be fixed; "
         "nothing was changed."
     )
 
