@@ -1,0 +1,148 @@
+"""Intermediates that forward keeps and backward multiplies with: constants, for a second derivative."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.effort import spend
+from ctxlint.model.analyses.repeats import names_in
+from ctxlint.model.analyses.saved_state import single_save
+from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.values import (
+    ContextAttribute,
+    Fresh,
+    Kind,
+    SavedTensor,
+    Single,
+    Tri,
+    kind_of,
+    same_object,
+)
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import Method
+
+_words = str.split
+_SMOOTH = (
+    frozenset(
+        _words(
+            """
+            abs add addmm baddbmm bmm cat clone conv1d conv2d conv3d cos cosh cumsum div divide dot einsum elu erf exp
+            expm1 gelu inner linear log log1p log_softmax logsumexp matmul mean mm mul multiply mv neg norm outer pow
+            prod reciprocal relu rsqrt sigmoid silu sin sinh softmax softplus sqrt square stack std sub subtract sum
+            tanh true_divide var vector_norm
+            """
+        )
+    )
+    | (operations.VIEW_METHODS - frozenset(["detach"]))
+    | operations.USUAL_VIEW_METHODS
+    | operations.CONVERSIONS
+    | operations.FLOAT_CONVERSIONS
+)
+"""What has a derivative that is not zero almost everywhere, by each of its tensors."""
+
+_OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
+_VIEWS = frozenset(_words("T mT H mH real"))
+_MOST_STEPS = 24
+
+
+def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str]]:
+    """Where backward certainly reads what forward computed and kept into a gradient that it returns, with its name.
+
+    What forward computed hangs on an input that gets a gradient, and is neither an input nor an output itself.
+    """
+    backward = fn.backward
+    if backward is None or fn.escapes or not fn.signature_judgeable:
+        return
+    kept = {value for value, origin in _kept(fn) if _is_intermediate(fn, origin)}
+    names = {
+        each.name: each.node
+        for each in backward.facts.of(Assigned)
+        if each.value in kept and len(backward.binders.get(each.name, ())) == 1
+    }
+    if not names:
+        return
+    bound = _bindings(backward)
+    for name, node in names.items():
+        slots = (slot.node for returned in fn.gradients if returned.known for slot in returned.slots)
+        if any(slot is not None and _flows(slot, bound, {name}, _MOST_STEPS) for slot in slots):
+            yield node, name
+
+
+def _kept(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
+    """What backward reads of what forward keeps, with what that is in forward."""
+    for position, slot in enumerate(single_save(fn) or ()):
+        yield SavedTensor(position), slot.value
+    for attribute, writes in fn.writes_by_attribute.items():
+        if len(writes) == 1 and writes[0].value is not None:
+            yield ContextAttribute(attribute), writes[0].value
+
+
+def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
+    if not isinstance(value, (Fresh, Single)) or value.part is not None or kind_of(value) is Kind.INTEGRAL:
+        return False
+    if any(same_object(value, each) is not Tri.NO for each in fn.outputs_values()):
+        return False
+    method = next((each for each in fn.context_methods if value.node in each.parents), None)
+    if method is None or not isinstance(value.node, cst.BaseExpression):
+        return False
+    wanted = {each.name for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders}
+    return _flows(value.node, _bindings(method), wanted, _MOST_STEPS)
+
+
+def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
+    """What each name of a method is bound to."""
+    bound: dict[str, list[cst.BaseExpression | None]] = {}
+    for each in method.facts.of(Assigned):
+        bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
+    return bound
+
+
+def _flows(
+    node: cst.BaseExpression,
+    bound: dict[str, list[cst.BaseExpression | None]],
+    sources: set[str],
+    steps: int,
+) -> bool:
+    """Whether an expression certainly has a derivative by some source that is a name in it."""
+    spend()
+    if steps == 0:
+        return False
+    if isinstance(node, cst.Name):
+        if node.value in sources:
+            return True
+        values = bound.get(node.value, [])
+        if len(values) > 1 and any(each is None or node.value not in names_in(each) for each in values[1:]):
+            return False  # it may hold something else by then
+        return any(each is not None and _flows(each, bound, sources, steps - 1) for each in values)
+    return any(_flows(each, bound, sources, steps - 1) for each in _differentiated(node))
+
+
+def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The operands by which an operation has a derivative."""
+    if isinstance(node, cst.BinaryOperation):
+        return [node.left, node.right] if isinstance(node.operator, _OPERATORS) else []
+    if isinstance(node, cst.UnaryOperation):
+        return [node.expression] if isinstance(node.operator, cst.Minus) else []
+    if isinstance(node, cst.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, cst.Subscript):
+        return [node.value]
+    if isinstance(node, cst.Attribute):
+        return [node.value] if node.attr.value in _VIEWS else []
+    if isinstance(node, (cst.List, cst.Tuple)):
+        return [each.value for each in node.elements]
+    if (
+        not isinstance(node, cst.Call)
+        or not isinstance(node.func, cst.Attribute)
+        or node.func.attr.value not in _SMOOTH
+    ):
+        return []
+    return [node.func.value, *(each.value for each in node.args if each.keyword is None and not each.star)]

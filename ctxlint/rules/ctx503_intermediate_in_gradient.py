@@ -1,0 +1,100 @@
+"""CTX503: a gradient is computed with what forward computed: its second derivative is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.decorators import mark_once_differentiable
+from ctxlint.model.analyses.double_backward import intermediates_in_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class IntermediateInGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `backward` without `@once_differentiable` that computes a gradient with an intermediate: a tensor that
+    `forward` computed from a differentiable input and kept, and that is neither an input nor an output.
+
+    ## Why is this bad?
+    Under `create_graph=True` (gradient penalties, Hessians, meta-learning) backward is differentiated itself. A saved
+    input or output still has its graph there. An intermediate has none, since `forward` runs with grad mode off: it
+    counts as constant, and the second derivative is silently wrong. Whether it is saved or set on ctx is all the same.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            square = x * x
+            ctx.save_for_backward(square)
+            return square * x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (square,) = ctx.saved_tensors
+            return grad_output * 3 * square
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 3 * x * x
+    ```
+
+    To keep the intermediate, return it as another output and use its gradient. Where nobody needs a second derivative,
+    mark `backward` with `@once_differentiable`.
+
+    ## Fix safety
+    Unsafe: it marks `backward` with `@once_differentiable`, as for CTX501. Then torch raises where it differentiates through
+    the incoming gradient. A penalty on the gradient alone still goes wrong silently.
+
+    ## Known limits
+    Off by default: most Functions are never differentiated twice. Only what torch itself computes and differentiates is
+    followed; where a kernel takes the intermediate, see CTX501.
+
+    ## References
+    - [Double backward with custom
+      Functions](https://pytorch.org/tutorials/intermediate/custom_function_double_backward_tutorial.html)
+    """
+
+    code = "CTX503"
+    name = "intermediate-in-gradient"
+    subject = FunctionClass
+    category = Category.PEDANTIC
+    default = False
+    fix = FixAvailability.SOMETIMES
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.methods.get("backward")
+        if backward is None or backward.inherited or backward.raises_only:
+            return
+        if any((each.name or "").endswith("once_differentiable") for each in backward.decorators):
+            return
+        for node, name in list(intermediates_in_gradients(fn))[:1]:
+            yield Finding(
+                fn.span(node),
+                f"`backward` of `{fn.name}` computes a gradient with `{name}`, an intermediate of `forward`; a second "
+                f"derivative is silently wrong. Compute it again from inputs, or return it as an output.",
+                fix=mark_once_differentiable(fn, backward),
+            )
