@@ -55,6 +55,13 @@ def test_lint_source() -> None:
     assert ctxlint.lint_source("\ufeff" + BROKEN) == ctxlint.lint_source(BROKEN)
 
 
+def test_severity() -> None:
+    """What torch only warns of is no error, whatever else the rule reports."""
+    _, applied, called = ctxlint.lint_source(f"{BROKEN}y = Double().apply(x)\nz = Double()(x)\n")
+    assert (applied.code, applied.severity.value) == ("CTX703", "warning")
+    assert (called.code, called.severity.value) == ("CTX703", "error")
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -14,6 +14,8 @@ from ctxlint.model.function import GenericCall
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import ContextCall, FunctionClass, Method
 
@@ -38,6 +40,9 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     if tensor is None or not understood or isinstance(tensor, _NO_TENSORS):
         return None
     detaches = requires_grad is not None or turns_gradients_on(method)
+    around = code.parents[node]
+    if not detaches and _assigns_to(around, tensor):
+        return code.fix("Drop the statement", [code.without(around)], Applicability.UNSAFE)
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     if code.layout.line_number(start) != code.layout.line_number(end):
@@ -55,6 +60,14 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
         joined = code.layout.text[end : end + 1].isalnum() and not text.endswith(")")
         edits = [Edit(start, end, f"({text})" if joined else text)]
     return None if edits is None else code.fix("Use the tensor", edits, Applicability.UNSAFE)
+
+
+def _assigns_to(node: cst.CSTNode, tensor: cst.BaseExpression) -> TypeGuard[cst.Assign]:
+    """Whether a statement only gives a name what is left of it: ``x = Variable(x)``."""
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1 or not isinstance(tensor, cst.Name):
+        return False
+    target = node.targets[0].target
+    return isinstance(target, cst.Name) and target.value == tensor.value
 
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)

@@ -12,6 +12,7 @@ from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_meant, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
+from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
 from ctxlint.model.analyses.setup_uses import evidence_in_setup
 from ctxlint.model.analyses.shifted import is_shifted
@@ -134,7 +135,7 @@ class Builder:
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
         stored = self.stored_for(ancestry)
-        return FunctionClass(
+        function = FunctionClass(
             name=node.name.value,
             qualname=record.qualname,
             node=node,
@@ -170,6 +171,7 @@ class Builder:
             is_alternative=record.alternative,
             enclosing_names=record.scope.function_locals(),
         )
+        return without_untaken_arms(function)
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
         """The attributes that code of the files may set on a ctx of a class with these bases."""

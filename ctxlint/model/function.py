@@ -33,7 +33,7 @@ from ctxlint.model.interpreter.events import (
     UnboundContext,
     Unpacking,
 )
-from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value
+from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value, constant
 from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.records import record
 
@@ -417,10 +417,13 @@ class FunctionClass:
 
     @cached_property
     def materializes_grads(self) -> Tri:
-        """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` is called."""
-        if self.context_calls("set_materialize_grads") or self.escapes or "materialize_grads" in self.stored_attributes:
-            return Tri.UNKNOWN
-        return Tri.YES
+        """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` says otherwise."""
+        calls = self.context_calls("set_materialize_grads")
+        told = [argument.value for call in calls for argument in call.arguments]
+        sure = len(told) == len(calls) and all(each == constant(True) for each in told)
+        return (
+            Tri.YES if sure and not self.escapes and "materialize_grads" not in self.stored_attributes else Tri.UNKNOWN
+        )
 
     def outputs_values(self) -> Iterator[Value]:
         """The value of each output, over all returns of forward."""

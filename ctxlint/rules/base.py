@@ -51,6 +51,7 @@ class Finding:
     """What a rule says about one place. The pipeline adds path, code and name and makes it a Diagnostic.
 
     ``rests_on`` are the values that it is about: where a helper returned them, the message names it, with a note there.
+    ``only_warns`` says that torch does no more than warn of it, whatever the category of the rule.
     """
 
     span: Span
@@ -58,6 +59,7 @@ class Finding:
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     rests_on: tuple[Value | Returned, ...] = ()
+    only_warns: bool = False
 
 
 Subject = TypeVar("Subject")

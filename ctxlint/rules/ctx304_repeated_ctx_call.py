@@ -110,7 +110,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
         if not told_again(earlier, later):
             consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
         elif always_follows(method, later, earlier):
-            consequence = "that call has no other arguments, and no effect. Drop that call."
+            consequence = "that call has no effect, because this one passes all its tensors. Drop that call."
         else:
             return
         yield Finding(

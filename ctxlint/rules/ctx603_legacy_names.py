@@ -74,7 +74,7 @@ class LegacyNames(Rule[FunctionClass]):
     ## Fix safety
     Safe for `mark_shared_storage`, if the call is a statement and its arguments are plain names.
 
-    Unsafe for `Variable(x)`, which becomes `x`: what was detached is then differentiated. If the method enables
+    Unsafe for `Variable(x)`, which becomes `x`: what was detached is then differentiated. `x = Variable(x)` is removed. If the method enables
     gradients, it becomes `x.detach()`, and `Variable(x, requires_grad=True)` becomes `x.detach().requires_grad_()`,
     which is equivalent. There is no fix for other arguments.
 

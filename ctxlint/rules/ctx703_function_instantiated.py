@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.fixes.fix import Fix
     from ctxlint.model.function import ApplyCall, FunctionClass
 
 
@@ -75,7 +76,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     Safe for `Fn().apply`, which is equivalent without the parentheses, unless the class has an `__init__`. Unsafe for
     the others. There is no fix for an instance that is stored, or if arguments of the constructor would be lost or
     become inputs: for an instance that is created with arguments and then called, or with arguments that `forward`
-    cannot take.
+    cannot take. Nor for a class that legacy-function (CTX108) reports: `apply` does not work before its methods are
+    static.
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported
@@ -102,9 +104,7 @@ class FunctionInstantiated(Rule[SourceFile]):
             if call.how == "construct":
                 yield from _of_instance(file, fn, call)
                 continue
-            message = _message(fn, call)
-            if message is not None:
-                yield Finding(call.span, message, call_apply(file, fn, call))
+            yield from _of_call(file, fn, call)
 
 
 def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
@@ -115,39 +115,57 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     given = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if given else f"{name}()"
     fix, related = None, tuple(Related(span, "the instance is called here") for span in instance.calls)
+    only_warns = True
     if instance.use is InstanceUse.APPLY_TAKEN:
-        what = f"`{made}.apply` creates an instance for nothing; torch deprecates instances. Use `{name}.apply`."
+        fact, remedy = (
+            f"`{made}.apply` creates an instance for nothing; torch deprecates instances.",
+            f"Use `{name}.apply`.",
+        )
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.ONLY_APPLIED:
-        what = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances. Drop the `{made[len(name) :]}`."
+        fact = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances."
+        remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
-        what = f"`{made}` creates an instance; torch raises RuntimeError when it is called. Use `{name}.apply`."
+        fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
+        remedy = f"Use `{name}.apply`."
     elif given and "__init__" not in fn.methods:
-        what = f"`{made}` creates an instance of the class; it silently computes nothing. Write `{name}.apply(...)`."
+        fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
+        remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
     else:
-        what = (
-            f"`{made}` creates an instance; torch deprecates instances. Drop the `{made[len(name) :]}`, or pass `{name}.apply` "
-            f"where it is called."
-        )
-    yield Finding(call.span, what, fix, related)
+        fact = f"`{made}` creates an instance; torch deprecates instances."
+        remedy = f"Drop the `{made[len(name) :]}`, or pass `{name}.apply` where it is called."
+    yield _finding(fn, call, fact, remedy, fix, related, only_warns)
 
 
-def _message(fn: FunctionClass, call: ApplyCall) -> str | None:
-    name = fn.name
+def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
+    """About a call of an instance where it is made, or a call of ``forward`` by hand."""
+    name, remedy = fn.name, f"Write `{fn.name}.apply(...)`."
     if call.how == "construct-apply":
-        return f"An instance of `{name}` is created only for its `apply`; torch deprecates instances. Write `{name}.apply(...)`."
-    if call.how == "direct":
+        fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
+    elif call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
-            return None
+            return
         if call.inside_function_class or call.gradients_off:
-            return None
-        return (
-            f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead. "
-            f"Write `{name}.apply(...)`."
-        )
-    if "__call__" in fn.methods:
-        return None
-    if call.how == "construct-call":
-        return f"An instance of `{name}` is called; torch raises RuntimeError. Write `{name}.apply(...)`."
-    return None
+            return
+        fact = f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead."
+    elif call.how == "construct-call" and "__call__" not in fn.methods:
+        fact = f"An instance of `{name}` is called; torch raises RuntimeError."
+    else:
+        return
+    yield _finding(fn, call, fact, remedy, call_apply(file, fn, call), (), call.how == "construct-apply")
+
+
+def _finding(
+    fn: FunctionClass,
+    call: ApplyCall,
+    fact: str,
+    remedy: str,
+    fix: Fix | None,
+    related: tuple[Related, ...],
+    only_warns: bool,
+) -> Finding:
+    """What to write instead; a class that keeps its state on instances (CTX108) has no use for ``apply`` before it."""
+    if fn.legacy_state is not None:
+        remedy, fix = f"Make its methods static first (CTX108), then use `{fn.name}.apply`.", None
+    return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)

@@ -217,7 +217,8 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
         applicability = settings.applicability(rule.code, rule.name, given)
         fix = formatted(source, fix, settings.line_length)
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
-    severity = Severity.ERROR if rule.category is Category.CORRECTNESS else Severity.WARNING
+    errs = rule.category is Category.CORRECTNESS and not finding.only_warns
+    severity = Severity.ERROR if errs else Severity.WARNING
     return Diagnostic(
         source.path, finding.span, rule.code, rule.name, finding.message, severity, fix, tuple(finding.related)
     )

@@ -391,7 +391,7 @@ READS = {
     "in for": ("for y in ctx.a:\n pass", ["a"]),
     "in while": ("while ctx.a:\n pass", ["a"]),
     "in assert": ("assert ctx.a, ctx.b", ["a", "b"]),
-    "in raise": ("if grad is None:\n raise ValueError(ctx.a)", ["a"]),
+    "in raise": ("if grad.sum() > 0:\n raise ValueError(ctx.a)", ["a"]),
     "in match": ("match ctx.a:\n case 1 if ctx.b:\n  pass", ["a", "b"]),
     "in a walrus": ("if (y := ctx.a):\n pass", ["a"]),
     "in a lambda": ("y = lambda: ctx.a", []),

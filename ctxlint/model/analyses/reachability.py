@@ -25,7 +25,7 @@ from ctxlint.model.interpreter.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.model.function import FunctionClass, Method, Returned
+    from ctxlint.model.function import FunctionClass, Method, MethodFacts, Returned
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
 
@@ -73,6 +73,44 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
     if output in marked or (is_tensor(output) is Tri.NO and is_container(output) is Tri.NO):
         return True
     return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.INTEGRAL for each in output.options())
+
+
+def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
+    """The Function less all that backward does only where the gradient of a tensor did not come: it always comes."""
+    if fn.materializes_grads is not Tri.YES or fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
+        return fn
+    methods = {name: fn.methods[name] for name in _RUN_BY_AUTOGRAD if name in fn.methods}
+    changed = {name: replace(each, facts=_taken(fn, each.facts)) for name, each in methods.items()}
+    if all(each.facts is methods[name].facts for name, each in changed.items()):
+        return fn
+    kept = {id(event) for each in changed.values() for event in each.returns}
+    gradients = tuple(each for each in fn.gradients if id(each.event) in kept)
+    return replace(fn, methods={**fn.methods, **changed}, gradients=gradients)
+
+
+_RUN_BY_AUTOGRAD = ("backward", "vjp")
+
+
+def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
+    """What a walk found, less what it found on paths on which a gradient is None that never is."""
+    tested = {guard for event in facts.events for guard in event.guards}.union(*facts.fall_paths)
+    untaken = {guard for guard in tested if _needs_undefined_gradient(fn, guard)}
+    if not untaken:
+        return facts
+    paths = tuple(path for path in facts.fall_paths if untaken.isdisjoint(path))
+    return replace(
+        facts,
+        events=tuple(event for event in facts.events if untaken.isdisjoint(event.guards)),
+        falls_through=facts.falls_through if paths else Tri.NO,
+        fall_guards=facts.fall_guards if paths else (),
+        fall_paths=paths,
+    )
+
+
+def _needs_undefined_gradient(fn: FunctionClass, guard: Guard) -> bool:
+    """Whether a test comes out so only where the gradient of a tensor is None."""
+    asked = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
+    return bool(asked) and all(_undefined_gradient(fn, (replace(guard, asks=each),)) for each in asked)
 
 
 def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
@@ -153,4 +191,6 @@ def _absent_tensor(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
 
 
 def _may_be_tensor(output: Returned, at: int) -> bool:
-    return at >= len(output.slots) or is_tensor(output.slots[at].value) is not Tri.NO
+    if at >= len(output.slots):
+        return True
+    return all(is_tensor(option) is not Tri.NO for option in output.slots[at].value.options())
