@@ -420,10 +420,8 @@ class FunctionClass:
         """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` says otherwise."""
         calls = self.context_calls("set_materialize_grads")
         told = [argument.value for call in calls for argument in call.arguments]
-        sure = len(told) == len(calls) and all(each == constant(True) for each in told)
-        return (
-            Tri.YES if sure and not self.escapes and "materialize_grads" not in self.stored_attributes else Tri.UNKNOWN
-        )
+        hidden = self.escapes or "materialize_grads" in self.stored_attributes or len(told) < len(calls)
+        return Tri.UNKNOWN if hidden or any(each != constant(True) for each in told) else Tri.YES
 
     def outputs_values(self) -> Iterator[Value]:
         """The value of each output, over all returns of forward."""
