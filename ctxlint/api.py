@@ -99,6 +99,9 @@ def _in_cells(result: FileResult) -> Iterator[Diagnostic]:
             continue
         related = []
         for other in each.related:
+            if other.path:
+                related.append(other)
+                continue
             place = result.source.locate(other.span)
             related.append(replace(other, span=place.span, cell=place.cell))
         fix = each.fix

@@ -20,11 +20,15 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Related:
-    """A second place that explains a finding, for example where the tensor was saved."""
+    """A second place that explains a finding, for example where the tensor was saved.
+
+    ``path`` is that of another file of the project; empty where it is the file of the finding.
+    """
 
     span: Span
     message: str
     cell: int | None = None
+    path: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
 
 STEPS_OF_A_CLASS = 800_000
 """For the analysis of one class, and once more for its rules."""
@@ -44,6 +47,21 @@ def spend(count: int = 1) -> None:
     steps.left -= count
     if steps.left < 0:
         raise TooComplex
+
+
+def limited(count: int, work: Callable[[], Result]) -> tuple[Result | None, int | None]:
+    """What some work gives that takes ``count`` steps at most, and what it took; None for both where it takes more.
+
+    Whoever asked is not charged.
+    """
+    around, steps.left = steps.left, count
+    try:
+        return work(), count - steps.left
+    except TooComplex:
+        return None, None
+    finally:
+        steps.spent += count - max(steps.left, 0)
+        steps.left = around
 
 
 class Effort:

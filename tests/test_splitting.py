@@ -13,9 +13,7 @@ PROGRAMS = [program for folder in ("broken", "clean") for program in programs(fo
 
 WITHIN_ONE_FILE = {
     "CTX108": "whether an instance that another file makes is called there",
-    "CTX201": "what a helper in another file returns",
     "CTX202": "what a class in another file holds",
-    "CTX215": "what a helper in another file returns",
     "CTX306": "which attributes other files set on whatever object",
     "CTX501": "the fix adds an import where that name is free",
     "CTX602": "a name of the module's own for a decorator of torch",

@@ -117,7 +117,10 @@ def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnost
 
 def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: View) -> lsp.Diagnostic:
     """One finding."""
-    related = [lsp.DiagnosticRelatedInformation(view.location(each.span), each.message) for each in diagnostic.related]
+    related = [
+        lsp.DiagnosticRelatedInformation(view.location(each.span, each.path), each.message)
+        for each in diagnostic.related
+    ]
     return lsp.Diagnostic(
         range=where,
         message=diagnostic.message,

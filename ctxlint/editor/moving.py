@@ -26,7 +26,7 @@ def moved(diagnostics: Iterable[Diagnostic], old: Source, new: Source) -> Iterat
         return Span(new.position(start), new.position(end))
 
     for each in diagnostics:
-        related = tuple(replace(other, span=there(other.span)) for other in each.related)
+        related = tuple(other if other.path else replace(other, span=there(other.span)) for other in each.related)
         yield replace(each, span=there(each.span), related=related, fix=None)
 
 
@@ -89,9 +89,9 @@ def _in_untouched(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source)
         end = old.line_starts[piece.first - 1] + len(text)
         for each in inside:
             related = tuple(
-                replace(other, span=_below(other.span, lines))
+                other if other.path else replace(other, span=_below(other.span, lines))
                 for other in each.related
-                if piece.first <= other.span.start.line <= piece.last
+                if other.path or piece.first <= other.span.start.line <= piece.last
             )
             fix = _fix_below(each.fix, characters, old.line_starts[piece.first - 1], end)
             yield replace(each, span=_below(each.span, lines), related=related, fix=fix)

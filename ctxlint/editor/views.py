@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
+from pygls.uris import from_fs_path
 
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.editor.position_encoding import Places
@@ -29,8 +30,12 @@ class View:
     source: Source
     encoding: str
 
-    def location(self, span: Span) -> lsp.Location:
-        """Where a stretch is."""
+    def location(self, span: Span, path: str = "") -> lsp.Location:
+        """Where a stretch is; in the file ``path``, where one is given, of which no more than the lines counts."""
+        uri = from_fs_path(path) if path else None
+        if uri is not None:
+            start, end = (lsp.Position(each.line - 1, each.column - 1) for each in span)
+            return lsp.Location(uri, lsp.Range(start, end))
         located = self.source.locate(span)
         places = Places(located.source, self.encoding)
         return lsp.Location(self._part(located.cell)[0], places.range(located.span))

@@ -33,7 +33,6 @@ from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.interpreter.events import Escape
-from ctxlint.model.interpreter.function_summaries import Follower
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
@@ -47,6 +46,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
+from ctxlint.model.summaries.summaries import Follower, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
 
@@ -101,6 +101,7 @@ class Builder:
             for base in alternatives
             if base is not None and base.startswith(LOCAL)
         ).union(subclassed_elsewhere)
+        self.summaries = Summaries(project)
         self.followers: dict[Unit, Follower] = {}
 
     # Classes
@@ -296,7 +297,7 @@ class Builder:
     def follower(self, unit: Unit) -> Follower:
         """What follows the functions that the methods of one file call."""
         if unit not in self.followers:
-            self.followers[unit] = Follower(unit, self.project)
+            self.followers[unit] = Follower(unit, self.summaries)
         return self.followers[unit]
 
     # Inputs

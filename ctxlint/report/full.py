@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.report import applicability_of
 from ctxlint.report.frame import Frame
+from ctxlint.report.paths import relative
 from ctxlint.report.style import Style
 from ctxlint.report.summary import summary
 from ctxlint.report.visible import visible
@@ -55,6 +56,9 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Ite
 
 def _note(related: Related, source: Source, path: str, style: Style) -> Iterator[str]:
     yield f"{style.bold('note')}: {related.message}"
+    if related.path:
+        yield f"{style.frame(' -->')} {relative(related.path)}:{related.span.start.line}:{related.span.start.column}"
+        return
     yield from _place(source.locate(related.span), path, style, mark="-")
 
 

@@ -19,7 +19,7 @@ from ctxlint.source.source import WHOLE_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.diagnostic import Diagnostic, Related
     from ctxlint.report import Report
     from ctxlint.rules.base import Rule
     from ctxlint.source.source import Position, Source, Span
@@ -101,7 +101,7 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
     }
     if diagnostic.related:
         result["relatedLocations"] = [
-            {**_location(diagnostic.path, each.span, source), "id": index, "message": {"text": each.message}}
+            {**_second_place(each, diagnostic, source), "id": index, "message": {"text": each.message}}
             for index, each in enumerate(diagnostic.related, start=1)
         ]
     if source is None or source.has_cells:
@@ -117,6 +117,12 @@ def _result(diagnostic: Diagnostic, source: Source | None, fingerprint: str, num
         change = {"artifactLocation": _artifact(diagnostic.path), "replacements": replacements}
         result["fixes"] = [{"description": {"text": diagnostic.fix.message}, "artifactChanges": [change]}]
     return result
+
+
+def _second_place(related: Related, diagnostic: Diagnostic, source: Source | None) -> dict[str, Any]:
+    if related.path:
+        return _location(relative(related.path), related.span, None)
+    return _location(diagnostic.path, related.span, source)
 
 
 def _location(path: str, span: Span, source: Source | None) -> dict[str, Any]:

@@ -68,7 +68,9 @@ def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:
         diagnostic,
         path=visible(diagnostic.path),
         message=one_line(diagnostic.message),
-        related=tuple(replace(each, message=one_line(each.message)) for each in diagnostic.related),
+        related=tuple(
+            replace(each, message=one_line(each.message), path=visible(each.path)) for each in diagnostic.related
+        ),
         fix=None if fix is None else replace(fix, message=one_line(fix.message)),
     )
 

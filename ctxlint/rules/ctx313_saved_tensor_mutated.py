@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.saved_state import ChangedInBackward, changed_in_backward
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.related import at
+from ctxlint.rules.related import at, way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ class SavedTensorMutated(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(first.mutation.node),
                     _message(fn, first),
-                    related=_related(fn, alike[1:]),
+                    related=(*way_to(fn, first.mutation), *_related(fn, alike[1:])),
                     rests_on=_written(first),
                 )
 
@@ -102,7 +102,7 @@ def _written(change: ChangedInBackward) -> tuple[Value, ...]:
 
 
 def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Related, ...]:
-    notes = (at(fn, [each.mutation.node], f"`{each.mutation.how}` modifies `{each.name}` here") for each in others)
+    notes = (at(fn, [each.mutation.node], f"`{each.mutation.doer}` modifies `{each.name}` here") for each in others)
     return tuple(note for found in notes for note in found)
 
 
@@ -110,12 +110,12 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
     name, ctx = change.name, fn.backward.ctx.name if fn.backward is not None and fn.backward.ctx is not None else "ctx"
     if change.filled:
         return (
-            f"`{change.mutation.how}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose the "
+            f"`{change.mutation.doer}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose the "
             f"result, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
         )
     overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
     advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     return (
-        f"`{change.mutation.how}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place; the "
+        f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place; the "
         f"caller's tensor silently has another value after backward. {advice}."
     )

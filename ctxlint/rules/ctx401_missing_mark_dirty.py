@@ -16,6 +16,7 @@ from ctxlint.model.analyses.mutations import (
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     a leaf that requires grad then raise, as they should.
 
     ## Known limits
-    A kernel or helper that writes to an input is not detected. Inputs without a gradient, such as running statistics
+    A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a gradient, such as running statistics
     and output buffers, may be modified. Not reported if the write goes through `.data`, if the ctx is passed to another
     function, which may mark the input, or if a test checks for gradients first.
 
@@ -111,13 +112,15 @@ class MissingMarkDirty(Rule[FunctionClass]):
                     fn.span(mutation.node),
                     _message(fn, tensor, mutation),
                     mark_dirty(fn, forward, mutation, tensor),
+                    way_to(fn, mutation),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
 
 
 def _may_get_gradient(given: Input, mutation: Mutation) -> bool:
     """Whether an input is certainly a tensor and nothing says that it has no gradient."""
-    in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in ("out=", "all_reduce")
+    in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in operations.IN_PLACE_COLLECTIVES
+    in_place = in_place or mutation.how == "out="
     return given.gradient is not Tri.NO and (given.is_tensor is Tri.YES or in_place)
 
 
@@ -126,6 +129,6 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     where = "" if fn.setup_context is None else " in `setup_context`"
     remedy = f"Call `ctx.mark_dirty({name})`{where}, or work" if may_be_marked(fn, tensor) else "Work"
     return (
-        f"`{mutation.how}` modifies the input `{name}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses "
+        f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses "
         f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."
     )

@@ -9,6 +9,7 @@ from ctxlint.model.analyses.mutations import gradient_written, on_a_temporary
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     to save.
 
     ## Known limits
-    A kernel or helper that writes to a gradient is not detected. Not reported if the gradient may be a copy: after
+    A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if the gradient may be a copy: after
     `.to(...)` or `.float()`, or if one branch copies it.
 
     ## References
@@ -101,6 +102,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     fn.span(mutation.node),
                     _message(gradient, mutation),
                     copy_gradient(fn, method, mutation, gradient),
+                    way_to(fn, mutation),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
 
@@ -108,14 +110,12 @@ class ModifiedGradOutput(Rule[FunctionClass]):
 def _message(gradient: str, mutation: Mutation) -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
-    subject = f"`{mutation.how}` modifies the incoming gradient `{gradient}` in place"
+    subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
-    return (
-        f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. Write to a new tensor, or "
-        f"`.clone()` it first."
-    )
+    remedy = f"Pass a copy to `{mutation.by}`" if mutation.by else "Write to a new tensor, or `.clone()` it first"
+    return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
 
 
 _RESHAPING = ("resize_", "resize_as_")

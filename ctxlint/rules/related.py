@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, Mutation
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
@@ -20,6 +21,13 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
     found = (fn.whereabouts(node) for node in nodes)
     spans = {span for source, span in (each for each in found if each is not None) if source is fn.source}
     return tuple(Related(span, message) for span in sorted(spans))
+
+
+def way_to(fn: FunctionClass, mutation: Mutation) -> tuple[Related, ...]:
+    """From the call of a function of the project to the statement that changes a tensor."""
+    own = os.path.abspath(fn.source.path)
+    steps = ((step, os.path.abspath(step.path)) for step in mutation.through)
+    return tuple(Related(step.span, step.note, path="" if path == own else path) for step, path in steps)
 
 
 def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:

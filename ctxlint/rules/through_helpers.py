@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
     if any(f"`{each.name}`" in finding.message for each in helpers):
         clause = ""
     fact, mark, rest = _parted(finding.message)
-    related = (*finding.related, *(note for each in helpers for note in _notes(each)))
+    own = os.path.abspath(fn.source.path)
+    notes = (note for each in helpers for note in _notes(each, "" if os.path.abspath(each.path) == own else each.path))
+    related = (*finding.related, *notes)
     return replace(finding, message=f"{fact}{clause}{mark}{rest}", related=related)
 
 
@@ -37,9 +40,11 @@ def _parted(message: str) -> tuple[str, str, str]:
     return semicolon if semicolon[1] else message.partition(". ")
 
 
-def _notes(helper: Helper) -> tuple[Related, ...]:
+def _notes(helper: Helper, path: str) -> tuple[Related, ...]:
+    """Where the helper returns, in the file ``path``, which is empty for that of the finding."""
+    span, note = helper.name_span, f"`{helper.name}` is here"
     if helper.falls is not None:
-        return (Related(helper.name_span, f"`{helper.name}` ends without `return`{when(helper.falls)}"),)
-    if len(helper.returns) == 1:
-        return (Related(helper.returns[0], f"`{helper.name}` returns here"),)
-    return (Related(helper.name_span, f"`{helper.name}` is here"),)
+        note = f"`{helper.name}` ends without `return`{when(helper.falls)}"
+    elif len(helper.returns) == 1:
+        span, note = helper.returns[0], f"`{helper.name}` returns here"
+    return (Related(span, note, path=path),)

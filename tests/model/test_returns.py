@@ -528,7 +528,7 @@ FOLLOWED = {
     "wrong arguments": ("grad:\n return pair(grad, 1, 2, 3)", "?"),
     "missing arguments": ("grad:\n return pair(grad)", "?"),
     "unknown inside": ("grad:\n return unknown(grad)", "?"),
-    "two levels": ("grad:\n return outer(grad)", "?"),
+    "two levels": ("grad:\n return outer(grad)", "2"),
     "recursion": ("grad:\n return again(grad, ctx.n)", ["?", "2"]),
     "returns nothing": ("grad:\n return nothing(grad)", "1"),
     "generator": ("grad:\n return generator(grad)", "?"),

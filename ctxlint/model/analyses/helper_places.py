@@ -1,4 +1,4 @@
-"""The functions of the same file that a value comes from, because what they return was followed."""
+"""The functions of the project that a value comes from, by their summaries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.function import Returned
-from ctxlint.model.index.scopes import LOCAL, Scope
-from ctxlint.model.interpreter.events import Assigned, GenericCall
+from ctxlint.model.index.scopes import Scope
+from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
 from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.signatures import params_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.method import Method
@@ -29,11 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Helper:
-    """A function that was followed. ``returns`` are its ``return`` statements, ``name_span`` is its name in the file.
+    """A function of the file ``path``. ``returns`` are its ``return`` statements, ``name_span`` is its name there.
 
     ``falls`` are the tests on a way to its end that has no ``return``, where it is such a way that matters.
     """
 
+    path: str
     name: str
     name_span: Span
     returns: tuple[Span, ...]
@@ -46,16 +48,12 @@ def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) ->
     for method in fn.methods.values() if evidence else ():
         if method.home is None or method.home.unit.source is not fn.source:
             continue
-        calls = {
-            id(call.node): call.callee[len(LOCAL) :]
-            for call in method.facts.of(GenericCall)
-            if call.callee is not None and call.callee.startswith(LOCAL)
-        }
+        calls = {id(each.node): each.followed for each in method.facts.of(GenericCall) if each.followed is not None}
         for each in evidence if calls else ():
             for node in _nodes(method, each):
-                qualname = calls.get(id(node))
+                definition = calls.get(id(node))
                 falls = isinstance(each, Returned) and each.value == NONE
-                helper = _helper(method.home.unit, qualname, falls) if qualname is not None else None
+                helper = _helper(definition, falls) if definition is not None else None
                 if helper is not None:
                     found.setdefault(helper.name, helper)
     return tuple(found.values())
@@ -87,14 +85,15 @@ def _made_by(value: Value) -> Iterator[cst.CSTNode]:
             yield node
 
 
-def _helper(unit: Unit, qualname: str, falls: bool) -> Helper | None:
+def _helper(definition: Definition, falls: bool) -> Helper | None:
+    unit, qualname = definition.unit, definition.qualname
     record = unit.index.functions.get(qualname)
     if record is None:
         return None
     node, source = record.node, unit.source
     returns = tuple(source.span_of(each) for each in _returns(node))
     path = _way_to_the_end(unit, qualname) if falls else None
-    return Helper(node.name, _name_span(source, node), returns, path)
+    return Helper(unit.path, node.name, _name_span(source, node), returns, path)
 
 
 def _name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
@@ -123,7 +122,7 @@ def _way_to_the_end(unit: Unit, qualname: str) -> tuple[Guard, ...] | None:
     params = params_of(node, scope)
     bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
     try:
-        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus, returns_only=True)
+        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus, kinds=frozenset([Return]))
     except RecursionError:
         return None
     return facts.fall_paths[0] if facts.falls_through is Tri.YES and facts.fall_paths else None

@@ -50,7 +50,8 @@ def _through_data(value: Value | None) -> bool:
 
 def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
-    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(mutation.target_node, cst.Call)
+    collective = mutation.how in operations.IN_PLACE_COLLECTIVES and not mutation.by
+    return collective and isinstance(mutation.target_node, cst.Call)
 
 
 def without_gradient(mutation: Mutation) -> bool:

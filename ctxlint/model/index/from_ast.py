@@ -27,12 +27,14 @@ class NotMade(Exception):
     """A piece of syntax that is left to LibCST's own parser."""
 
 
-def function_from_ast(node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> cst.FunctionDef:
-    """A function of ``source`` as LibCST nodes without layout.
+def function_from_ast(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None
+) -> cst.FunctionDef:
+    """A function of ``source`` as LibCST nodes without layout; ``places`` takes in what its statements are made from.
 
     Raises ``NotMade`` for what is too rare to be worth it, and RecursionError on very long chains.
     """
-    return _made(_Maker(source).function, node)
+    return _made(_Maker(source, places).function, node)
 
 
 def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
@@ -56,8 +58,9 @@ _LINE_END = cst.TrailingWhitespace()
 class _Maker:
     """Makes the nodes of one file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None) -> None:
         self.source = source
+        self.places = places if places is not None else {}
         self.words: dict[str, cst.Name] = {}
 
     # Expressions
@@ -359,13 +362,15 @@ class _Maker:
 
     def statement(self, node: ast.stmt) -> Any:
         kind = type(node)
-        small = _SMALL.get(kind)
+        small, compound = _SMALL.get(kind), _COMPOUND.get(kind)
         if small is not None:
-            return cst.SimpleStatementLine([small(self, node)], trailing_whitespace=_LINE_END)
-        compound = _COMPOUND.get(kind)
-        if compound is None:
+            made: Any = cst.SimpleStatementLine([small(self, node)], trailing_whitespace=_LINE_END)
+        elif compound is not None:
+            made = compound(self, node)
+        else:
             raise NotMade
-        return compound(self, node)
+        self.places[made] = node
+        return made
 
     def assign(self, node: ast.Assign) -> cst.Assign:
         return cst.Assign(

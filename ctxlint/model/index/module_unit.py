@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -21,10 +22,11 @@ from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Hashable
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord, FileIndex, FunctionRecord
-    from ctxlint.source.source import Source
+    from ctxlint.source.source import Source, Span
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,16 @@ class Unit:
     def is_stub(self) -> bool:
         """Whether it is a stub file (``.pyi``): its bodies say nothing."""
         return self.path.endswith(".pyi")
+
+    @cached_property
+    def summaries(self) -> dict[Hashable, Any]:
+        """The summaries of its functions that are worked out; see ``summaries``."""
+        return {}
+
+    @cached_property
+    def not_summarised(self) -> Counter[str]:
+        """How often that was too much work, by function."""
+        return Counter()
 
     @cached_property
     def instances(self) -> Instances:
@@ -83,6 +95,8 @@ class Slices:
         self._slices: dict[int, Slice | None] = {}
         self._found: dict[int, ClassFinder] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
+        self._places: dict[cst.CSTNode, ast.stmt] = {}
+        """The statements of functions that were made from ``ast``."""
         self._bare_classes: dict[str, tuple[cst.ClassDef, Slice] | None] = {}
         self._decorators: dict[str, Wrapping | None] = {}
 
@@ -131,16 +145,21 @@ class Slices:
     def find_bare_function(self, qualname: str) -> cst.FunctionDef | None:
         """As ``find_function``, for one that is not shown to anybody: it may have no layout and no positions."""
         record = self.index.functions.get(qualname)
-        if record is None or record.statement in self._found:
-            return self.find_function(qualname)
+        if record is None:
+            return None
         if qualname not in self._bare:
             self._bare[qualname] = self._bare_function(record) if record.certain else None
         return self._bare[qualname]
 
+    def span_in_function(self, qualname: str, statement: cst.CSTNode) -> Span:
+        """Where a statement of what ``find_bare_function`` gave stands; the function, where that is not known."""
+        found = self._places.get(statement)
+        return self.source.span_of(self.index.functions[qualname].node if found is None else found)
+
     def _bare_function(self, record: FunctionRecord) -> cst.FunctionDef | None:
         if self.as_written:
             try:
-                return function_from_ast(record.node, self.source)
+                return function_from_ast(record.node, self.source, self._places)
             except (NotMade, RecursionError):
                 pass
         found = self._numbered_function(record)

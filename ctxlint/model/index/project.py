@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.scopes import Bound
     from ctxlint.source.source import Source
 
+    WorkedOut = dict[Hashable, tuple[object, "Trace"]]
+    """What was worked out, and what was asked of the disk for it."""
+
     Attached = Mapping[tuple[str, str], tuple[str, str]]
     """By module (its file) and attribute: the Function (its file and qualified name) whose ``apply`` it was given."""
 
@@ -46,6 +49,11 @@ class Definition:
 
     unit: Unit
     qualname: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the qualified name."""
+        return self.qualname.rpartition(".")[2]
 
     @property
     def record(self) -> ClassRecord | None:
@@ -113,7 +121,7 @@ class Project:
         self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
         self.trace = Trace()
         self._units: dict[str, Unit | None] = {}
-        self._worked_out: dict[Hashable, tuple[object, Trace]] = {}
+        self._worked_out: WorkedOut = {}
 
     def start_trace(self) -> Trace:
         """Note what is asked for from now on in a new trace."""
@@ -135,15 +143,19 @@ class Project:
             return read_unit(source)
         return known.anew(source)
 
-    def once(self, target: Hashable, work_out: Callable[[], Result]) -> Result:
-        """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time."""
-        if target not in self._worked_out:
+    def once(self, target: Hashable, work_out: Callable[[], Result], among: WorkedOut | None = None) -> Result:
+        """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time.
+
+        It is kept with the project, or else ``among`` other things.
+        """
+        kept = self._worked_out if among is None else among
+        if target not in kept:
             before, self.trace = self.trace, Trace()
             try:
-                self._worked_out[target] = (work_out(), self.trace)
+                kept[target] = (work_out(), self.trace)
             finally:
                 self.trace = before
-        found, trace = self._worked_out[target]
+        found, trace = kept[target]
         self.trace.add(trace)
         return cast("Result", found)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.events import ContextCall, ContextLent, Escape, GenericCall
+from ctxlint.model.interpreter.events import ContextCall, ContextLent, Escape, GenericCall, Mutation
 from ctxlint.model.interpreter.sequences import (
     after_method,
     as_sequence,
@@ -21,7 +20,6 @@ from ctxlint.model.interpreter.sequences import (
 )
 from ctxlint.model.interpreter.tensor_calls import Arguments, TensorCalls
 from ctxlint.model.interpreter.values import (
-    NEVER,
     NONE,
     UNKNOWN,
     Choice,
@@ -35,28 +33,43 @@ from ctxlint.model.interpreter.values import (
     SavedTensors,
     Scalar,
     Sequence,
-    Single,
     Slot,
     Tri,
     Value,
     View,
     is_container,
+    is_tensor,
     join,
     join_all,
     kind_of,
+    leaves,
     tensor_when_used,
 )
+from ctxlint.model.syntax import root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.summary import Summary, Write
+
+
+class Told(Protocol):
+    """Turns what a summary says into values of the caller."""
+
+    def back(self, value: Value) -> Value: ...
+
+    def returned(self, value: Value, node: cst.Call) -> Value: ...
+
 
 class Followed(Protocol):
-    """Gives the value that a function of the project returns for these arguments; None where it is not followed."""
+    """Gives a function of the project and its summary for these arguments; None where it is unknown."""
 
-    def __call__(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Value | None: ...
+    def __call__(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[Definition, Summary, Told] | None: ...
 
     def only_reads(self, qualname: str, given: int | str) -> bool:
         """Whether the function certainly only reads attributes of what it is ``given`` there."""
@@ -242,6 +255,7 @@ class Calls(TensorCalls):
         if builtin is not None:
             by_string = self.context_access_by_string(node, callee, arguments)
             return by_string if by_string is not None else self.builtin(node, builtin, arguments)
+        followed = self.followed(node, callee, arguments)
         self.record(
             GenericCall,
             node,
@@ -249,19 +263,39 @@ class Calls(TensorCalls):
             arguments=arguments.positional,
             keywords=tuple(arguments.keywords.items()),
             statement=self.statement,
+            followed=followed[0] if followed is not None else None,
         )
-        if callee.startswith(LOCAL):
-            returned = self.followed(node, callee, arguments)
-            return Opaque(node) if returned is None else _renamed(returned, node)
-        if not callee.startswith(_NEVER_FOLLOWED) and self.followed(node, callee, arguments) is NEVER:
-            return NEVER  # of what another file defines, no more than this counts
-        return self.torch_function(node, callee, arguments)
+        if followed is None:
+            return Opaque(node) if callee.startswith(LOCAL) else self.torch_function(node, callee, arguments)
+        definition, summary, told = followed
+        for write in summary.writes:
+            self.written_by(node, definition.name, write, told.back(write.target), arguments)
+        return told.returned(summary.returned, node)
 
-    def followed(self, node: cst.Call, name: str, arguments: Arguments) -> Value | None:
-        """What a function of the project returns, where the name certainly means one; None where that is unknown."""
+    def followed(self, node: cst.Call, name: str, arguments: Arguments) -> tuple[Definition, Summary, Told] | None:
+        """What is known of a function of the project, where the name certainly means one."""
+        if name.startswith(_NEVER_FOLLOWED) or name in operations.WRITING_FUNCTIONS:
+            return None
         if self.follow is None or arguments.open_ended or len(set(self.meanings(node.func))) != 1:
             return None
         return self.follow(name, arguments.positional, arguments.keywords)
+
+    def written_by(self, node: cst.Call, by: str, write: Write, target: Value, arguments: Arguments) -> None:
+        """A function of the project writes into what it is given, or into what ctx has."""
+        if is_tensor(target) is Tri.NO:
+            return
+        written = _given_as(target, (*arguments.positional, *arguments.keywords.values()))
+        self.record(
+            Mutation,
+            node,
+            target=target,
+            target_node=written,
+            how=write.how,
+            name=root_name(written),
+            statement=self.statement,
+            by=by,
+            through=write.steps,
+        )
 
     def builtin(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
         first = arguments.value(0)
@@ -295,29 +329,12 @@ _MAKERS = {
 """Builtins that make something to walk over, by the kind of it."""
 
 
-def _renamed(value: Value, node: cst.Call) -> Value:
-    """What a followed function returned, as a value of the caller: its nodes stand in another place."""
-    if isinstance(value, Choice):
-        return join_all(_renamed(option, node) for option in value.alternatives)
-    return _element(value, node, None)
-
-
-def _element(value: Value, node: cst.Call, position: int | None) -> Value:
-    """One returned value: what was passed in comes out as it is; what the function made is told apart by its place."""
-    if isinstance(value, Sequence):
-        base = 0 if position is None else 100 * (position + 1)
-        slots = tuple(
-            Slot(_element(slot.value, node, base + at), None, slot.starred) for at, slot in enumerate(value.slots)
-        )
-        return Sequence(value.kind, slots, node)
-    if isinstance(value, Choice):
-        return join_all(_element(option, node, position) for option in value.alternatives)
-    if isinstance(value, Fresh):
-        return Fresh(node, value.kind, position)
-    if isinstance(value, Single):
-        return Single(node, position)
-    if isinstance(value, (Opaque, Item)):
-        return Opaque(node) if position is None else Item(Opaque(node), position)
-    if isinstance(value, View):
-        return replace(value, of=_element(value.of, node, position), node=node)
-    return value
+def _given_as(target: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:
+    """The argument that a value is, is in, or is a view of."""
+    while True:
+        for slot in slots:
+            if slot.value == target or target in leaves(slot.value):
+                return slot.node
+        if not isinstance(target, (View, Item)):
+            return None
+        target = target.of

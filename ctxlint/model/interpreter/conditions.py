@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.type_tests import is_instance, only_instances
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
+    Argument,
     Choice,
     Constant,
     Context,
@@ -126,7 +127,7 @@ class Conditions(Recorder):
         if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and self.is_local(test.left):
             negated = _tests_none(test)
             value = self.peek(test.left)
-            if negated is None or not isinstance(value, _PLAINLY_NONE_OR_NOT):
+            if negated is None or not is_plain(value):
                 return None
             return (is_none(value) is Tri.YES) is not negated
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
@@ -218,8 +219,12 @@ class Conditions(Recorder):
 
 _SIMPLE = frozenset({cst.Name, cst.Integer, cst.SimpleString})
 
-_PLAINLY_NONE_OR_NOT = (Constant, Fresh, SomeTensor, Sequence, Mapping, Context)
-"""Values of which it is plain whether they are None. A gradient is not among them: it may not have come."""
+
+def is_plain(value: Value) -> bool:
+    """Whether it is plain that it is None, or that it is not. A gradient is not among them: it may not have come."""
+    if isinstance(value, Argument):
+        return value.plain
+    return isinstance(value, (Constant, Fresh, SomeTensor, Sequence, Mapping, Context))
 
 
 def _compared(left: int | None, operator: cst.BaseCompOp, right: int | None) -> bool | None:

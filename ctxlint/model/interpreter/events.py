@@ -17,6 +17,9 @@ from ctxlint.records import record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.summary import Step
+
 
 @record
 class Guard:
@@ -250,7 +253,8 @@ class Mutation(Event):
     """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
 
     ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
-    variable it was reached through. ``statement`` is the statement that does it.
+    variable it was reached through. ``statement`` is the statement that does it. Where that is the call of a function
+    of the project, ``by`` is its name, and ``through`` are the places from there to what changes the tensor.
     """
 
     target: Value | None = None
@@ -258,6 +262,13 @@ class Mutation(Event):
     how: str = ""
     name: str | None = None
     statement: cst.CSTNode | None = None
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+    @property
+    def doer(self) -> str:
+        """What changes the tensor, as the author of the method sees it."""
+        return self.by or self.how
 
 
 @record
@@ -344,9 +355,13 @@ class UnboundContext(Event):
 
 @record
 class GenericCall(Event):
-    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name."""
+    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name.
+
+    ``followed`` is the function of the project whose summary counts for it.
+    """
 
     callee: str | None = None
     arguments: tuple[Slot, ...] = ()
     keywords: tuple[tuple[str, Slot], ...] = ()
     statement: cst.CSTNode | None = None
+    followed: Definition | None = None

@@ -8,7 +8,7 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ctxlint.effort import spend
-from ctxlint.model.interpreter.events import Event, Guard, Orders, Return, SavedRead
+from ctxlint.model.interpreter.events import Event, Guard, Orders, SavedRead
 from ctxlint.model.interpreter.values import (
     UNBOUND,
     UNKNOWN,
@@ -174,7 +174,7 @@ def covers(general: Value, special: Value) -> bool:
 class Recorder:
     """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop).
 
-    ``returns_only`` says that nobody asks for any other event than a ``Return``.
+    ``kinds`` are the kinds of event that somebody asks for; None for all of them.
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class Recorder:
         self.names_read: set[str] = set()
         self.state = State()
         self.muted = 0
-        self.returns_only = False
+        self.kinds: frozenset[type[Event]] | None = None
         self.loops = 0
         self._order = 0
 
@@ -195,7 +195,7 @@ class Recorder:
 
     def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
         """Note that ``node`` does something, on the path that the walk is on."""
-        if self.muted or (self.returns_only and make is not Return):
+        if self.muted or (self.kinds is not None and make not in self.kinds):
             return
         state = self.state
         if make is SavedRead:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.values import (
+    Argument,
     Choice,
     Constant,
     Fresh,
@@ -35,7 +36,7 @@ def is_instance(value: Value, classes: Collection[str]) -> Tri:
     """Is the value an instance of one of these classes, given by their dotted names?"""
     if isinstance(value, Choice):
         return Tri.all(is_instance(option, classes) for option in value.alternatives)
-    own = _type_of(value)
+    own = type_of(value)
     if own is None:
         return Tri.UNKNOWN
     if own in classes or (own == "builtins.bool" and "builtins.int" in classes):
@@ -65,8 +66,10 @@ def said_to_be_no_tensor(name: str, guards: Iterable[Guard]) -> bool:
     )
 
 
-def _type_of(value: Value) -> str | None:
+def type_of(value: Value) -> str | None:
     """The dotted name of a value's type, where there is no doubt about it."""
+    if isinstance(value, Argument):
+        return value.type_name
     if isinstance(value, Sequence):
         return f"builtins.{value.kind}" if value.kind in ("list", "tuple", "set") else None
     if isinstance(value, (Variadic, TensorTuple, SavedTensors, InputsTuple)):

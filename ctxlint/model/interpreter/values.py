@@ -108,6 +108,22 @@ class Parameter(Value):
 
 
 @record
+class Argument(Value):
+    """What a function is given somewhere, in its summary: the caller knows which value it is.
+
+    The fields are what the caller's value answers; ``plain`` says that ``x is None`` comes out as ``none`` says.
+    """
+
+    number: int
+    tensor: Tri = Tri.UNKNOWN
+    kind: Kind = Kind.UNKNOWN
+    none: Tri = Tri.UNKNOWN
+    container: Tri = Tri.UNKNOWN
+    type_name: str | None = None
+    plain: bool = False
+
+
+@record
 class Variadic(Value):
     """The tuple of a ``*args`` parameter, or the mapping of a ``**kwargs`` one; its length is unknown."""
 
@@ -377,7 +393,7 @@ def is_none(value: Value) -> Tri:
         return Tri.NO
     if isinstance(value, Parameter) and value.tensor is Tri.YES:
         return Tri.NO
-    return Tri.UNKNOWN
+    return value.none if isinstance(value, Argument) else Tri.UNKNOWN
 
 
 def is_tensor(value: Value) -> Tri:
@@ -388,7 +404,7 @@ def is_tensor(value: Value) -> Tri:
         return Tri.YES
     if isinstance(value, View):
         return Tri.YES if value.shown or tensor_when_used(value.of) else Tri.UNKNOWN
-    if isinstance(value, Parameter):
+    if isinstance(value, (Parameter, Argument)):
         return value.tensor
     if isinstance(value, _NEVER_TENSOR) or _is_of_torch(value):
         return Tri.NO
@@ -417,7 +433,7 @@ def is_container(value: Value) -> Tri:
         return Tri.NO if value.tensor is Tri.YES or value.role in ("gradient", "tangent") else Tri.UNKNOWN
     if isinstance(value, Item) and isinstance(value.of, Variadic):
         return Tri.NO if value.of.role in ("gradient", "tangent") else Tri.UNKNOWN
-    return Tri.UNKNOWN
+    return value.container if isinstance(value, Argument) else Tri.UNKNOWN
 
 
 def storage(value: Value) -> Value | None:
@@ -482,7 +498,7 @@ def same_object(first: Value, second: Value) -> Tri:
 
 def kind_of(value: Value) -> Kind:
     """Whether a tensor holds floats or integers, as far as the code shows."""
-    if isinstance(value, (Fresh, Parameter)):
+    if isinstance(value, (Fresh, Parameter, Argument)):
         return value.kind
     if isinstance(value, Choice):
         kinds = {kind_of(option) for option in value.alternatives}

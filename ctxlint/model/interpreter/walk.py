@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.calls import Followed
+    from ctxlint.model.interpreter.events import Event
 
 
 def interpret(
@@ -49,16 +50,16 @@ def interpret(
     scope: Scope,
     follow: Followed | None = None,
     walrus: bool = True,
-    returns_only: bool = False,
+    kinds: frozenset[type[Event]] | None = None,
 ) -> MethodFacts:
     """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
 
-    ``follow`` gives what a function of the same file returns; ``walrus`` is as for ``bound_names``, and
-    ``returns_only`` as for ``Recorder``. Raises RecursionError on absurdly deep expressions.
+    ``follow`` gives the summaries of other functions; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
+    ``Recorder``. Raises RecursionError on absurdly deep expressions.
     """
     walk = Interpreter(scope, bound_names(function, walrus))
     walk.follow = follow
-    walk.returns_only = returns_only
+    walk.kinds = kinds
     walk.state = State(dict(bindings))
     walk.block(function.body)
     end = walk.state

@@ -1,0 +1,1 @@
+"""Function summaries: what the functions of the project do, worked out when somebody calls them."""

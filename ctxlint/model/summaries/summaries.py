@@ -1,0 +1,243 @@
+"""The summaries of functions, worked out when they are called: bottom-up over the call graph, each once.
+
+A function that comes back to itself through others is unknown. What it costs to work a summary out is bounded, and is
+charged to whoever asks, whether or not it was known already: so nothing depends on the order in which files are read.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.effort import limited, spend
+from ctxlint.model.analyses.returns import joined
+from ctxlint.model.function import Binding, Param, ParameterKind
+from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import LOCAL, Scope
+from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
+from ctxlint.model.interpreter.events import Mutation, Return
+from ctxlint.model.interpreter.summary import Summary
+from ctxlint.model.interpreter.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
+from ctxlint.model.interpreter.walk import interpret
+from ctxlint.model.signatures import binding_of, decorators_of, params_of
+from ctxlint.model.summaries.shapes import Shape
+from ctxlint.model.summaries.writes import writes_of
+from ctxlint.torch_api import autograd
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.method import MethodFacts
+
+_KINDS: frozenset[type[Event]] = frozenset([Return, Mutation])
+"""The kinds of event that a summary is made of."""
+
+_STEPS = 40_000
+"""What one summary may cost, with those that it needs."""
+
+_STEPS_IN_VAIN = _STEPS // 8
+"""What is charged for one that costs more, which is unknown then."""
+
+_TIMES_IN_VAIN = 2
+"""A function that costs too much for so many kinds of arguments is not tried again."""
+
+_DEPTH = 16
+"""Longer chains of calls are not followed: Python's own stack is not endless."""
+
+
+class _Known(NamedTuple):
+    """A summary, None where it is unknown, and the steps that are charged for it."""
+
+    summary: Summary | None
+    cost: int
+
+
+class Summaries:
+    """Works out the summaries of the functions of a project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._active: list[Definition] = []
+        self._circle = _DEPTH
+        """The number of the first active function that a later one has come back to."""
+
+    def of(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Summary | None:
+        """What a function does when it is given these, which are of a ``Shape``; None where that is unknown."""
+        if definition in self._active or len(self._active) >= _DEPTH:
+            if definition in self._active[:-1]:
+                self._circle = min(self._circle, self._active.index(definition))
+            return None
+        named = tuple((name, keywords[name]) for name in sorted(keywords))
+        known = self.project.once(
+            (definition.qualname, arguments, named),
+            lambda: self._work_out(definition, arguments, keywords),
+            definition.unit.summaries,
+        )
+        spend(known.cost)
+        return known.summary
+
+    def _work_out(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> _Known:
+        vain = definition.unit.not_summarised
+        if vain[definition.qualname] >= _TIMES_IN_VAIN:
+            return _Known(None, _STEPS_IN_VAIN)
+        self._active.append(definition)
+        try:
+            summary, cost = limited(_STEPS, lambda: self._walked(definition, arguments, keywords))
+        finally:
+            self._active.pop()
+            circle, depth = self._circle, len(self._active)
+            if circle >= depth:
+                self._circle = _DEPTH
+        if cost is None:
+            vain[definition.qualname] += 1
+            return _Known(None, _STEPS_IN_VAIN)
+        return _Known(None if circle <= depth else summary, cost)
+
+    def _walked(
+        self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> Summary | None:
+        """The summary of a function, by one walk over its body."""
+        unit, qualname = definition.unit, definition.qualname
+        node = unit.slices.find_bare_function(qualname) if not unit.is_stub else None
+        if node is None or node.asynchronous is not None:
+            return None
+        record = unit.index.functions[qualname]
+        scope = Scope("function", qualname, record.scope)
+        decorators = decorators_of(node, record.scope)
+        if binding_of(decorators) is Binding.CLASS or any(each.keeps_signature is not Tri.YES for each in decorators):
+            return None
+        bindings = bind_arguments(params_of(node, scope), arguments, keywords)
+        if bindings is None:
+            return None
+        try:
+            facts = interpret(node, bindings, scope, Follower(unit, self), unit.source.has_walrus, _KINDS)
+        except RecursionError:
+            return None
+        if facts.is_generator or not facts.complete:
+            return None
+        return Summary(_returned(facts), tuple(writes_of(definition, node, facts)))
+
+
+def _returned(facts: MethodFacts) -> Value:
+    if facts.falls_through is Tri.NO and not facts.returns:
+        return NEVER
+    return joined(replace(facts, events=tuple(as_told(event) for event in facts.returns)))
+
+
+class Follower:
+    """Gives the summaries of the functions that one file names; see ``calls.Followed``."""
+
+    def __init__(self, unit: Unit, summaries: Summaries) -> None:
+        self.unit = unit
+        self.summaries = summaries
+        self._found: dict[str, Definition | None] = {}
+        self._reads: dict[tuple[str, int | str], bool] = {}
+
+    def __call__(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[Definition, Summary, Shape] | None:
+        """The function, what it does for these arguments, and what they are in its summary; None where unknown."""
+        definition = self._definition(name)
+        if definition is None:
+            return None
+        shape = Shape()
+        given = tuple(map(shape.slot, arguments))
+        named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
+        summary = self.summaries.of(definition, given, named)
+        return (definition, summary, shape) if summary is not None else None
+
+    def _definition(self, name: str) -> Definition | None:
+        """The function of the project that a resolved name certainly means."""
+        if name.startswith(LOCAL):
+            meant: Definition | None = Definition(self.unit, name[len(LOCAL) :])
+        else:
+            meant = self.summaries.project.certainly(self.unit, name)
+        return meant if meant is not None and meant.qualname in meant.unit.index.functions else None
+
+    def only_reads(self, name: str, given: int | str) -> bool:
+        """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name.
+
+        Not where it reads what is saved, which is counted, or calls a method of the ctx.
+        """
+        key = (name, given)
+        if key not in self._reads:
+            found = self._definition(name)
+            self._reads[key] = found is not None and _only_reads(found, given)
+        return self._reads[key]
+
+
+def _only_reads(definition: Definition, given: int | str) -> bool:
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain or definition.unit.is_stub:
+        return False
+    node = record.node
+    if any(not isinstance(each, ast.Name) or each.id != "staticmethod" for each in node.decorator_list):
+        return False
+    by_position = [*node.args.posonlyargs, *node.args.args]
+    by_name = [*node.args.args, *node.args.kwonlyargs]
+    if isinstance(given, int):
+        names = [param.arg for param in by_position][given : given + 1]
+    else:
+        names = [param.arg for param in by_name if param.arg == given]
+    return bool(names) and all(_reads_attributes(each, names[0]) for each in node.body)
+
+
+def _reads_attributes(node: ast.AST, name: str) -> bool:
+    """Whether all that a piece of code does with a name is to read attributes: ``name.attribute``."""
+    if isinstance(node, ast.Call) and _attribute_of(node.func, name) is not None:
+        return False
+    attribute = _attribute_of(node, name)
+    if attribute is not None:
+        return isinstance(attribute.ctx, ast.Load) and attribute.attr not in _NOT_JUST_READ
+    if isinstance(node, ast.Name) and node.id == name:
+        return False
+    return all(_reads_attributes(child, name) for child in ast.iter_child_nodes(node))
+
+
+def _attribute_of(node: ast.AST, name: str) -> ast.Attribute | None:
+    found = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    return node if found and isinstance(node, ast.Attribute) else None
+
+
+_NOT_JUST_READ = frozenset([*SAVED_NAMES, *autograd.CONTEXT_METHODS, "__dict__"])
+
+
+def as_told(event: Return) -> Return:
+    """A return, without the container that it gives only for arguments of a type which these may not be of.
+
+    A function that walks over anything has a dict for a dict, and a tensor for a tensor.
+    """
+    if is_container(event.value) is not Tri.YES or not any("isinstance(" in guard.text for guard in event.guards):
+        return event
+    return replace(event, value=Opaque(event.node))
+
+
+def bind_arguments(
+    params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+) -> dict[str, Value] | None:
+    """What the parameters of a function hold when it is called so; None where the call does not fit or is unknown."""
+    spend(len(params) + (len(arguments) >> 2))
+    bindings: dict[str, Value] = {}
+    given = list(arguments)
+    for param in params:
+        if param.kind is ParameterKind.VARIADIC:
+            bindings[param.name] = Sequence("tuple", tuple(given))
+            given = []
+        elif param.kind is ParameterKind.KEYWORDS:
+            bindings[param.name] = Opaque(param.node)
+        elif param.kind is ParameterKind.POSITIONAL and given:
+            slot = given.pop(0)
+            if slot.starred:
+                return None
+            bindings[param.name] = slot.value
+        elif param.name in keywords:
+            bindings[param.name] = keywords[param.name].value
+        elif param.has_default:
+            bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
+        else:
+            return None
+    return None if given else bindings

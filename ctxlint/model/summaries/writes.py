@@ -1,0 +1,100 @@
+"""What a function writes into for certain, as its callers see it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.events import Mutation, Question
+from ctxlint.model.interpreter.local_names import bound_names
+from ctxlint.model.interpreter.summary import Step, Write
+from ctxlint.model.interpreter.values import Argument, ContextAttribute, Item, SavedTensor, View, usual_storage
+from ctxlint.model.syntax import code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.method import MethodFacts
+
+
+def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
+    """The writes of a function into what it is given, in the order of its code, each tensor once."""
+    seen: set[Value] = set()
+    tests: _Tests | None = None
+    for mutation in facts.of(Mutation):
+        target = mutation.target
+        origin = usual_storage(target) if target is not None else None
+        if target is None or not _is_callers(origin) or origin in seen:
+            continue
+        tests = tests or _Tests(definition, bound_names(node, definition.unit.source.has_walrus))
+        if not all(map(tests.let, mutation.guards)):
+            continue
+        seen.add(origin)  # type: ignore[arg-type]
+        yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through))
+
+
+def _is_callers(origin: Value | None) -> bool:
+    while isinstance(origin, (Item, View)):
+        origin = origin.of
+    return isinstance(origin, (Argument, ContextAttribute, SavedTensor))
+
+
+def _step(definition: Definition, mutation: Mutation) -> Step:
+    unit = definition.unit
+    span = unit.slices.span_in_function(definition.qualname, mutation.statement or mutation.node)
+    name = definition.qualname.rpartition(".")[2]
+    target = code_of(mutation.target_node) if mutation.target_node is not None else mutation.name or "it"
+    if mutation.by:
+        note = f"`{name}` gives `{target}` to `{mutation.by}` here"
+    else:
+        note = f"`{name}` modifies `{target}` by `{mutation.how}` here"
+    return Step(unit.path, span, note)
+
+
+class _Tests:
+    """Tells whether a write under some tests counts for those who call a function.
+
+    It does under tests of the environment: how many processes there are, what is installed. It does not under what
+    the caller decides: a flag, a shape, a type.
+    """
+
+    def __init__(self, definition: Definition, own: frozenset[str]) -> None:
+        """For a function with these names of its ``own``, which the caller has a hand in."""
+        self.own = own
+        self.module = definition.unit.index.module
+
+    def let(self, guard: Guard) -> bool:
+        """Whether a write under this guard counts."""
+        if guard.test is None:
+            return guard.arm in ("loop", "try", "not broken")
+        asks = guard.asks
+        if asks is not None:
+            return asks.answer is (asks.question is not Question.IS_NONE) and asks.question is not Question.GRAD_MODE
+        text = guard.text
+        if _COUNTS_PROCESSES.search(text) or _PLACE.search(text):
+            return True
+        return _OTHER_BUSINESS.search(text) is None and not any(map(self.is_chosen, _NAME.findall(text)))
+
+    def is_chosen(self, name: str) -> bool:
+        """Whether a name is one of the function's own, or that of a switch in the module."""
+        switches = self.module.names.get(name, ())
+        return name in self.own or any(type(each.value).__name__ == "Constant" for each in switches)
+
+
+_COUNTS_PROCESSES = re.compile(
+    r"\b\w*(?:world|group|parallel|tp|sp|cp|dp|mp|ep|pp)_?(?:world_)?size\w*(?:\(.*\))?\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
+    r"|\.size\(\)\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
+    r"|\b[12]\s*(?:==|!=|<=|>=|<|>)\s*\w*(?:world|group|parallel)_?size"
+)
+"""A single process has nothing to send; users have several."""
+
+_PLACE = re.compile(r"\.is_cuda$|\.is_contiguous\(\)$")
+
+_OTHER_BUSINESS = re.compile(r"grad|training|inference|debug|test", re.IGNORECASE)
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

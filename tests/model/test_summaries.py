@@ -1,0 +1,112 @@
+"""Function summaries: what functions write, through calls, files, branches and circles."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctxlint.config.configuration import Configuration
+from ctxlint.run.pipeline import lint_paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ctxlint.diagnostic import Diagnostic
+
+LAYERS = """
+import torch
+import torch.distributed as dist
+
+{imports}
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, flag):
+        ctx.save_for_backward(x)
+        ctx.flag = flag
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return {returned}, None
+"""
+
+
+def found(folder: Path, returned: str, helpers: str, imports: str = "from helpers import *") -> list[Diagnostic]:
+    """The findings about a backward that returns something, with these helpers in another file."""
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / "layers.py").write_text(LAYERS.format(imports=imports, returned=returned), encoding="utf-8")
+    text = "import torch\nimport torch.distributed as dist\n\n" + dedent(helpers)
+    (folder / "helpers.py").write_text(text, encoding="utf-8")
+    results = lint_paths([str(folder / "layers.py")], Configuration())
+    return [each for result in results for each in result.diagnostics]
+
+
+WRITES = {
+    "a method": "def f(t):\n    t.mul_(2)\n    return t\n",
+    "an item": "def f(t):\n    t[0] = 1\n    return t\n",
+    "a view": "def f(t):\n    t.view(-1)[0] = 1\n    return t\n",
+    "two levels": "def g(a):\n    a.add_(1)\n\n\ndef f(t):\n    g(a=t)\n    return t\n",
+    "an early return": "def f(t):\n    if dist.get_world_size() == 1:\n        return t\n    dist.all_reduce(t)\n    return t\n",
+    "the size of a group": "def f(t, n=None):\n    n = dist.group.WORLD\n    if n.size() > 1:\n        dist.all_reduce(t)\n    return t\n",
+    "None given": "def f(t, m=None):\n    if m is None:\n        t.mul_(2)\n    return t\n",
+    "itself": "def f(t, n=3):\n    t.mul_(2)\n    return f(t, n - 1) if n else t\n",
+    "what is None": "def f(t):\n    if t is None:\n        return None\n    return t.mul_(2)\n",
+}
+DOES_NOT = {
+    "a copy": "def f(t):\n    t = t.clone()\n    t.mul_(2)\n    return t\n",
+    "a flag of the caller's": "def f(t, m=False):\n    if m:\n        t.mul_(2)\n    return t\n",
+    "a shape": "def f(t):\n    if t.shape[0] == 3:\n        t.mul_(2)\n    return t\n",
+    "a switch": "DEBUG = False\n\n\ndef f(t):\n    if DEBUG:\n        t.mul_(2)\n    return t\n",
+    "a circle": "def f(t):\n    t.mul_(2)\n    return g(t)\n\n\ndef g(t):\n    return f(t)\n",
+    "decorated": "@torch.library.impl('a::b', 'CPU')\ndef f(t):\n    t.mul_(2)\n    return t\n",
+    "two of them": "if torch.cuda.is_available():\n    def f(t):\n        return t.mul_(2)\nelse:\n    def f(t):\n        return t * 2\n",
+    "a test of grad mode": "def f(t):\n    if torch.is_grad_enabled():\n        t.mul_(2)\n    return t\n",
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_written(tmp_path: Path, name: str) -> None:
+    assert [each.code for each in found(tmp_path, "f(g)", WRITES[name], "from helpers import f")] == ["CTX404"]
+
+
+@pytest.mark.parametrize("name", DOES_NOT)
+def test_what_is_not(tmp_path: Path, name: str) -> None:
+    assert found(tmp_path, "f(g)", DOES_NOT[name], "from helpers import f") == []
+
+
+def test_the_caller_decides(tmp_path: Path) -> None:
+    helper = "def f(t, inplace=False):\n    return t.mul_(2) if inplace else t * 2\n"
+    for given, codes in {"": [], ", True": ["CTX404"], ", inplace=True": ["CTX404"], ", ctx.flag": []}.items():
+        returned = f"f(g{given})"
+        assert [each.code for each in found(tmp_path, returned, helper, "from helpers import f")] == codes, given
+
+
+def test_notes_lead_to_the_statement(tmp_path: Path) -> None:
+    helpers = "def deep(b):\n    b.mul_(2)\n\n\ndef f(a):\n    deep(a)\n    return a\n"
+    (finding,) = found(tmp_path, "f(g)", helpers, "import helpers as h\nf = h.f")
+    places = [(each.path, each.span.start, each.message) for each in finding.related]
+    assert places == [
+        (str(tmp_path / "helpers.py"), (9, 5), "`f` gives `a` to `deep` here"),
+        (str(tmp_path / "helpers.py"), (5, 5), "`deep` modifies `b` by `mul_` here"),
+    ]
+
+
+def test_a_saved_tensor_is_written(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "f(g, x)", "def f(a, b):\n    b.mul_(a)\n    return b\n", "from helpers import f")
+    assert finding.code == "CTX313"
+    assert finding.message.startswith("`f` modifies the saved input `x` in place")
+
+
+def test_many_calls_cost_no_more_than_one(tmp_path: Path) -> None:
+    chain = "".join(
+        f"def f{n}(t):\n    f{n + 1}(t + 1)\n    f{n + 1}(t * 2)\n    return f{n + 1}(t)\n\n\n" for n in range(14)
+    )
+    (finding,) = found(tmp_path, "f10(g)", chain + "def f14(t):\n    return t.mul_(2)\n", "from helpers import f10")
+    assert finding.code == "CTX404"
+    assert len(finding.related) == 5
+    assert found(tmp_path, "f0(g)", chain + "def f14(t):\n    return t.mul_(2)\n", "from helpers import f0") == []
