@@ -1,0 +1,96 @@
+"""Gradients that take much work and are computed whether their input wants one or not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.returns import returned_by
+from ctxlint.model.interpreter.events import Assigned, NeedsInputGradRead
+from ctxlint.model.interpreter.values import NONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Slot
+    from ctxlint.model.method import Method
+
+_words = str.split
+_EXPENSIVE = frozenset(
+    _words(
+        """
+        addmm baddbmm bmm conv1d conv1d_input conv1d_weight conv2d conv2d_input conv2d_weight conv3d conv3d_input
+        conv3d_weight conv_transpose1d conv_transpose2d conv_transpose3d einsum linear matmul mm tensordot
+        """
+    )
+)
+_LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
+_ASKS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
+"""What a test mentions that may ask whether a gradient is wanted."""
+
+
+@dataclass(frozen=True)
+class Unconditional:
+    """The gradient of input ``slot``: ``value`` is the expression, ``operation`` what takes the work.
+
+    ``name`` is that of the gradient, which nothing else reads; None where it stands in the return itself.
+    """
+
+    slot: int
+    value: cst.BaseExpression
+    operation: str
+    name: str | None
+
+
+def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
+    """The products and convolutions in backward that serve the gradient of one input of several alone, untested."""
+    backward = fn.backward
+    if backward is None or not fn.count_judgeable or len(fn.gradients) != 1 or len(returned_by(backward)) != 1:
+        return
+    slots = fn.gradients[0].slots
+    if not fn.gradients[0].known or any(slot.starred for slot in slots) or sum(map(_wanted, slots)) < 2:
+        return
+    asked = {each.index for each in backward.facts.of(NeedsInputGradRead)}
+    if None in asked:  # the flags are taken as a whole: who knows what for
+        return
+    for at, slot in enumerate(slots[: len(fn.inputs)]):
+        found = _computed(backward, slot)
+        if at in asked or found is None or fn.inputs[at].against_a_gradient:
+            continue
+        value, name, guards = found
+        operation = _expensive(value)
+        if operation is not None and not any(_ASKS.search(each) for each in guards):
+            yield Unconditional(at, value, operation, name)
+
+
+def _wanted(slot: Slot) -> bool:
+    return slot.value != NONE
+
+
+def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | None, list[str]] | None:
+    """The one expression that a gradient is, its name, and the tests on the way; None where others read it, too."""
+    if not isinstance(slot.node, cst.Name):
+        return (slot.node, None, []) if slot.node is not None and slot.node in method.parents else None
+    name = slot.node.value
+    bindings = [each for each in method.facts.of(Assigned) if each.name == name]
+    reads = [each for each in method.named.get(name, ()) if not isinstance(method.parents[each], cst.AssignTarget)]
+    if len(bindings) != 1 or len(method.binders.get(name, ())) != 1 or len(reads) != 1 or bindings[0].in_loop:
+        return None
+    value = bindings[0].value_node
+    return None if value is None else (value, name, [guard.text for guard in bindings[0].guards])
+
+
+def _expensive(node: cst.BaseExpression) -> str | None:
+    """What takes the work in an expression that is a product of matrices or a convolution, seen in another layout."""
+    if isinstance(node, cst.BinaryOperation):
+        return "matmul" if isinstance(node.operator, cst.MatrixMultiply) else None
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    name = node.func.attr.value
+    if name in _EXPENSIVE:
+        return name
+    return _expensive(node.func.value) if name in _LAYOUT else None

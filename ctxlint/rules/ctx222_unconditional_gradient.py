@@ -1,0 +1,98 @@
+"""CTX222: an expensive gradient is computed whether its input wants one or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.fixes.flag_guards import compute_under_flag
+from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class UnconditionalGradient(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a matrix product or a convolution in `backward` that gives the gradient of one input alone, where nothing tests
+    `ctx.needs_input_grad` and another input gets a gradient, too.
+
+    ## Why is this bad?
+    Autograd runs `backward` if any input needs a gradient, and drops the gradients of the others. With a frozen weight
+    (LoRA, prompt tuning) or an input that is data, half of the work of `backward` is done for nothing.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_output @ weight.t()
+            grad_weight = x.t() @ grad_output
+            return grad_x, grad_weight
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Linear(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.save_for_backward(x, weight)
+            return x @ weight
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, weight = ctx.saved_tensors
+            grad_x = grad_output @ weight.t() if ctx.needs_input_grad[0] else None
+            grad_weight = x.t() @ grad_output if ctx.needs_input_grad[1] else None
+            return grad_x, grad_weight
+    ```
+
+    ## Fix safety
+    Unsafe: code that calls `backward` by hand may want every gradient. Offered for an expression on one line.
+
+    ## Known limits
+    Off by default. Only operations of torch that are matrix products or convolutions are known to take work, and only a
+    `backward` with one `return` is judged. Silent where the flags are taken as a whole, and under a test that mentions
+    gradients or training.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX222"
+    name = "unconditional-gradient"
+    subject = FunctionClass
+    category = Category.PERFORMANCE
+    default = False
+    fix = FixAvailability.SOMETIMES
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if fn.backward is None or fn.backward.inherited or fn.called_directly & {"backward", "vjp"}:
+            return
+        ctx = fn.backward.ctx.name if fn.backward.ctx is not None else "ctx"
+        for each in unconditional_gradients(fn):
+            given = fn.inputs[each.slot].name
+            what = f"`{each.name}`" if each.name is not None else f"the gradient of `{given}`"
+            yield Finding(
+                fn.span(each.value),
+                f"`{fn.backward.name}` of `{fn.name}` computes {what} with `{each.operation}` even where `{given}` needs no "
+                f"gradient; autograd drops the result. Test `{ctx}.needs_input_grad[{each.slot}]`.",
+                fix=compute_under_flag(fn, each),
+            )
