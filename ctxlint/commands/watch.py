@@ -5,7 +5,6 @@ Each run is a process of its own: it knows nothing of what the files were before
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -29,11 +28,6 @@ _SHARE = 4
 _CLEAR = "\033[H\033[2J\033[3J"
 
 _PROGRAM = """\
-import importlib.machinery, importlib.util, json, sys
-sys.path[:], home = json.loads(sys.argv.pop(1))
-spec = importlib.machinery.PathFinder.find_spec("ctxlint", [home])
-sys.modules["ctxlint"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
 from ctxlint.cli import program
 sys.exit(program())
 """
@@ -66,10 +60,8 @@ def _wait(before: Stamps, paths: Sequence[str], configured: Callable[[], Configu
 
 def _run(arguments: Sequence[str]) -> None:
     from ctxlint.run.worker_process import command
-    from ctxlint.search_path import home, without_current_folder
 
-    paths = json.dumps([without_current_folder(sys.path), home])
-    subprocess.run([*command(_PROGRAM), paths, "check", *arguments], check=False)
+    subprocess.run([*command(_PROGRAM), "check", *arguments], check=False)
 
 
 def _stamps(paths: Sequence[str], configured: Callable[[], Configuration]) -> Stamps:

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_PROGRAM = """\
-import importlib.machinery, importlib.util, pickle, sys
-sys.path[:], home = pickle.load(sys.stdin.buffer)
-spec = importlib.machinery.PathFinder.find_spec("ctxlint", [home])
+_IMPORT = """\
+import importlib.machinery, importlib.util, sys
+sys.path[:] = {path}
+spec = importlib.machinery.PathFinder.find_spec("ctxlint", [{home}])
 sys.modules["ctxlint"] = package = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(package)
+"""
+"""ctxlint is imported from its own folder, whatever else of this name the path holds."""
+_SERVE = """\
 from ctxlint.run.worker_process import serve
 serve()
 """
-"""ctxlint is imported from its own folder, whatever else of this name the path holds."""
 
 
 class Died(Exception):
@@ -45,14 +47,13 @@ class WorkerProcess:
     def __init__(self, prepare: Callable[[], None] | None) -> None:
         """Start the process; it does ``prepare`` first, and does not wait to be asked."""
         self._process = subprocess.Popen(
-            command(_PROGRAM),
+            command(_SERVE),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             creationflags=_FLAGS,
         )
         try:
-            self._send((without_current_folder(sys.path), home))
             self._send(prepare)
         except BaseException:
             self.kill()
@@ -101,14 +102,16 @@ def can_start() -> bool:
 
 
 def command(program: str) -> list[str]:
-    """What starts another Python, isolated, that runs a program."""
+    """What starts another Python, isolated, that runs a program after it has imported ctxlint."""
+    path = [os.fspath(each) for each in without_current_folder(sys.path)]
+    start = _IMPORT.format(path=ascii(path), home=ascii(home))
     # -I ignores the variables of the environment that these stand for.
     options = [f"-Xutf8={sys.flags.utf8_mode}"]
     if sys.dont_write_bytecode:
         options.append("-B")
     if sys.pycache_prefix is not None:
         options.append(f"-Xpycache_prefix={sys.pycache_prefix}")
-    return [sys.executable, "-I", *options, "-c", program]
+    return [sys.executable, "-I", *options, "-c", start + program]
 
 
 def serve() -> None:

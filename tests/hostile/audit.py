@@ -25,8 +25,21 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
             _log("import", args[1])
     elif event in ("subprocess.Popen", "os.posix_spawn"):  # the one uses the other from Python 3.13 on
         _log("process", args[1])
+    elif event == "os.kill" and _is_own_child(args[0]):  # a worker that takes too long to end
+        return
     elif event.startswith(("os.", "shutil.", "socket.", "pty.", "ctypes.")) and event not in _HARMLESS:
         _log(event, *args)
+
+
+def _is_own_child(process: object) -> bool:
+    """Whether it is a process that this one started, and that nobody has waited for yet."""
+    if not hasattr(os, "waitid") or not isinstance(process, int):
+        return False
+    try:
+        os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:
+        return False
+    return True
 
 
 def _in_checkout(path: object) -> bool:
