@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ctxlint.config.project_files import ConfigurationError
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.fix import Applicability, Edit, Fix
+    from ctxlint.fix import Applicability, Edit, Fix
 
 __version__ = "0.1.0"
 
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Applicability": "ctxlint.fixes.fix",
+    "Applicability": "ctxlint.fix",
     "ConfigurationError": "ctxlint.config.project_files",
     "Diagnostic": "ctxlint.diagnostic",
-    "Edit": "ctxlint.fixes.fix",
-    "Fix": "ctxlint.fixes.fix",
+    "Edit": "ctxlint.fix",
+    "Fix": "ctxlint.fix",
     "FixedSource": "ctxlint.api",
     "Settings": "ctxlint.config.settings",
     "fix_source": "ctxlint.api",

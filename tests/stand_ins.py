@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ctxlint.diagnostic import Related
-from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.source.source import Span

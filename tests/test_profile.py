@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from ctxlint.run.profiling import STAGES
+from ctxlint.profiling import STAGES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from ctxlint.config.configuration import Configuration, read_configuration
 from ctxlint.config.options import version_allowed
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import PerFileIgnore, Selection, Settings
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from tests import stand_ins
 
 

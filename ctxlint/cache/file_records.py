@@ -82,7 +82,7 @@ def _reader(kind: Any) -> Reader:
 def _known() -> dict[str, type]:
     """What the hints of records are made of, which are imported for type checkers only where they stand."""
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.source.source import Span

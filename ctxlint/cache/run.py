@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
+from ctxlint.profiling import stage
 from ctxlint.result import shows_text
-from ctxlint.run.profiling import stage
 from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
 from ctxlint.source.imports import Imports
 from ctxlint.source.scanner import holds_candidate

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from ctxlint.commands import baseline, environment, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import is_read_by_people, say, wants_color, write, write_bytes
+from ctxlint.profiling import profiled, stage
 from ctxlint.run import interruption
-from ctxlint.run.profiling import profiled, stage
 
 if TYPE_CHECKING:
     from argparse import Namespace

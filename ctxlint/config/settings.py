@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.config.torch_versions import TorchVersions
-    from ctxlint.fixes.fix import Applicability
+    from ctxlint.fix import Applicability
 
 ALL = "ALL"
 """The selector that means every rule."""
@@ -174,7 +174,7 @@ class Settings(NamedTuple):
 
     def applicability(self, code: str, name: str, given: Applicability) -> Applicability:
         """How far a fix of the rule can be trusted, after ``extend-safe-fixes`` and ``extend-unsafe-fixes``."""
-        from ctxlint.fixes.fix import Applicability
+        from ctxlint.fix import Applicability
 
         if given is Applicability.DISPLAY:
             return given

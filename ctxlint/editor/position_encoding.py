@@ -14,7 +14,7 @@ from lsprotocol import types as lsp
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Edit
+    from ctxlint.fix import Edit
     from ctxlint.source.source import Source
 
 _BOM = "\ufeff"

@@ -11,7 +11,7 @@ from pygls.uris import from_fs_path
 
 from ctxlint.editor.documents import NotebookDocument
 from ctxlint.editor.position_encoding import Places
-from ctxlint.fixes.fix import Edit
+from ctxlint.fix import Edit
 from ctxlint.source.notebook import Notebook
 from ctxlint.source.source import Source, Span
 

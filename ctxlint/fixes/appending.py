@@ -10,8 +10,8 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.fixes.fix import Edit
 
 
 @dataclass(frozen=True)

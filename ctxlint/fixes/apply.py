@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
 from ctxlint.source.decode import Undecodable, encode
 from ctxlint.source.nesting import too_deep_for_ast

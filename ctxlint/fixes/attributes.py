@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.fix import Applicability, Fix
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Method

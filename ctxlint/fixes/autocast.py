@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import Layout, layout_of, layout_of_import
-from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.syntax import dotted
 

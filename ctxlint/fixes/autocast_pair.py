@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import layout_of, layout_of_import
 from ctxlint.fixes.decorators import lines_of_decorator
-from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import Binding
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Edit
+    from ctxlint.fix import Edit
     from ctxlint.fixes.module_code import ModuleCode
     from ctxlint.model.function import Decorator, FunctionClass, Method
 

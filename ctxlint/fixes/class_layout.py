@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Edit
+from ctxlint.fix import Edit
 from ctxlint.source.slices import parse_slice
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.analyses.second_order import layout_uses
 from ctxlint.model.function import Mutation
 from ctxlint.model.interpreter.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.values import Value

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import drop_parameter, mentions
 from ctxlint.model.function import Binding

@@ -9,8 +9,8 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.fixes.fix import Edit
 
 
 def insert_elements(layout: Layout, display: cst.Tuple | cst.List, before: int, new: str, times: int) -> list[Edit]:

@@ -24,7 +24,7 @@ from ctxlint.source.text_edits import Edit, apply_edits
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
 
 
 def formatted(source: Source, fix: Fix, width: int) -> Fix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.fix import Applicability, Edit, Fix
 
 if TYPE_CHECKING:
     from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile

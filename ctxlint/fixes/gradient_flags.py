@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Applicability, Edit
+from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unbound_gradients import returned_position
 from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, flags_of
@@ -18,7 +18,7 @@ from ctxlint.model.syntax import children
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.analyses.flags import Misplaced
     from ctxlint.model.function import FunctionClass

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.appending import append_argument
-from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.analyses.mutations import gradient_written, may_be_marked
 from ctxlint.model.function import Mutation, Style
 from ctxlint.model.interpreter.values import Tri
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.values import Parameter

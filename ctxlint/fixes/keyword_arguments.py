@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import Binding, ParameterKind, Style
 from ctxlint.model.syntax import code_of

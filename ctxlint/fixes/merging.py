@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.analyses.repeats import always_follows, names_in, told_again
 from ctxlint.model.analyses.saved_tensors import saving_call
 from ctxlint.model.interpreter.events import SavedRead
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall
     from ctxlint.model.method import Method

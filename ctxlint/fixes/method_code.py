@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.model.syntax import all_children, parents_below
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.displays import end_of_element, insert_elements
-from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.fixes.return_annotation import annotate_fewer, annotate_more, annotate_none
 from ctxlint.model.interpreter.values import Sequence, Tri, is_none
 from ctxlint.model.syntax import branches_of, children, dotted

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.fixes.fix import Edit
+from ctxlint.fix import Edit
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import Layout
-from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.module_code import module_code
 from ctxlint.fixes.parameters import (
     Untraceable,
@@ -18,7 +18,7 @@ from ctxlint.fixes.parameters import (
 from ctxlint.model.function import ParameterKind
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Edit
+    from ctxlint.fix import Edit
     from ctxlint.model.function import Method, Param, SourceFile
     from ctxlint.model.operators import Operator
 

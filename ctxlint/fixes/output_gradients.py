@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.parameters import Untraceable, append_parameters, drop_last_parameters, mentions, uses_of
 from ctxlint.model.function import ParameterKind
 

@@ -12,8 +12,8 @@ from ctxlint.model.syntax import children
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.fixes.fix import Edit
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fix import Applicability, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.fixes.decorators import without_receiver, works_by_accident
-from ctxlint.fixes.fix import Applicability, Fix
 from ctxlint.fixes.parameters import (
     Untraceable,
     append_parameters,

@@ -9,8 +9,8 @@ import libcst as cst
 from ctxlint.fixes.appending import Item, items_of
 
 if TYPE_CHECKING:
+    from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.fixes.fix import Edit
 
 
 def drop_argument(layout: Layout, call: cst.Call, at: int) -> list[Edit]:

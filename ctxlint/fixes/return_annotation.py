@@ -12,8 +12,8 @@ from ctxlint.model.syntax import dotted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.fixes.fix import Edit
     from ctxlint.model.method import Method
 
 _IMPORTED = re.compile(r"^from typing import [^#\n]*\bTuple\b|^from typing import \([^)#]*\bTuple\b", re.MULTILINE)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.unpacking import plain_unpacking
 from ctxlint.model.interpreter.events import SavedRead
 from ctxlint.model.interpreter.values import Sequence, TensorTuple, Tri, Variadic, is_none, is_tensor
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Edit
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.fix import Edit
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.interpreter.events import SavedRead, TupleUsedAsTensor
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.method import Method

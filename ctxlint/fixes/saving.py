@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.appending import append_argument
 from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.context_uses import ContextUses, context_uses
-from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import MethodCode, code_of_method
 from ctxlint.fixes.unpacking import read_from_saved
 from ctxlint.model.analyses.repeats import names_in
@@ -20,7 +20,7 @@ from ctxlint.model.interpreter.events import ContextCall, ContextLent, Mutation
 from ctxlint.model.interpreter.values import NONE, Fresh, Tri, is_tensor, usual_storage
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.model.analyses.saved_state_uses import KeptUses
     from ctxlint.model.analyses.stashes import Stash
     from ctxlint.model.function import FunctionClass

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit
 from ctxlint.fixes.apply import apply_edits
 from ctxlint.fixes.class_layout import Layout, layout_of
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.fix import Applicability, Edit
 from ctxlint.fixes.method_code import MethodCode
 from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
 from ctxlint.fixes.parameters import drop_parameter
@@ -22,8 +22,8 @@ from ctxlint.model.interpreter.values import Parameter, usual_storage
 from ctxlint.model.method import ParameterKind
 
 if TYPE_CHECKING:
+    from ctxlint.fix import Fix
     from ctxlint.fixes.context_uses import ContextUses
-    from ctxlint.fixes.fix import Fix
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.method import Method
 

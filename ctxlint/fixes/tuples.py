@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
-from ctxlint.fixes.fix import Applicability, Edit, Fix
 from ctxlint.model.interpreter.values import Mapping, Scalar, Sequence, TensorTuple, Tri, Variadic, is_container
 from ctxlint.model.syntax import branches_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.model.analyses.flags import flags_of, unbound_uses
 from ctxlint.model.interpreter.events import Assigned, Question
@@ -15,7 +15,7 @@ from ctxlint.model.interpreter.values import NeedsInputGrad
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.fixes.fix import Edit, Fix
+    from ctxlint.fix import Edit, Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard, MaybeUnbound

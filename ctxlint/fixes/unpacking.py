@@ -12,7 +12,7 @@ from ctxlint.fixes.context_uses import context_uses
 from ctxlint.model.analyses.stashes import OF_A_TENSOR
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Edit
+    from ctxlint.fix import Edit
     from ctxlint.fixes.method_code import MethodCode
 
 

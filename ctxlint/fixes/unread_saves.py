@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.fixes.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.removing import drop_argument, drop_target
 from ctxlint.fixes.unpacking import plain_unpacking
 
 if TYPE_CHECKING:
-    from ctxlint.fixes.fix import Edit, Fix
+    from ctxlint.fix import Edit, Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.values import Slot

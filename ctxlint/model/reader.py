@@ -17,7 +17,7 @@ from ctxlint.model.index.module_backwards import module_backwards
 from ctxlint.model.index.outside_facts import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operators import operators_of
-from ctxlint.run.profiling import stage
+from ctxlint.profiling import stage
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.fix import Applicability
+    from ctxlint.fix import Applicability
     from ctxlint.result import FileResult
 
 FOR_PEOPLE = ("concise", "full", "grouped")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.diagnostic import Diagnostic, Related
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.report import Report
     from ctxlint.source.source import Located, LocatedEdits, Source
     from ctxlint.source.text_edits import Edit

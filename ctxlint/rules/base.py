@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Related
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.model.function import (  # noqa: F401  (some are named in the docstring)
         ApplyCall,
         FunctionClass,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.fix import Applicability
+from ctxlint.fix import Applicability
 from ctxlint.fixes.tuples import return_a_tuple
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.fixes.fix import Fix
+    from ctxlint.fix import Fix
     from ctxlint.model.analyses.refused_gradients import Refused
     from ctxlint.model.function import Input, Returned
     from ctxlint.model.interpreter.values import Value

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.fix import Applicability
 from ctxlint.fixes.autocast import use_torch_amp
-from ctxlint.fixes.fix import Applicability
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, Settings
+from ctxlint.profiling import stage, stage_of_each
 from ctxlint.result import FileResult, describe, internal_error
-from ctxlint.run.profiling import stage, stage_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -203,7 +203,7 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
     from dataclasses import replace
 
     from ctxlint.diagnostic import Diagnostic, Severity
-    from ctxlint.fixes.fix import Applicability, with_line_endings_of
+    from ctxlint.fix import Applicability, with_line_endings_of
     from ctxlint.fixes.formatting import formatted
     from ctxlint.rules.base import Category
 

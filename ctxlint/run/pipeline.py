@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ctxlint.cache.run import Cache
+from ctxlint.profiling import stage, stage_of_each
 from ctxlint.result import Candidate, FileResult, without_needless_text
 from ctxlint.run.lint_file import lint_file, unreadable
-from ctxlint.run.profiling import stage, stage_of_each
 from ctxlint.run.project_index import ProjectIndex
 from ctxlint.run.workers import Workers
 from ctxlint.source.decode import Unreadable

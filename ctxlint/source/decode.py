@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from ctxlint.run.profiling import stage
+from ctxlint.profiling import stage
 
 if TYPE_CHECKING:
     from ctxlint.source.source import Source

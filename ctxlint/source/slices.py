@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
-from ctxlint.run.profiling import stage
+from ctxlint.profiling import stage
 from ctxlint.source.positions import Places
 from ctxlint.source.source import Position, Source, Span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.fix import Edit
+from ctxlint.fix import Edit
 from ctxlint.suppression.comment_layout import read_layout
 from ctxlint.suppression.noqa import Directive, read_directives
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.settings import is_prefix, specificity
+from ctxlint.profiling import stage
 from ctxlint.result import INTERNAL_ERROR
-from ctxlint.run.profiling import stage
 from ctxlint.suppression.comment_layout import Comment, Layout, Lines, read_layout
 
 if TYPE_CHECKING:

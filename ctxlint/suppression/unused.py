@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ctxlint.config.settings import is_prefix, specificity
-from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.suppression.noqa import Reach
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 from ctxlint.config.settings import Settings
 from ctxlint.diagnostic import Fixed
+from ctxlint.fix import Applicability, Edit, Fix, with_line_endings_of
 from ctxlint.fixes.apply import apply_edits, mend, plan
-from ctxlint.fixes.fix import Applicability, Edit, Fix, with_line_endings_of
 from ctxlint.result import FileResult
 from ctxlint.run.lint_file import check_source
 from ctxlint.source.source import WHOLE_FILE, Source

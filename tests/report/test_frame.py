@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxlint.fixes.fix import Applicability, Edit, Fix
+from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.report.frame import Frame, columns
 from ctxlint.report.full import fix_diff
 from ctxlint.report.style import Style
