@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ctxlint import __version__
 from ctxlint.config.settings import Settings
+from ctxlint.rule_names import opt_in_codes
 
 if TYPE_CHECKING:
     import ast
@@ -37,8 +38,6 @@ class Plugin:
     @classmethod
     def add_options(cls, manager: Any) -> None:
         """Tell flake8 which rules are off by default, and which options there are."""
-        from ctxlint.rules import opt_in_codes
-
         manager.extend_default_ignore(list(opt_in_codes()))
         manager.add_option(
             "--ctxlint-target-torch",
@@ -96,8 +95,6 @@ def _unasked(options: Namespace) -> Iterator[str]:
 
     An ``--ignore`` of the user takes the place of flake8's whole default list, and with it would turn all of them on.
     """
-    from ctxlint.rules import opt_in_codes
-
     asked = (*(options.select or ()), *(options.extend_select or ()))
     return (code for code in opt_in_codes() if code not in asked)
 

@@ -124,7 +124,7 @@ class Recurses(_WordRule):
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the rules of this module, and those about files, in place of the real ones."""
-    from ctxlint import rules
+    from ctxlint import rule_names, rules
     from ctxlint.rules.ctx901_invalid_syntax import InvalidSyntax
     from ctxlint.rules.ctx902_io_error import IoError
 
@@ -147,4 +147,4 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     made: tuple[Rule[Any], ...] = tuple(kind() for kind in kinds)
     monkeypatch.setattr(rules, "all_rules", lambda: made)
-    monkeypatch.setattr(rules, "rule_names", lambda: {rule.code: rule.name for rule in made})
+    monkeypatch.setattr(rule_names, "_rule_names", lambda: {rule.code: rule.name for rule in made})

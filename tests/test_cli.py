@@ -20,7 +20,8 @@ import pytest
 
 from ctxlint import __version__
 from ctxlint.cli import COMMANDS, main, split_command
-from ctxlint.rules import all_rules, opt_in_codes
+from ctxlint.rule_names import opt_in_codes
+from ctxlint.rules import all_rules
 from tests import stand_ins
 from tests.console import NOTHING_FOUND, passed
 from tests.fixture_reader import ROOT

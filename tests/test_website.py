@@ -13,7 +13,8 @@ import ctxlint
 from ctxlint.addresses import SITE, rule_page
 from ctxlint.cli import COMMANDS
 from ctxlint.config.options import OPTIONS
-from ctxlint.rules import all_rules, rule_names
+from ctxlint.rule_names import rule_names
+from ctxlint.rules import all_rules
 from tests.fixture_reader import fenced_blocks
 from website.build import TEMPLATE, generated_pages, write_sources
 from website.wild import COUNTS, Kind, kinds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
+from ctxlint.rule_names import rule_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,7 +37,6 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
-    from ctxlint.rules import rule_names
     from ctxlint.source.decode import Undecodable, encode
     from ctxlint.source.writing import Unwritable, rewrite
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands.argument_parser import Parser
+from ctxlint.rule_names import rule_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +76,6 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
     from ctxlint.cli import COMMANDS
     from ctxlint.config.options import BY_KEY
-    from ctxlint.rules import rule_names
 
     names = rule_names()
     for action in _actions(given):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ctxlint.config.options import OPTIONS, Option
 from ctxlint.config.settings import ALL, FORMATS
-from ctxlint.rules import rule_names
+from ctxlint.rule_names import rule_names
 
 _TYPES: dict[str, dict[str, Any]] = {
     "bool": {"type": "boolean"},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, FORMATS, is_prefix
+from ctxlint.rule_names import rule_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,8 +65,6 @@ def nearest_of(word: str, known: Iterable[str]) -> str | None:
 
 def check_selectors(selectors: Iterable[str]) -> None:
     """Raise ValueError for a selector that is neither ``ALL`` nor a code, a prefix or a name of any rule."""
-    from ctxlint.rules import rule_names
-
     names = rule_names()
     for each in selectors:
         if each == ALL or each in names.values():

@@ -7,37 +7,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pkgutil import get_data, iter_modules
 from typing import Any
 
+from ctxlint.rule_names import rule_modules
 from ctxlint.rules.base import Rule
-
-
-@cache
-def rule_names() -> dict[str, str]:
-    """The name of every rule by its code, in order of code.
-
-    Read off the file names: no rule is imported, so that a run without Functions can check ``--select`` at no cost.
-    """
-    modules = sorted(entry.name for entry in iter_modules(__path__) if entry.name.startswith("ctx"))
-    return {code.upper(): words.replace("_", "-") for code, _, words in (name.partition("_") for name in modules)}
-
-
-@cache
-def opt_in_codes() -> tuple[str, ...]:
-    """The codes of the rules that are off by default, in order; read off the source of the rules."""
-    modules = sorted(entry.name for entry in iter_modules(__path__) if entry.name.startswith("ctx"))
-    return tuple(
-        name.partition("_")[0].upper()
-        for name in modules
-        if b"\n    default = False" in (get_data(__name__, f"{name}.py") or b"")
-    )
 
 
 @cache
 def all_rules() -> tuple[Rule[Any], ...]:
     """Every rule, sorted by code. Raises ValueError when two rules share a code or a name."""
-    found = [_rule_in(entry.name) for entry in iter_modules(__path__) if entry.name.startswith("ctx")]
+    found = map(_rule_in, rule_modules())
     rules = tuple(sorted(found, key=lambda rule: rule.code))
     for label in ("code", "name"):
         labels = [getattr(rule, label) for rule in rules]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.config.settings import ALL, Settings
 from ctxlint.profiling import stage, stage_of_each
 from ctxlint.result import FileResult, describe, internal_error
+from ctxlint.rule_names import rule_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +45,6 @@ def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Setti
     unused_matter = not (broken or result.failed) and reports_unused(settings)
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
-    from ctxlint.rules import rule_names
     from ctxlint.suppression.noqa import suppress
 
     split = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
@@ -64,7 +64,6 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
 
     A directive may be there for a rule that is off in this run, so all rules are asked.
     """
-    from ctxlint.rules import rule_names
     from ctxlint.suppression.unused import UnusedDirective, hide_unused, unused_directives
 
     everything = Settings(

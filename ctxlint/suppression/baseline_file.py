@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.result import INTERNAL_ERROR, FileResult
+from ctxlint.rule_names import opt_in_codes, rule_names
 from ctxlint.source.decode import read_bytes
 from ctxlint.source.formats import Malformed, from_json
 from ctxlint.suppression.comment_layout import read_layout
@@ -126,8 +127,6 @@ class Baseline:
 
 def _is_on(code: str, result: FileResult) -> bool:
     """Whether a rule looked at the file; without it, what it found before may still be there."""
-    from ctxlint.rules import opt_in_codes, rule_names
-
     settings: Settings = result.settings
     name = rule_names().get(code, "")
     on = settings.is_selected(code, name, default=code not in opt_in_codes())

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ctxlint.flake8 import Plugin
-from ctxlint.rules import all_rules, opt_in_codes
+from ctxlint.rule_names import opt_in_codes
+from ctxlint.rules import all_rules
 from tests.fixture_reader import programs, rule_fixtures
 
 STASH = """\
