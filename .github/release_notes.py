@@ -10,8 +10,8 @@ ROOT = Path(__file__).parent.parent
 
 
 def version() -> str:
-    """The version in ``ctxlint/__init__.py``, without importing it."""
-    text = (ROOT / "ctxlint" / "__init__.py").read_text(encoding="utf-8")
+    """The version in ``ctxlint/version.py``, without importing it."""
+    text = (ROOT / "ctxlint" / "version.py").read_text(encoding="utf-8")
     [found] = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
     return str(found)
 

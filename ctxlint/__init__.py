@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fix import Applicability, Edit, Fix
 
-__version__ = "0.1.0"
+from ctxlint.version import __version__
 
 __all__ = [
     "Applicability",

@@ -12,12 +12,12 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ctxlint.commands import COMMANDS, module_of
 from ctxlint.search_path import leave_current_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("check", "explain", "rule", "config", "server", "clean", "generate-shell-completion", "help")
 _GLOBAL = ("--config", "--isolated", "--color", "-v", "--verbose", "-q", "--quiet", "-s", "--silent")
 """Options that may stand before any command; one that has no use for them ignores them."""
 
@@ -76,7 +76,7 @@ def _say(message: str) -> None:
 
 
 def _say_version() -> int:
-    from ctxlint import __version__
+    from ctxlint.version import __version__
 
     print(f"ctxlint {__version__}")
     return 0
@@ -101,11 +101,6 @@ def _run(given: list[str]) -> int:
         _say("This is a bug in ctxlint; report it.")
         return FAILED
     return code
-
-
-def module_of(command: str) -> str:
-    """The name of the module that is a command."""
-    return f"ctxlint.commands.{command.replace('-', '_')}"
 
 
 def with_files(given: list[str]) -> list[str]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ctxlint.addresses import REPOSITORY, rule_page
+from ctxlint.config.settings import INTERNAL_ERROR
+
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.source.source import Span
@@ -51,9 +54,6 @@ class Diagnostic:
     @property
     def url(self) -> str:
         """The rule's page on the website; for a bug in ctxlint, the place to report it."""
-        from ctxlint.addresses import REPOSITORY, rule_page
-        from ctxlint.result import INTERNAL_ERROR
-
         return f"{REPOSITORY}/issues" if self.code == INTERNAL_ERROR else rule_page(self.code)
 
     @property

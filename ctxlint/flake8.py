@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ctxlint import __version__
 from ctxlint.config.settings import Settings
 from ctxlint.rule_names import opt_in_codes
+from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     import ast

@@ -5,19 +5,27 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.config.settings import Settings
+from ctxlint.config.settings import INTERNAL_ERROR, Settings
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic, Fixed
     from ctxlint.model.index.outside_facts import FileFacts, KnownNames, OutsideFacts, Own
     from ctxlint.model.index.project import Consulted
     from ctxlint.source.source import Located, Source
-    from ctxlint.suppression.baseline_file import Gone
-
-INTERNAL_ERROR = "CTX900"
-"""The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
 
 _DEFAULT = Settings()
+
+
+class Known(NamedTuple):
+    """What a baseline knows a finding by within its file. ``scope`` is dotted, such as ``ScaledExp.forward``."""
+
+    code: str
+    scope: str
+    statement: str
+
+
+Gone = tuple[tuple[Known, int], ...]
+"""What a baseline knows and is not there any more, with how many there are of each, sorted."""
 
 
 class Candidate(NamedTuple):

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxlint.config.configuration import read_configuration
-from ctxlint.config.settings import Selection, Settings
-from ctxlint.result import INTERNAL_ERROR
+from ctxlint.config.settings import INTERNAL_ERROR, Selection, Settings
 from ctxlint.run.lint_file import check_source, lint_source
 from ctxlint.source.source import Source
 from tests.fixture_reader import Mark

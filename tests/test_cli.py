@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint import __version__
-from ctxlint.cli import COMMANDS, main, split_command
+from ctxlint.cli import main, split_command
+from ctxlint.commands import COMMANDS
 from ctxlint.rule_names import opt_in_codes
 from ctxlint.rules import all_rules
 from tests import stand_ins
@@ -1065,7 +1066,7 @@ def _standard_baggage() -> set[str]:
 
 def test_version_imports_next_to_nothing() -> None:
     imported = {name for name in _imported("--version") if name.startswith(("ctxlint", "argparse", "dataclasses"))}
-    assert imported <= {"ctxlint", "ctxlint.cli", "ctxlint.search_path"}
+    assert imported <= {"ctxlint", "ctxlint.cli", "ctxlint.commands", "ctxlint.search_path", "ctxlint.version"}
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

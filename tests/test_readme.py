@@ -15,8 +15,7 @@ import pytest
 
 from ctxlint.addresses import rule_page
 from ctxlint.config.json_schema import json_schema
-from ctxlint.config.settings import Settings
-from ctxlint.result import INTERNAL_ERROR
+from ctxlint.config.settings import INTERNAL_ERROR, Settings
 from ctxlint.rules import all_rules
 from tests.console import run_ctxlint
 from tests.documents import as_it_is

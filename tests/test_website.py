@@ -11,7 +11,7 @@ import pytest
 
 import ctxlint
 from ctxlint.addresses import SITE, rule_page
-from ctxlint.cli import COMMANDS
+from ctxlint.commands import COMMANDS
 from ctxlint.config.options import OPTIONS
 from ctxlint.rule_names import rule_names
 from ctxlint.rules import all_rules

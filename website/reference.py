@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ctxlint.addresses import REPOSITORY
-from ctxlint.cli import COMMANDS, module_of
+from ctxlint.commands import COMMANDS, module_of
 from ctxlint.config.options import OPTIONS
 
 if TYPE_CHECKING:

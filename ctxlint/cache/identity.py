@@ -8,14 +8,14 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from ctxlint.cache.stamp import digest
+from ctxlint.search_path import home
+from ctxlint.version import __version__
 
 
 @lru_cache(maxsize=1)
 def identity() -> str:
     """A name for the code that makes the findings. What another one kept counts for nothing."""
-    import ctxlint
-
-    found = [ctxlint.__version__, sys.version, *_sources(os.path.dirname(os.path.abspath(ctxlint.__file__)))]
+    found = [__version__, sys.version, *_sources(os.path.join(home, "ctxlint"))]
     for package in ("libcst", "packaging"):
         origin = _origin(package)
         if origin is not None:

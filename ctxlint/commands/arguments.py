@@ -6,9 +6,9 @@ import argparse
 import os
 from typing import Any
 
-from ctxlint import __version__
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.config.settings import FORMATS
+from ctxlint.version import __version__
 
 STDIN = "-"
 """The path that means standard input."""

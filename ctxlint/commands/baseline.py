@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.result import FileResult
-    from ctxlint.suppression.baseline_file import Baseline, Known
+    from ctxlint.result import FileResult, Known
+    from ctxlint.suppression.baseline_file import Baseline
 
 DEFAULT_NAME = ".ctxlint-baseline.json"
 

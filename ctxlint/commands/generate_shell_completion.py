@@ -9,6 +9,7 @@ import argparse
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.commands import COMMANDS, module_of
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.rule_names import rule_names
 
@@ -57,7 +58,6 @@ def parser() -> Parser:
 
 def everything() -> argparse.ArgumentParser:
     """One parser for all commands, made to be asked what it knows: it has hints for shtab and parses nothing."""
-    from ctxlint.cli import COMMANDS, module_of
     from ctxlint.commands.arguments import add_options
 
     made = argparse.ArgumentParser(prog="ctxlint")
@@ -74,7 +74,6 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The same parser, whose actions say what their values may be."""
     import shtab
 
-    from ctxlint.cli import COMMANDS
     from ctxlint.config.options import BY_KEY
 
     names = rule_names()

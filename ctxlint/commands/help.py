@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ctxlint.commands import COMMANDS, module_of
 from ctxlint.commands.argument_parser import Parser
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print what ``--help`` of the command prints."""
-    from ctxlint.cli import COMMANDS, module_of
-
     asked = parser()
     command = asked.parse_args(arguments).command
     if command not in COMMANDS:

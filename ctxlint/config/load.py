@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ctxlint import __version__
 from ctxlint.config.options import BY_KEY, kind_of, nearest, version_allowed
 from ctxlint.config.project_files import PROJECT_FILE, ConfigurationError, bytes_of, shown
 from ctxlint.config.settings import Settings, added, anchored, per_file_ignores
 from ctxlint.source.formats import Malformed, from_toml, text_of
+from ctxlint.version import __version__
 
 _TABLE = ("tool", "ctxlint")
 _MOST_EXTENDED = 20

@@ -37,6 +37,9 @@ FORMATS = (
 ALWAYS_ON = ("CTX901", "CTX902", "CTX903")
 """Rules that do not wait to be selected, since what is not read is not checked; ``ignore`` turns them off."""
 
+INTERNAL_ERROR = "CTX900"
+"""The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
+
 _EXACT = 1000  # a name or a whole code is more specific than any prefix
 
 

@@ -18,6 +18,7 @@ from ctxlint.editor.notebooks import SYNCHRONISATION
 from ctxlint.editor.views import View
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
+from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

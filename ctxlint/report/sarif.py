@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ctxlint import __version__
 from ctxlint.addresses import SITE
 from ctxlint.report import applicability_of
 from ctxlint.report.fingerprints import with_fingerprints
@@ -15,6 +14,7 @@ from ctxlint.report.paths import relative
 from ctxlint.report.regions import message_with_cell
 from ctxlint.rules.page import page_of, section_of, summary_of
 from ctxlint.source.source import WHOLE_FILE
+from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ctxlint.result import INTERNAL_ERROR, FileResult
+from ctxlint.config.settings import INTERNAL_ERROR
+from ctxlint.result import FileResult, Gone, Known
 from ctxlint.rule_names import opt_in_codes, rule_names
 from ctxlint.source.decode import read_bytes
 from ctxlint.source.formats import Malformed, from_json
@@ -38,18 +39,6 @@ _FORMATTING = re.compile(r"[\s(),\\]+")
 
 class MalformedBaseline(Exception):
     """A file that is no baseline; the message says why."""
-
-
-class Known(NamedTuple):
-    """What a finding is known by within its file. ``scope`` is dotted, such as ``ScaledExp.forward``."""
-
-    code: str
-    scope: str
-    statement: str
-
-
-Gone = tuple[tuple[Known, int], ...]
-"""What is known and not there any more, with how many there are of each, sorted."""
 
 
 @dataclass(frozen=True)

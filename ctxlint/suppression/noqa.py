@@ -23,9 +23,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.config.settings import is_prefix, specificity
+from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
 from ctxlint.profiling import stage
-from ctxlint.result import INTERNAL_ERROR
 from ctxlint.suppression.comment_layout import Comment, Layout, Lines, read_layout
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.cli import COMMANDS, main
+from ctxlint.cli import main
+from ctxlint.commands import COMMANDS
 from ctxlint.commands.generate_shell_completion import SHELLS
 from ctxlint.config.settings import FORMATS
 
