@@ -115,8 +115,8 @@ def with_files(given: list[str]) -> list[str]:
 
 def _lines_of(path: str) -> list[str]:
     from ctxlint.config.project_files import ConfigurationError
-    from ctxlint.source.decode import MOST_BYTES, Unreadable
     from ctxlint.source.formats import Malformed, read_text
+    from ctxlint.source.reading import MOST_BYTES, Unreadable
 
     try:
         return read_text(path, MOST_BYTES).splitlines()

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.configuration import Configuration
 from ctxlint.config.settings import ALL, Settings
-from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.pipeline import lint_paths
-from ctxlint.source.decode import decode, read_bytes
+from ctxlint.source.decode import decode
 from ctxlint.source.modules import forget
+from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.config.configuration import Configuration
 from ctxlint.config.settings import Settings
-from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.pipeline import lint_paths
 from ctxlint.source.modules import forget
 

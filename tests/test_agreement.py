@@ -21,7 +21,7 @@ from ctxlint.editor.documents import Document
 from ctxlint.editor.workspace import Workspace
 from ctxlint.flake8 import Plugin
 from ctxlint.run import project_index
-from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.in_project import forget_other_files
 from ctxlint.run.pipeline import lint_paths
 from ctxlint.source.modules import forget
 from tests.fixture_reader import programs

@@ -17,7 +17,8 @@ from ctxlint.commands.add_noqa import add_noqa
 from ctxlint.config.configuration import Configuration
 from ctxlint.config.settings import ALL, Settings
 from ctxlint.run import workers
-from ctxlint.run.lint_file import check_source, forget_other_files, lint_file
+from ctxlint.run.in_project import forget_other_files
+from ctxlint.run.lint_file import check_source, lint_file
 from ctxlint.run.pipeline import lint_paths
 from tests.subset import together
 

@@ -14,7 +14,8 @@ from ctxlint.config.settings import Selection, Settings
 from ctxlint.effort import STEPS_OF_A_CLASS, STEPS_OF_A_FILE, Effort, TooComplex, spend, steps
 from ctxlint.fixes import apply
 from ctxlint.run import workers
-from ctxlint.run.lint_file import check_source, forget_other_files
+from ctxlint.run.in_project import forget_other_files
+from ctxlint.run.lint_file import check_source
 from ctxlint.source.source import Source
 from tests.linting import lint_everything
 

@@ -16,7 +16,7 @@ import ctxlint
 from ctxlint.cli import main
 from ctxlint.config.settings import Settings
 from ctxlint.run.lint_file import lint_bytes
-from ctxlint.source import decode
+from ctxlint.source import reading
 from tests.growth import is_linear
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def test_what_is_named_and_no_file_is_said(run: Run, kind: str) -> None:
 
 def test_a_file_that_is_too_large_is_said(run: Run) -> None:
     with Path("b.py").open("wb") as file:
-        file.truncate(decode.MOST_BYTES + 1)
+        file.truncate(reading.MOST_BYTES + 1)
     code, out = run(".")
     assert code == 1
     assert FOUND in out
@@ -194,12 +194,12 @@ def test_a_file_that_is_too_large_to_matter(run: Run) -> None:
 def test_a_file_that_grows_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = iter([b"x" * 10, b"x" * 10, b"x" * 10, b""])
     monkeypatch.setattr(os, "read", lambda *_: next(pieces))
-    with pytest.raises(decode.Unreadable, match="Larger than"):
-        decode.read_bytes("a.py", most=25)
+    with pytest.raises(reading.Unreadable, match="Larger than"):
+        reading.read_bytes("a.py", most=25)
 
 
 def test_standard_input_that_does_not_end(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "MOST_BYTES", 1000)
+    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FUNCTION.encode() * 100)))
     message = "ctxlint: error: - (standard input): Larger than 100 MB, the most that ctxlint reads\n"
     assert run("--fix", "-") == (2, message)
@@ -208,20 +208,20 @@ def test_standard_input_that_does_not_end(run: Run, monkeypatch: pytest.MonkeyPa
 def test_explained_standard_input_that_does_not_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(decode, "MOST_BYTES", 1000)
+    monkeypatch.setattr(reading, "MOST_BYTES", 1000)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FUNCTION.encode() * 100)))
     assert main(["explain", "-"]) == 2
     assert capsys.readouterr().err == "ctxlint: error: -: Larger than 100 MB, the most that ctxlint reads\n"
 
 
-LONG = f"{FUNCTION}\nx = '{'x' * decode.MOST_CHARACTERS}'\n"
+LONG = f"{FUNCTION}\nx = '{'x' * reading.MOST_CHARACTERS}'\n"
 TOO_LONG = "The code has more than 2,000,000 characters, the most that ctxlint analyses."
 
 
 def test_code_that_is_too_long_is_said(run: Run) -> None:
     Path("b.py").write_text(LONG)
     Path("c.ipynb").write_text(notebook(LONG))
-    Path("long.py").write_text(f"x = '{'x' * decode.MOST_CHARACTERS}'\n")  # without a Function it does not matter
+    Path("long.py").write_text(f"x = '{'x' * reading.MOST_CHARACTERS}'\n")  # without a Function it does not matter
     code, out = run(".")
     assert code == 1
     assert FOUND in out

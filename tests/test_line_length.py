@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxlint.config.configuration import Configuration
-from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.in_project import forget_other_files
 
 
 @pytest.fixture(autouse=True)

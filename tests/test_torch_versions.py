@@ -12,7 +12,7 @@ import pytest
 from ctxlint import lint_paths
 from ctxlint.config.configuration import Configuration
 from ctxlint.config.torch_versions import TorchVersions, read_target
-from ctxlint.run.lint_file import forget_other_files
+from ctxlint.run.in_project import forget_other_files
 
 _RELEASES = [(1, minor) for minor in range(14)] + [(2, minor) for minor in range(20)] + [(3, 0)]
 

@@ -101,7 +101,7 @@ def why_not(settings: Settings) -> str:
 
 
 def _key_in(path: str) -> bytes | None:
-    from ctxlint.source.decode import Unreadable, read_bytes
+    from ctxlint.source.reading import Unreadable, read_bytes
 
     try:
         status = os.lstat(path)
@@ -192,7 +192,7 @@ def is_cache(folder: str) -> bool:
 
 def is_tagged(folder: str) -> bool:
     """Whether ctxlint keeps its caches in ``folder``."""
-    from ctxlint.source.decode import Unreadable, read_bytes
+    from ctxlint.source.reading import Unreadable, read_bytes
 
     if os.path.islink(folder):
         return False
@@ -210,18 +210,3 @@ def old_caches_under(folder: str) -> Iterator[str]:
         if OLD_NAME in folders and is_cache(path):
             yield path
         folders[:] = sorted(each for each in folders if each not in (OLD_NAME, ".git"))
-
-
-def cache_files_under(folder: str) -> Iterator[str]:
-    """The user's cache files for projects that lie in ``folder``, in order."""
-    from ctxlint.cache.store import root_in
-    from ctxlint.source.boundary import is_inside
-
-    kept, top = user_folder(), os.path.realpath(folder)
-    if kept is None or not os.path.isdir(kept):
-        return
-    for name in sorted(os.listdir(kept)):
-        path = os.path.join(kept, name)
-        root = root_in(path) if name.endswith(SUFFIX) else None
-        if root is not None and is_inside(root, top):
-            yield path

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
 from ctxlint.profiling import stage
 from ctxlint.result import shows_text
-from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
+from ctxlint.source.decode import decode
 from ctxlint.source.imports import Imports
+from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:

@@ -16,13 +16,17 @@ import stat
 import time
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from ctxlint.cache.file_records import Reader, Refused, dump, load, reader
-from ctxlint.cache.folder import KEPT_DAYS, cache_file, prepare
+from ctxlint.cache.folder import KEPT_DAYS, SUFFIX, cache_file, prepare, user_folder
 from ctxlint.cache.identity import identity
-from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.boundary import is_inside
+from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HEAD = b"ctxlint cache 4\n"
 _SEAL_SIZE = 32
@@ -145,6 +149,18 @@ class MemoryStore(Store):
 
     def write(self) -> None:
         """Nothing is written."""
+
+
+def cache_files_under(folder: str) -> Iterator[str]:
+    """The user's cache files for projects that lie in ``folder``, in order."""
+    kept, top = user_folder(), os.path.realpath(folder)
+    if kept is None or not os.path.isdir(kept):
+        return
+    for name in sorted(os.listdir(kept)):
+        path = os.path.join(kept, name)
+        root = root_in(path) if name.endswith(SUFFIX) else None
+        if root is not None and is_inside(root, top):
+            yield path
 
 
 def root_in(path: str) -> str | None:

@@ -37,7 +37,8 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
-    from ctxlint.source.decode import Undecodable, encode
+    from ctxlint.source.decode import encode
+    from ctxlint.source.reading import Undecodable
     from ctxlint.source.writing import Unwritable, rewrite
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 

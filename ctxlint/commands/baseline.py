@@ -54,7 +54,7 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
 
 
 def _read(path: str) -> Baseline:
-    from ctxlint.source.decode import Unreadable
+    from ctxlint.source.reading import Unreadable
     from ctxlint.suppression.baseline_file import MalformedBaseline, read_baseline
 
     try:

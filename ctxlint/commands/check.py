@@ -220,7 +220,7 @@ def _lint_stdin(
 def _read_stdin() -> bytes:
     """What is on standard input. Raises ConfigurationError where that is too much."""
     from ctxlint.config.project_files import ConfigurationError
-    from ctxlint.source.decode import Unreadable, read_stdin
+    from ctxlint.source.reading import Unreadable, read_stdin
 
     try:
         return read_stdin()
@@ -413,10 +413,9 @@ def _visible_line(line: str) -> str:
 
 def _fix_lines(report: Report, *, would: bool) -> Iterator[str]:
     from ctxlint.report.summary import fix_summary, list_of_fixes
-    from ctxlint.report.visible import visible_report
 
     if report.show_fixes:
-        yield from list_of_fixes(visible_report(report))
+        yield from list_of_fixes(report.visible())
     yield fix_summary(report, would=would)
 
 

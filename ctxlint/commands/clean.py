@@ -52,7 +52,8 @@ def parser() -> Parser:
 
 
 def _caches(options: argparse.Namespace) -> Iterator[str]:
-    from ctxlint.cache.folder import cache_files_under, is_cache, old_caches_under
+    from ctxlint.cache.folder import is_cache, old_caches_under
+    from ctxlint.cache.store import cache_files_under
     from ctxlint.config.configuration import Configuration
 
     configuration = Configuration(file=environment.value("CONFIG"))

@@ -85,7 +85,7 @@ def parser() -> Parser:
 
 def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract | NotFound]:
     """The contracts that one argument asks for, and NotFound in the place of what cannot be read."""
-    from ctxlint.source.decode import NotPython
+    from ctxlint.source.reading import NotPython
 
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
@@ -111,7 +111,7 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
 def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | NotFound]:
     """The contracts in the files under a folder, and NotFound in the place of a file that cannot be read."""
     from ctxlint.run.pipeline import files_under
-    from ctxlint.source.decode import NotPython
+    from ctxlint.source.reading import NotPython
     from ctxlint.source.scanner import holds_candidate
 
     empty = True
@@ -143,7 +143,7 @@ def _split(target: str) -> tuple[str, str | None]:
 
 def _read(path: str, configuration: Configuration) -> bytes:
     from ctxlint.source.boundary import leaves_project
-    from ctxlint.source.decode import Unreadable, read_bytes
+    from ctxlint.source.reading import Unreadable, read_bytes
 
     if leaves_project(path, configuration.settings_for(os.path.dirname(path)).root):
         raise NotFound(f"{path}: a link to this file leads out of the project; it is skipped")
@@ -154,7 +154,7 @@ def _read(path: str, configuration: Configuration) -> bytes:
 
 
 def _read_stdin(name: str) -> bytes:
-    from ctxlint.source.decode import Unreadable, read_stdin
+    from ctxlint.source.reading import Unreadable, read_stdin
 
     try:
         return read_stdin()
@@ -178,7 +178,8 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
     from ctxlint.explain.contract import contracts_of
     from ctxlint.run.lint_file import understand_source
-    from ctxlint.source.decode import Undecodable, decode
+    from ctxlint.source.decode import decode
+    from ctxlint.source.reading import Undecodable
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:

@@ -6,7 +6,7 @@ import os
 from functools import cache
 from typing import Any
 
-from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.reading import Unreadable, read_bytes
 
 PROJECT_FILE = "pyproject.toml"
 MOST_BYTES = 1_000_000

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _BOM = "\ufeff"
+NOTEBOOK_SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
+    notebook_selector=[
+        lsp.NotebookDocumentFilterWithNotebook(
+            notebook="jupyter-notebook", cells=[lsp.NotebookCellLanguage(language="python")]
+        )
+    ],
+    save=True,
+)
+"""Which notebooks the client is to tell of: their cells are checked together, as one module."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from pygls.uris import from_fs_path
 
 from ctxlint.editor.position_encoding import Places
 from ctxlint.explain.definitions import definition, references
-from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes
+from ctxlint.source.decode import decode
+from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,15 +11,6 @@ if TYPE_CHECKING:
 
     from ctxlint.editor.session import Session
 
-SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
-    notebook_selector=[
-        lsp.NotebookDocumentFilterWithNotebook(
-            notebook="jupyter-notebook", cells=[lsp.NotebookCellLanguage(language="python")]
-        )
-    ],
-    save=True,
-)
-
 
 def register(session: Session) -> None:
     """Add the features."""

@@ -54,7 +54,7 @@ class Session(LanguageServer):
             "ctxlint",
             __version__,
             text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
-            notebook_document_sync=SYNCHRONISATION,
+            notebook_document_sync=NOTEBOOK_SYNCHRONISATION,
         )
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
@@ -168,7 +168,7 @@ class Session(LanguageServer):
 
     def refresh(self) -> None:
         """Settings or other files changed: check everything anew."""
-        from ctxlint.run.lint_file import forget_other_files
+        from ctxlint.run.in_project import forget_other_files
 
         forget_other_files()  # at once: the worker would do it after the checks that are asked for below
         self.checker.refresh()

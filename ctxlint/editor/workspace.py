@@ -12,7 +12,7 @@ from ctxlint.config.load import apply_table
 from ctxlint.config.options import BY_KEY
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.config.settings import Settings
-from ctxlint.source.decode import Unreadable
+from ctxlint.source.reading import Unreadable
 from ctxlint.suppression.baseline_file import Baseline, MalformedBaseline, read_baseline
 
 if TYPE_CHECKING:

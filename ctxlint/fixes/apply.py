@@ -18,8 +18,9 @@ from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
 from ctxlint.fix import Applicability
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
-from ctxlint.source.decode import Undecodable, encode
+from ctxlint.source.decode import encode
 from ctxlint.source.nesting import too_deep_for_ast
+from ctxlint.source.reading import Undecodable
 from ctxlint.source.text_edits import Edit, apply_edits
 
 if TYPE_CHECKING:

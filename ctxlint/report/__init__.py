@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.report.visible import in_json, in_xml, visible_result
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -44,6 +46,10 @@ class Report(NamedTuple):
         """Every finding, in order."""
         return tuple(diagnostic for _, diagnostic in self.findings)
 
+    def visible(self) -> Report:
+        """The report with nothing but visible names and messages."""
+        return self._replace(results=tuple(map(visible_result, self.results)))
+
     def is_fixable(self, diagnostic: Diagnostic) -> bool:
         """Whether ``--fix``, with the options as they are, would mend it: what ``[*]`` marks."""
         applicability = applicability_of(diagnostic)
@@ -59,15 +65,13 @@ def applicability_of(diagnostic: Diagnostic) -> Applicability | None:
 
 def render(report: Report, output_format: str) -> Iterator[str]:
     """The text of ``report`` in one of the formats of ``ctxlint.config.settings.FORMATS``, in pieces."""
-    from ctxlint.report.visible import in_json, in_xml, visible_report
-
     name = _MODULES.get(output_format, output_format.replace("-", "_"))
     rendered: Callable[[Report], Iterator[str]] = import_module(f"{__name__}.{name}").render
     if output_format in _JSON:
         return map(in_json, rendered(report))
     if output_format == "junit":
         return map(in_xml, rendered(report))
-    return rendered(visible_report(report))
+    return rendered(report.visible())
 
 
 def counted(number: int, noun: str) -> str:

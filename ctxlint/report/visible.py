@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.report import Report
+    from ctxlint.result import FileResult
 
 TAB = " " * 4
 _CONTROL = re.compile("[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -52,14 +52,9 @@ def is_command(text: str) -> bool:
     return any(found.search(text) for found in (_CONTROL, _COMMAND, _COMMAND_AT_START))
 
 
-def visible_report(report: Report) -> Report:
-    """``report`` with nothing but visible names and messages, each of which is one line."""
-    return report._replace(
-        results=tuple(
-            result._replace(path=visible(result.path), diagnostics=tuple(map(_diagnostic, result.diagnostics)))
-            for result in report.results
-        )
-    )
+def visible_result(result: FileResult) -> FileResult:
+    """``result`` with nothing but visible names and messages, each of which is one line."""
+    return result._replace(path=visible(result.path), diagnostics=tuple(map(_diagnostic, result.diagnostics)))
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:

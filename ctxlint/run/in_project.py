@@ -15,6 +15,8 @@ from ctxlint.cache.run import Cache
 from ctxlint.cache.store import MemoryStore
 from ctxlint.config.configuration import Configuration
 from ctxlint.result import Candidate, FileResult
+from ctxlint.run.lint_file import forget_read_files, lint_file
+from ctxlint.run.pipeline import admit, mentioning
 from ctxlint.run.project_index import ProjectIndex
 
 if TYPE_CHECKING:
@@ -52,7 +54,6 @@ class Surroundings:
 
     def _outside(self, reader: Reader, settings: Settings, leads: frozenset[str]) -> OutsideFacts:
         from ctxlint.run.cross_file import outside_facts
-        from ctxlint.run.pipeline import admit, mentioning
 
         own = Candidate(reader.unit.path, settings)
         lint = partial(self._lint, own=own, reader=reader)
@@ -63,8 +64,6 @@ class Surroundings:
 
     def _lint(self, todo: Sequence[Candidate], own: Candidate, reader: Reader) -> Iterator[FileResult]:
         """The facts of files: those of the text itself, and those of others, each once."""
-        from ctxlint.run.lint_file import lint_file
-
         for candidate in todo:
             if candidate.path == own.path:
                 yield FileResult(own.path, outside=candidate.outside, facts=reader.all_facts(candidate.outside))
@@ -87,6 +86,7 @@ def _surroundings(settings: Settings) -> Surroundings:
     return Surroundings(Configuration(fixed=settings))
 
 
-def forget_surroundings() -> None:
-    """Look at other files again from now on."""
+def forget_other_files() -> None:
+    """Read other files again from now on: for whoever stays around while they change."""
     _surroundings.cache_clear()
+    forget_read_files()

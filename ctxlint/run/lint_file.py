@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ctxlint.cache.stamp import digest
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 from ctxlint.run.check_file import judged, reports_unused, suppressed, too_deep
-from ctxlint.source.decode import NotPython, Undecodable, Unreadable, decode, read_bytes, refusal, source_of
+from ctxlint.source.decode import decode, source_of
+from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes, refusal
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
@@ -24,10 +25,19 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import KnownNames, OutsideFacts
     from ctxlint.model.index.project import Project
     from ctxlint.model.reader import Ask, Reading
-    from ctxlint.run.in_project import Surroundings
     from ctxlint.source.source import Source
 
 Read = TypeVar("Read")
+
+
+class Surroundings(Protocol):
+    """What finds out what a project says about a text in it."""
+
+    def leads(self, path: str, data: bytes) -> frozenset[str]:
+        """The names by which a text at this path may call Functions of other files."""
+
+    def asking(self, settings: Settings, leads: frozenset[str]) -> Ask:
+        """What to ask about a text with these settings and leads."""
 
 
 def lint_file(
@@ -190,14 +200,12 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
     return Project(_load, frozenset(extra_bases))
 
 
-def forget_other_files() -> None:
-    """Read other files anew from now on: for whoever stays around while they change."""
+def forget_read_files() -> None:
+    """Read other files again from now on."""
     from ctxlint.config.line_length import line_length
     from ctxlint.config.project_files import project_tables
     from ctxlint.config.torch_requirement import torch_requirement
-    from ctxlint.run.in_project import forget_surroundings
 
-    forget_surroundings()
     _project.cache_clear()
     _LOADED.clear()
     torch_requirement.cache_clear()

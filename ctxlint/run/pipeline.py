@@ -16,8 +16,8 @@ from ctxlint.result import Candidate, FileResult, without_needless_text
 from ctxlint.run.lint_file import lint_file, unreadable
 from ctxlint.run.project_index import ProjectIndex
 from ctxlint.run.workers import Workers
-from ctxlint.source.decode import Unreadable
 from ctxlint.source.discover import Found, Missing, Skipped, find_files, is_excluded, path_of
+from ctxlint.source.reading import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

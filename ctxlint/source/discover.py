@@ -8,9 +8,9 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.source.decode import first_bytes
 from ctxlint.source.gitignore import ignore_files_above, is_ignored, read_ignore_file
 from ctxlint.source.globs import globs_for
+from ctxlint.source.reading import first_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

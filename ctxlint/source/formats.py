@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.source.decode import read_bytes
+from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
     import os

@@ -12,7 +12,7 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

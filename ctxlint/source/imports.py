@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.source.decode import read_bytes
+from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

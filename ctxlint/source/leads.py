@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from ctxlint.source.decode import Unreadable, read_bytes
 from ctxlint.source.imports import imports_in
 from ctxlint.source.modules import locate
+from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ctxlint.source.decode import NotPython, Undecodable, refusal
 from ctxlint.source.formats import Malformed, from_json
 from ctxlint.source.magics import PLACEHOLDER, is_python, without_magics
 from ctxlint.source.notebook_json import elements, members, place_in, value_of, with_lines
+from ctxlint.source.reading import NotPython, Undecodable, refusal
 from ctxlint.source.source import Located, LocatedEdits, Position, Source, Span
 from ctxlint.source.text_edits import Edit, apply_edits
 

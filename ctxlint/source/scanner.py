@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.source.decode import read_bytes
 from ctxlint.source.disguise import says_hidden_words, says_words
 from ctxlint.source.imports import imports_in, read_import
+from ctxlint.source.reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ctxlint.source.decode import Unreadable, read_bytes
+from ctxlint.source.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.config.settings import INTERNAL_ERROR
 from ctxlint.result import FileResult, Gone, Known
 from ctxlint.rule_names import opt_in_codes, rule_names
-from ctxlint.source.decode import read_bytes
 from ctxlint.source.formats import Malformed, from_json
+from ctxlint.source.reading import read_bytes
 from ctxlint.suppression.comment_layout import read_layout
 
 if TYPE_CHECKING:

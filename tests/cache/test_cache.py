@@ -153,7 +153,7 @@ def in_process(
 ) -> Callable[..., str]:
     """Runs the command here, which is faster; what it remembers of other files is forgotten each time."""
     from ctxlint.cli import main
-    from ctxlint.run.lint_file import forget_other_files
+    from ctxlint.run.in_project import forget_other_files
     from ctxlint.source import modules
 
     # The clock of the file system ticks slowly; here, each change is meant to be seen at once.

@@ -241,7 +241,7 @@ def test_extended_attributes_survive(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("option", ["--fix", "--add-noqa"])
 def test_an_edit_made_meanwhile_is_not_lost(run: Run, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxlint.source.decode import read_bytes
+    from ctxlint.source.reading import read_bytes
 
     edited = "# edited meanwhile\n" + BROKEN
 

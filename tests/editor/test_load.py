@@ -10,7 +10,7 @@ import pytest
 
 from ctxlint.config.settings import Settings
 from ctxlint.run.lint_file import check_source
-from ctxlint.source.decode import MOST_CHARACTERS
+from ctxlint.source.reading import MOST_CHARACTERS
 from ctxlint.source.source import Source
 from tests.editor.texts import HEAD, ONE, missing_none
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint.config.settings import Settings
-from ctxlint.run.lint_file import forget_other_files, lint_source
+from ctxlint.run.in_project import forget_other_files
+from ctxlint.run.lint_file import lint_source
 from ctxlint.source.modules import forget
 from ctxlint.source.source import Source
 

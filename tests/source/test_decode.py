@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxlint.source import decode as decode_module
-from ctxlint.source.decode import Undecodable, Unreadable, decode, encode, read_bytes
+from ctxlint.source.decode import decode, encode
+from ctxlint.source.reading import Undecodable, Unreadable, read_bytes
 from ctxlint.source.source import Source
 
 if TYPE_CHECKING:

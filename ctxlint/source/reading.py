@@ -1,0 +1,97 @@
+"""Reading files: never more than so much, never from what is not a file, and nothing that analysis would not bear."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CHUNK = 1 << 24
+MOST_BYTES = 100_000_000
+"""The size of the largest file that is read; GitHub takes none that is larger."""
+MOST_CHARACTERS = 2_000_000
+"""The length of the longest code that is analysed. To parse that much may take 1.8 GB, and nobody writes half of it."""
+
+
+class Unreadable(Exception):
+    """A file that the system will not give; the text of the exception says why."""
+
+
+class Undecodable(Exception):
+    """A file that is not the text it says it is; the text of the exception says why."""
+
+
+class NotPython(Exception):
+    """A notebook in another language; the text of the exception says in which."""
+
+
+def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """The content of a file of at most so many bytes. Raises Unreadable; never waits for a pipe or a device."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+        try:
+            return _read_all(descriptor, most)
+        finally:
+            os.close(descriptor)
+    except MemoryError as error:
+        raise Unreadable("Too large for the memory") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
+
+
+def read_stdin() -> bytes:
+    """What is on standard input. Raises Unreadable where that is too much."""
+    data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise too_large()
+    return data
+
+
+def first_bytes(path: str, count: int) -> bytes:
+    """How a regular file begins; empty where that cannot be read. Never waits for a pipe or a device."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+    except (OSError, ValueError):
+        return b""
+    try:
+        return os.read(descriptor, count) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _read_all(descriptor: int, most: int) -> bytes:
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        raise Unreadable("Is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable("Not a regular file")
+    if status.st_size > most:
+        raise too_large(most)
+    pieces = [os.read(descriptor, min(status.st_size + 1, _CHUNK))]
+    if len(pieces[0]) != status.st_size:  # large, growing, or one of the system's files, which say 0
+        size = len(pieces[0])
+        while pieces[-1]:
+            pieces.append(os.read(descriptor, _CHUNK))
+            size += len(pieces[-1])
+            if size > most:
+                raise too_large(most)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def too_large(most: int = MOST_BYTES) -> Unreadable:
+    """The reason why something of more than so many bytes is not read."""
+    return Unreadable(f"Larger than {most // 1_000_000} MB, the most that ctxlint reads")
+
+
+def refusal(text: str) -> str:
+    """Why code is not analysed; empty where it is."""
+    from ctxlint.source.disguise import is_disguised
+
+    if len(text) > MOST_CHARACTERS:
+        return f"The code has more than {MOST_CHARACTERS:,} characters, the most that ctxlint analyses"
+    if is_disguised(text):
+        return "The code spells `autograd` with lookalike characters; ctxlint does not analyse it"
+    return ""
