@@ -9,8 +9,8 @@ from lsprotocol import types as lsp
 from ctxlint.editor.checking import is_safe
 from ctxlint.editor.diagnostics import diagnostic_at
 from ctxlint.editor.documents import NotebookDocument
-from ctxlint.fixes.fix import Applicability
-from ctxlint.rules import rule_names
+from ctxlint.fix import Applicability
+from ctxlint.rule_names import rule_names
 from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxlint.editor.moving import moved, with_untouched
+from ctxlint.fix import Applicability
 from ctxlint.fixes.apply import mend
 from ctxlint.fixes.fix import Applicability
 from ctxlint.model.function_store import FunctionStore

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fixes.fix import Edit, Fix
+    from ctxlint.fix import Edit, Fix
     from ctxlint.result import FileResult
 
 

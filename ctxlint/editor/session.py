@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-from ctxlint import __version__
 from ctxlint.editor.checking import Checked, Checker, is_safe
-from ctxlint.editor.documents import Documents
-from ctxlint.editor.notebooks import SYNCHRONISATION
+from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Documents
 from ctxlint.editor.views import View
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ctxlint.source import decode as decode_module
+from ctxlint.source import reading
 from ctxlint.source.decode import decode, encode
 from ctxlint.source.reading import Undecodable, Unreadable, read_bytes
 from ctxlint.source.source import Source
@@ -161,7 +161,7 @@ def test_a_file_of_a_hundred_megabytes(tmp_path: Path) -> None:
 
 
 def test_large_files_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode_module, "_CHUNK", 7)
+    monkeypatch.setattr(reading, "_CHUNK", 7)
     path = tmp_path / "a.py"
     for size in range(25):
         path.write_bytes(bytes(range(size)))
