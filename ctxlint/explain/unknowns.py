@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.explain.locations import one_line, place_of
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.method import PROTOCOL
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,8 +19,7 @@ from ctxlint.model.function import ParameterKind
 
 if TYPE_CHECKING:
     from ctxlint.fix import Edit
-    from ctxlint.model.function import Method, Param, SourceFile
-    from ctxlint.model.operators import Operator
+    from ctxlint.model.function import Method, Operator, Param, SourceFile
 
 _KEYWORDS = "keyword_only_inputs"
 _NAMED = (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)

@@ -17,7 +17,6 @@ from ctxlint.model.analyses.returns import joined, returned_by
 from ctxlint.model.analyses.setup_uses import evidence_in_setup
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.function import (
-    PROTOCOL,
     ApplyCall,
     Evidence,
     FunctionClass,
@@ -49,6 +48,7 @@ from ctxlint.model.signatures import binding_of, decorators_of, params_of, split
 from ctxlint.model.summaries.summaries import Follower, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.effort import spend
-from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
 from ctxlint.model.interpreter.events import (
     Asks,
@@ -34,8 +33,9 @@ from ctxlint.model.interpreter.events import (
     Unpacking,
 )
 from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value, constant
-from ctxlint.model.method import PROTOCOL, Binding, Decorator, Method, MethodFacts, Param, ParameterKind
+from ctxlint.model.method import Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.records import record
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     import ast
@@ -357,11 +357,6 @@ class FunctionClass:
         )
 
     @cached_property
-    def backward_never_runs(self) -> bool:
-        """Whether autograd certainly never calls backward; most rules ask."""
-        return backward_never_runs(self)
-
-    @cached_property
     def required_inputs(self) -> int:
         """How many inputs have no default."""
         return sum(each.required for each in self.inputs)
@@ -431,11 +426,30 @@ class FunctionClass:
 
 
 @record
-class BrokenStatement:
-    """A top-level statement that no parser can read, in a file that holds a Function."""
+class Operator:
+    """A custom operator and its gradient.
 
-    position: Position
-    message: str
+    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the
+    others. ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what
+    backward returns, one entry for each alternative of each return.
+    """
+
+    name: str
+    inputs: tuple[Param, ...]
+    keyword_only: tuple[Param, ...]
+    outputs: int | None
+    backward: Method
+    setup_context: Method | None
+    gradients: tuple[Returned, ...]
+
+    def span(self, node: cst.CSTNode) -> Span:
+        """Where a node of backward or setup_context stands in the file."""
+        if self.setup_context is not None:
+            try:
+                return self.setup_context.slice.span(node)
+            except KeyError:
+                pass
+        return self.backward.slice.span(node)
 
 
 @record
@@ -471,13 +485,11 @@ class SourceFile:
 
 
 __all__ = [
-    "PROTOCOL",
     "ApplyCall",
     "ArgumentKind",
     "Asks",
     "Assigned",
     "Binding",
-    "BrokenStatement",
     "ContextCall",
     "ContextRead",
     "ContextWrite",

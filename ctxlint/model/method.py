@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
     EventType = TypeVar("EventType", bound=Event)
 
-PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
-"""The static methods that autograd calls."""
-
 
 class Binding(Enum):
     """How a function in a class body is bound."""

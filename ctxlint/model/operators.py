@@ -6,12 +6,12 @@ The contract is that of a Function with differences of its own: see the rules CT
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, TooComplex
 from ctxlint.model.analyses.returns import returned_by
-from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Param, ParameterKind, Returned
+from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.values import Tri
@@ -22,41 +22,11 @@ from ctxlint.source.source import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import libcst as cst
-
     from ctxlint.model.index.file_index import CallRecord
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.source.source import Span
 
 _CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
 _REGISTER = "torch.library.register_autograd"
-
-
-@dataclass(frozen=True)
-class Operator:
-    """A custom operator and its gradient.
-
-    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the
-    others. ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what
-    backward returns, one entry for each alternative of each return.
-    """
-
-    name: str
-    inputs: tuple[Param, ...]
-    keyword_only: tuple[Param, ...]
-    outputs: int | None
-    backward: Method
-    setup_context: Method | None
-    gradients: tuple[Returned, ...]
-
-    def span(self, node: cst.CSTNode) -> Span:
-        """Where a node of backward or setup_context stands in the file."""
-        if self.setup_context is not None:
-            try:
-                return self.setup_context.slice.span(node)
-            except KeyError:
-                pass
-        return self.backward.slice.span(node)
 
 
 def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:

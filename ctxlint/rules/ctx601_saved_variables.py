@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.attributes import rename_attribute
-from ctxlint.model.function import PROTOCOL, Escape, FunctionClass, SavedRead
+from ctxlint.model.function import Escape, FunctionClass, SavedRead
 from ctxlint.model.signatures import is_context_name
 from ctxlint.model.syntax import children, dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -100,6 +100,7 @@ def _judge(
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
     from ctxlint.effort import Effort, TooComplex
+    from ctxlint.model.analyses.reachability import backward_never_runs
     from ctxlint.model.function import FunctionClass
     from ctxlint.rules import all_rules
 

@@ -5,6 +5,9 @@ Source: torch 2.13, ``torch/autograd/function.py``.
 
 from __future__ import annotations
 
+PROTOCOL = ("forward", "backward", "vjp", "setup_context", "jvp", "vmap")
+"""The static methods that autograd calls."""
+
 TORCH_FUNCTION_BASES = frozenset(
     {
         "torch.autograd.Function",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.reachability import absent_gradients, never_taken
+from ctxlint.model.analyses.reachability import absent_gradients, backward_never_runs, never_taken
 from ctxlint.model.interpreter.events import Question
 from ctxlint.model.interpreter.values import NeedsInputGrad, Tri
 from ctxlint.model.syntax import children, code_of
@@ -26,7 +26,7 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
     None where there is no such way, or none is certain.
     """
     backward = fn.backward
-    if backward is None or fn.forward is None or not fn.count_judgeable or fn.backward_never_runs:
+    if backward is None or fn.forward is None or not fn.count_judgeable or backward_never_runs(fn):
         return None
     facts = backward.facts
     if facts.falls_through is not Tri.YES or not facts.complete or facts.is_generator or facts.is_async:

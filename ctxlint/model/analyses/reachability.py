@@ -32,19 +32,21 @@ if TYPE_CHECKING:
 
 def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
     """What backward returns, as far as rules may judge it: on paths that autograd takes, as gradients of forward."""
-    if not fn.count_judgeable or fn.forward is None or fn.backward_never_runs:
+    if not fn.count_judgeable or fn.forward is None or backward_never_runs(fn):
         return ()
     return tuple(returned for returned in fn.gradients if not never_taken(fn, returned.event.guards))
 
 
 def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
     """The methods that are given a ctx, less those that autograd never runs."""
-    return fn.context_methods if fn.backward_never_runs else (*fn.context_methods, *fn.reading_methods)
+    return fn.context_methods if backward_never_runs(fn) else (*fn.context_methods, *fn.reading_methods)
 
 
 def backward_never_runs(fn: FunctionClass) -> bool:
     """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one."""
-    return _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
+    if backward_never_runs not in fn.notes:  # most rules ask
+        fn.notes[backward_never_runs] = _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
+    return bool(fn.notes[backward_never_runs])
 
 
 def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:

@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.model.function import PROTOCOL, ApplyCall, ArgumentKind
+from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
-from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS
+from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Iterator, Mapping
 
-    from ctxlint.model.function import ApplyCall
+    from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.function import BrokenStatement
 from ctxlint.model.index.class_finder import ClassFinder
 from ctxlint.model.index.decorator_summaries import wrapping_of
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.instances import Instances
-from ctxlint.model.index.parsing import parse
+from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.source.nesting import too_deep
 from ctxlint.source.slices import Slice, Statement, parse_slice
 from ctxlint.source.source import Position

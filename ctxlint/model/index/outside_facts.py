@@ -16,7 +16,7 @@ from ctxlint.source.modules import locate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.model.function import ApplyCall
+    from ctxlint.model.index.apply_calls import ApplyCall
 
 
 class Target(NamedTuple):

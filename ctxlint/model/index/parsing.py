@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Union
 
-from ctxlint.model.function import BrokenStatement
 from ctxlint.model.index.older_syntax import in_older_syntax
 from ctxlint.model.index.statement_pieces import Lines, hard_starts, note_parsed, statements
 from ctxlint.run.profiling import stage
@@ -29,6 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.source.source import Source
+
+
+@record
+class BrokenStatement:
+    """A top-level statement that no parser can read, in a file that holds a Function."""
+
+    position: Position
+    message: str
+
 
 Found = Union["list[ast.stmt]", BrokenStatement]
 Read = Callable[[Lines], Found]
