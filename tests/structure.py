@@ -25,7 +25,7 @@ class Import:
 
 
 def name_of(path: Path) -> str:
-    """``ctxlint.model.method``, and ``ctxlint.model`` for the module of a package itself."""
+    """``ctxlint.model.interpreter.method``, and ``ctxlint.model`` for the module of a package itself."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.explain.contract_rows import Guard, ReturnRow
     from ctxlint.model.function import Evidence, FunctionClass, Input, SourceFile
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _SECOND_OF_A_NAME = re.compile(r"@\d+")
 """How the model tells apart two classes of one name, by their lines."""

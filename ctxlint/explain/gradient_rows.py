@@ -11,15 +11,15 @@ from ctxlint.explain.contract_rows import Gradient, Guard, ReturnRow, Slot, Step
 from ctxlint.explain.locations import one_line, place_of, place_with_parentheses
 from ctxlint.model.analyses.gradient_sources import FlagTest, computed_by, conditional_flag, flag_tests
 from ctxlint.model.interpreter import values
+from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.values import NONE, Tri, is_none, join_all
-from ctxlint.model.method import Binding
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 @dataclass(frozen=True)

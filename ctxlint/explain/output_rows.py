@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def outputs_known(fn: FunctionClass) -> bool:

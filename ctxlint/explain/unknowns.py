@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def notes_of(fn: FunctionClass) -> Iterator[str]:

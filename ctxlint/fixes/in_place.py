@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Parameter
-    from ctxlint.model.method import Method
 
 # ---------------------------------------------------------------------------------------------------------------------
 # CTX401

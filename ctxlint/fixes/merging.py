@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall) -> Fix | None:

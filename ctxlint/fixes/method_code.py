@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.fixes.class_layout import Layout
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
 

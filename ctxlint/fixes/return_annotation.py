@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ctxlint.fix import Edit
     from ctxlint.fixes.class_layout import Layout
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _IMPORTED = re.compile(r"^from typing import [^#\n]*\bTuple\b|^from typing import \([^)#]*\bTuple\b", re.MULTILINE)
 _TUPLES = ("tuple", "Tuple", "typing.Tuple")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
-    from ctxlint.model.method import Method
 
 
 def save_properly(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> Fix | None:

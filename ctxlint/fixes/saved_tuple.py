@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _LOOPS = (cst.For, cst.While)
 

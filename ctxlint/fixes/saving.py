@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.stashes import Stash
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextWrite, Event
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.method import Method
 
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:

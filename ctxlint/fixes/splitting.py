@@ -18,14 +18,14 @@ from ctxlint.fixes.parameters import drop_parameter
 from ctxlint.model.function import Binding
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import Parameter, usual_storage
-from ctxlint.model.method import ParameterKind
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.fixes.context_uses import ContextUses
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 Line = cst.CSTNode
 """A statement of a block: a line of small statements, or a compound one."""

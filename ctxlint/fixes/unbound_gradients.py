@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode, Statement
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard, MaybeUnbound
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:

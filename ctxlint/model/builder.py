@@ -33,6 +33,7 @@ from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
+from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
     InputsTuple,

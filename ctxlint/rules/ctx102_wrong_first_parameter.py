@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
-from ctxlint.model.signatures import is_context_name, used_as_context
+from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import moment, refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.function import Binding, FunctionClass, ParameterKind
-from ctxlint.model.signatures import is_context_name
+from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import counted
 

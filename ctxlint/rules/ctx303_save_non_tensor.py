@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
-    from ctxlint.model.method import Method
 
 
 class SaveNonTensor(Rule[FunctionClass]):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _REPLACING = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable")
 

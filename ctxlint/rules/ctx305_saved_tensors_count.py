@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import SavedItem
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 class SavedTensorsCount(Rule[FunctionClass]):

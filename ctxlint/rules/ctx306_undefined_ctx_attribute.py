@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 class UndefinedCtxAttribute(Rule[FunctionClass]):

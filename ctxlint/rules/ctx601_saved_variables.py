@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.attributes import rename_attribute
 from ctxlint.model.function import Escape, FunctionClass, SavedRead
-from ctxlint.model.signatures import is_context_name
+from ctxlint.model.interpreter.signatures import is_context_name
 from ctxlint.model.syntax import children, dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.torch_api.autograd import PROTOCOL

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.gradient_placements import Expectation
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import Guard
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
 

@@ -10,7 +10,7 @@ from ctxlint.source.source import Source
 
 if TYPE_CHECKING:
     from ctxlint.model.function import Event, FunctionClass, Method, Returned, SourceFile
-    from ctxlint.model.method import EventType
+    from ctxlint.model.interpreter.method import EventType
 
 HEAD = """\
 import torch

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import resolve
 from ctxlint.model.interpreter.local_names import borrowed_names, times_bound
-from ctxlint.model.signatures import used_as_context
+from ctxlint.model.interpreter.signatures import used_as_context
 from ctxlint.model.syntax import children, dotted
 from ctxlint.torch_api import operations, types
 

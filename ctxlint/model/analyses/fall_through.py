@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:

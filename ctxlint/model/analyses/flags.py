@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def flags_of(guards: Iterable[Guard]) -> frozenset[int]:

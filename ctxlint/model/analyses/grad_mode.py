@@ -13,8 +13,8 @@ from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.method import Method
 
 _OFF = frozenset({"forward", "setup_context", "backward", "vjp"})
 """The methods that autograd runs with grad mode off; ``backward`` and ``vjp`` unless ``create_graph=True``."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Returned
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _MAX_PLACEMENTS = 64
 """So many ways to put the None are looked at; with more the shortfall counts as unexplained."""

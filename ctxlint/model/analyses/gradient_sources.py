@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot
-    from ctxlint.model.method import Method
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
 from ctxlint.model.interpreter.walk import interpret
-from ctxlint.model.signatures import params_of
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.method import Method
     from ctxlint.source.source import Source
 
 

@@ -12,7 +12,7 @@ from ctxlint.model.syntax import dotted, parents_below
 
 if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import Mutation
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def is_left_for_others(method: Method, mutation: Mutation) -> bool:

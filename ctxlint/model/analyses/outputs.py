@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.method import Method, Param
+    from ctxlint.model.interpreter.method import Method, Param
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.model.interpreter.events import ContextCall, Event
-    from ctxlint.model.method import EventType, Method
+    from ctxlint.model.interpreter.method import EventType, Method
 
 
 def happens_after(later: Event, earlier: Event) -> bool:

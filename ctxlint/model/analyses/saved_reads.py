@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Unpacking
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextCall, Guard, Unpacking
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def saving_call(method: Method) -> str:

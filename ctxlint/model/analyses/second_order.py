@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 _CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
 _CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")

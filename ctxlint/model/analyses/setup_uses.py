@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ctxlint.model.function import Evidence
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def evidence_in_setup(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.method import Method
 
 _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
 """Words that tell that a test is about whether backward will run at all."""

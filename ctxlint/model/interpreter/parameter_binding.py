@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import CONTEXT, Kind, Opaque, Parameter, Tri, Value, Variadic
-from ctxlint.model.method import ParameterKind
 
 if TYPE_CHECKING:
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]:

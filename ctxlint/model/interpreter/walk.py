@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import bound_names, yields
 from ctxlint.model.interpreter.loops import Loops
+from ctxlint.model.interpreter.method import MethodFacts
 from ctxlint.model.interpreter.sequences import unknown_content
 from ctxlint.model.interpreter.state import State
 from ctxlint.model.interpreter.values import (
@@ -32,7 +33,6 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Value,
 )
-from ctxlint.model.method import MethodFacts
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import python
 

@@ -9,8 +9,8 @@ import libcst as cst
 
 from ctxlint.model.index.decorator_summaries import Wrapping
 from ctxlint.model.index.scopes import dotted_name, resolve, resolve_certainly
+from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
-from ctxlint.model.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.syntax import children, code_of, dotted
 from ctxlint.source.nesting import too_deep
 from ctxlint.torch_api import autograd
