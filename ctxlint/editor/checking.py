@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ctxlint.editor.moving import moved, with_untouched
 from ctxlint.fix import Applicability
 from ctxlint.fixes.apply import mend
-from ctxlint.fixes.fix import Applicability
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult

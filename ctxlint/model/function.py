@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.instances import Instances
     from ctxlint.model.index.module_backwards import ModuleBackward
-    from ctxlint.model.operators import Operator
+    from ctxlint.model.index.parsing import BrokenStatement
     from ctxlint.source.slices import Slice
     from ctxlint.source.source import Position, Source, Span
 

@@ -100,7 +100,6 @@ def _judge(
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
     from ctxlint.effort import Effort, TooComplex
-    from ctxlint.model.analyses.reachability import backward_never_runs
     from ctxlint.model.function import FunctionClass
     from ctxlint.rules import all_rules
 
@@ -151,6 +150,7 @@ def _ask(
 ) -> Iterator[Finding]:
     """What a rule finds, or is known to find, in a subject."""
     from ctxlint.effort import steps
+    from ctxlint.model.analyses.reachability import backward_never_runs
 
     name = getattr(subject, "qualname", None)
     kept = judging.get(rule.code) if judging is not None else None
@@ -159,7 +159,7 @@ def _ask(
         return
     with effort.on(name):
         before, found = steps.left, []
-        if not rule.about_backward or not subject.backward_never_runs:
+        if not rule.about_backward or not backward_never_runs(subject):
             for each in rule.check(subject, settings):
                 found.append(_with_helpers(subject, each))
                 yield found[-1]

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Union
 
 from ctxlint.model.index.older_syntax import in_older_syntax
 from ctxlint.model.index.statement_pieces import Lines, hard_starts, note_parsed, statements
-from ctxlint.run.profiling import stage
+from ctxlint.profiling import stage
+from ctxlint.records import record
 from ctxlint.source.nesting import too_deep_for_ast
 from ctxlint.source.source import Position
 
