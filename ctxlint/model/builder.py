@@ -45,7 +45,6 @@ from ctxlint.model.interpreter.values import (
     constant,
 )
 from ctxlint.model.interpreter.walk import interpret
-from ctxlint.model.signatures import binding_of, decorators_of, params_of, split_params
 from ctxlint.model.summaries.summaries import Follower, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators

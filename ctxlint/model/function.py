@@ -32,8 +32,8 @@ from ctxlint.model.interpreter.events import (
     UnboundContext,
     Unpacking,
 )
+from ctxlint.model.interpreter.method import Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.model.interpreter.values import Sequence, Slot, Tri, Value, constant
-from ctxlint.model.method import Binding, Decorator, Method, MethodFacts, Param, ParameterKind
 from ctxlint.records import record
 from ctxlint.torch_api.autograd import PROTOCOL
 

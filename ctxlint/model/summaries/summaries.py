@@ -17,10 +17,10 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
 from ctxlint.model.interpreter.events import Mutation, Return
+from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.interpreter.summary import Summary
 from ctxlint.model.interpreter.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
 from ctxlint.model.interpreter.walk import interpret
-from ctxlint.model.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.torch_api import autograd
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event
-    from ctxlint.model.method import MethodFacts
+    from ctxlint.model.interpreter.method import MethodFacts
 
 _KINDS: frozenset[type[Event]] = frozenset([Return, Mutation])
 """The kinds of event that a summary is made of."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.method import MethodFacts
     from ctxlint.model.interpreter.values import Value
-    from ctxlint.model.method import MethodFacts
 
 
 def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
