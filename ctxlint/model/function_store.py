@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.builder import Builder
+    from ctxlint.model.finding import Finding
     from ctxlint.model.function import Evidence, FunctionClass, Input
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.rules.base import Finding
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")

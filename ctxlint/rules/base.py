@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from ctxlint.model.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.diagnostic import Related
-    from ctxlint.fix import Fix
-    from ctxlint.model.function import (  # noqa: F401  (some are named in the docstring)
-        ApplyCall,
-        FunctionClass,
-        Returned,
-        SourceFile,
-    )
-    from ctxlint.model.interpreter.values import Value
-    from ctxlint.source.source import Span
+
+__all__ = ["Category", "Finding", "FixAvailability", "Rule"]
 
 
 class Category(Enum):
@@ -44,22 +37,6 @@ class FixAvailability(Enum):
     ALWAYS = "always"
     SOMETIMES = "sometimes"
     NEVER = "never"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a rule says about one place. The pipeline adds path, code and name and makes it a Diagnostic.
-
-    ``rests_on`` are the values that it is about: where a helper returned them, the message names it, with a note there.
-    ``only_warns`` says that torch does no more than warn of it, whatever the category of the rule.
-    """
-
-    span: Span
-    message: str
-    fix: Fix | None = None
-    related: tuple[Related, ...] = ()
-    rests_on: tuple[Value | Returned, ...] = ()
-    only_warns: bool = False
 
 
 Subject = TypeVar("Subject")
