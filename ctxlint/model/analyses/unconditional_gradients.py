@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot
-    from ctxlint.model.method import Method
 
 _words = str.split
 _EXPENSIVE = frozenset(
