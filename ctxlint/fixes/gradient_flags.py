@@ -33,7 +33,8 @@ def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
     None where the place in the tuple may be what is wrong, and where what is computed under the test hangs together.
     """
     code = None if fn.backward is None else code_of_method(fn, fn.backward)
-    if code is None or len(misplaced.flags) != 1 or not _flag_is_wrong(fn, misplaced):
+    named = max(misplaced.slot, *misplaced.flags) < len(fn.inputs)
+    if code is None or len(misplaced.flags) != 1 or not named or not _flag_is_wrong(fn, misplaced):
         return None
     edits = _in_block(code, misplaced) if misplaced.name else _in_tuple(fn, code, misplaced)
     message = f"Test `ctx.needs_input_grad[{misplaced.slot}]`"

@@ -8,12 +8,12 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.flags import flags_of, unbound_uses
+from ctxlint.model.analyses.flags import flags_of, kept_flags, unbound_uses
 from ctxlint.model.interpreter.events import Assigned, Question
 from ctxlint.model.interpreter.values import NeedsInputGrad
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ctxlint.fix import Edit, Fix
     from ctxlint.fixes.method_code import MethodCode, Statement
@@ -32,12 +32,13 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
     code = code_of_method(fn, method)
     if code is None:
         return None
+    kept = kept_flags(fn)
     found: dict[str, tuple[Applicability, Statement]] = {}
     uses: dict[str, list[MaybeUnbound]] = {}
     for use, _flags in unbound_uses(fn, method):
         uses.setdefault(use.name, []).append(use)
     for other, its in uses.items():
-        applicability = _applicability(code, other, its)
+        applicability = _applicability(code, other, its, kept)
         place = None if applicability is None else _before_all(code, other, its)
         if applicability is not None and place is not None:
             found[other] = (applicability, place)
@@ -55,7 +56,9 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
 # Nothing but a gradient
 
 
-def _applicability(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Applicability | None:
+def _applicability(
+    code: MethodCode, name: str, uses: list[MaybeUnbound], kept: Mapping[str, int]
+) -> Applicability | None:
     """How far None can be trusted to be the gradient where the name is not bound; None where it cannot."""
     bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
     if len({each.node for each in bindings}) != len(code.bindings(name)) or any(each.in_loop for each in bindings):
@@ -65,7 +68,7 @@ def _applicability(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> App
     safe = True
     for use in uses:
         slot = returned_position(code, use.node)
-        if slot is None or use.in_loop or not any(slot in flags_of(each.guards) for each in bindings):
+        if slot is None or use.in_loop or not any(slot in flags_of(each.guards, kept) for each in bindings):
             return None
         safe = safe and any(_hangs_on(each, slot, use.guards) for each in bindings)
     return Applicability.SAFE if safe else Applicability.UNSAFE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import ask_about_own_input
-from ctxlint.model.analyses.flags import misplaced_gradients
+from ctxlint.model.analyses.flags import input_names, misplaced_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -96,9 +96,10 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
             return
+        names = input_names(fn)
         for each in misplaced_gradients(fn):
-            asked = [fn.inputs[index].name for index in sorted(each.flags)]
-            receiver = fn.inputs[each.slot].name
+            asked = [names[index] for index in sorted(each.flags)]
+            receiver = names[each.slot]
             what = f"`{each.name}`" if each.name else "a gradient"
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             yield Finding(

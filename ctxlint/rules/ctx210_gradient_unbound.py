@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.analyses.flags import flags_of, unbound_uses
+from ctxlint.model.analyses.flags import flags_of, kept_flags, unbound_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import MaybeUnbound
+    from ctxlint.model.method import Method
 
 
 class GradientUnbound(Rule[FunctionClass]):
@@ -99,7 +100,7 @@ class GradientUnbound(Rule[FunctionClass]):
             if use.name in seen:
                 continue
             seen.add(use.name)
-            tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(flags)], "or")
+            tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
             fix = bind_none_first(fn, backward, use.name)
             binding = f"Write `{use.name} = None`" if fix is not None else "Bind it"
             yield Finding(
@@ -108,6 +109,12 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"{_when(fn, use, flags)}. {binding} before the test.",
                 fix,
             )
+
+
+def _test(fn: FunctionClass, backward: Method, index: int) -> str:
+    """What backward asks for the flag of an input: where forward has kept it, that attribute."""
+    kept = (name for name, flag in kept_flags(fn).items() if flag == index and name in backward.context_attributes)
+    return f"ctx.{next(kept, f'needs_input_grad[{index}]')}"
 
 
 def _when(fn: FunctionClass, use: MaybeUnbound, flags: frozenset[int]) -> str:

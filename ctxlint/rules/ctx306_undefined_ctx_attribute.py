@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.reachability import methods_that_run
 from ctxlint.model.function import (
     ContextCall,
@@ -142,7 +143,14 @@ def _ctx(method: Method) -> str:
 
 
 def _reason(fn: FunctionClass, name: str) -> str:
-    return "is an attribute of the class, not of ctx" if _on_the_class(fn, name) else "nothing sets"
+    if _on_the_class(fn, name):
+        return "is an attribute of the class, not of ctx"
+    return "`__init__` sets on an instance, not on ctx" if _on_the_instance(fn, name) else "nothing sets"
+
+
+def _on_the_instance(fn: FunctionClass, name: str) -> bool:
+    """Whether ``__init__`` sets it on an instance, which no static method ever gets."""
+    return name in {attribute for _, attribute in attributes_set_by(fn.methods.get("__init__"))}
 
 
 def _on_the_class(fn: FunctionClass, name: str) -> bool:
@@ -153,6 +161,11 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     name, ctx = read.attribute, _ctx(method)
     if _on_the_class(fn, name):
         return f"Write `{fn.name}.{name}`."
+    if _on_the_instance(fn, name):
+        where = (fn.setup_context or fn.forward or method).name
+        if method.name == where:
+            return f"Take it as an input of `{where}`, and pass it to `apply`."
+        return f"Pass it to `apply` as an input, and write `{ctx}.{name} = {name}` in `{where}`."
     known = sorted({write.attribute for write in fn.context_writes} | _NAMES)
     similar = get_close_matches(name, known, n=1, cutoff=0.8)
     writer = fn.setup_context or fn.forward

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.unread_saves import leave_out
 from ctxlint.model.analyses.saved_state import never_read
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Parameter, Tri, is_none, is_tensor
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import reads_of_saved
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.values import Value
 
 
 class SavedNeverRead(Rule[FunctionClass]):
@@ -87,7 +89,7 @@ class SavedNeverRead(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for position, slot in never_read(fn):
-            if slot.node is not None:
+            if slot.node is not None and not _is_no_tensor(fn, slot.value):  # CTX303
                 yield Finding(
                     fn.span(slot.node),
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; it stays in memory for "
@@ -95,3 +97,10 @@ class SavedNeverRead(Rule[FunctionClass]):
                     leave_out(fn, position, slot),
                     reads_of_saved(fn),
                 )
+
+
+def _is_no_tensor(fn: FunctionClass, value: Value) -> bool:
+    """Whether what is saved certainly is no tensor."""
+    if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
+        return fn.inputs[value.index].is_tensor is Tri.NO
+    return is_tensor(value) is Tri.NO and is_none(value) is Tri.NO

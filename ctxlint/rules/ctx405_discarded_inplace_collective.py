@@ -83,10 +83,11 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
                 continue
             for mutation in method.facts.of(Mutation):
                 if mutation.target_node is not None and _made_for_the_call(mutation):
+                    always = isinstance(mutation.target, Fresh)
                     yield Finding(
                         fn.span(mutation.node),
-                        f"`{mutation.how}` writes its result to `{code_of(mutation.target_node)}`, a temporary tensor; if "
-                        f"that is a copy, the result is silently lost. Bind it to a name first, and use that name.",
+                        f"`{mutation.how}` writes its result to `{code_of(mutation.target_node)}`, a temporary tensor; "
+                        f"{'' if always else 'if that is a copy, '}the result is silently lost. Bind it to a name first, and use that name.",
                     )
 
 

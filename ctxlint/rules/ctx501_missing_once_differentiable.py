@@ -91,7 +91,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
             return
         if any((each.name or "").endswith("once_differentiable") for each in backward.decorators):
             return
-        found = leaves_autograd(backward)
+        found = leaves_autograd(fn, backward)
         if found is not None:
             yield Finding(
                 fn.span(backward.node.name),

@@ -64,7 +64,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides. A gradient whose name is rebound in `backward` is
+    Off by default: for many shapes, `view` works with any strides. A gradient whose name is rebound before is
     not checked, nor is a `backward` under a decorator of the project, which may make it contiguous.
 
     ## References

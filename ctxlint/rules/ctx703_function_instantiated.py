@@ -124,7 +124,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.ONLY_APPLIED:
         fact = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances."
-        remedy = f"Drop the `{made[len(name) :]}`."
+        remedy = f"Use `{name}.apply`, with {_ITS}." if given else f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`."
@@ -143,6 +143,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     name, remedy = fn.name, f"Write `{fn.name}.apply(...)`."
     if call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
+        remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     elif call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return
@@ -151,9 +152,19 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
         fact = f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead."
     elif call.how == "construct-call" and "__call__" not in fn.methods:
         fact = f"An instance of `{name}` is called; torch raises RuntimeError."
+        remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     else:
         return
     yield _finding(fn, call, fact, remedy, call_apply(file, fn, call), (), call.how == "construct-apply")
+
+
+def _moved(fn: FunctionClass) -> str:
+    """What becomes of the arguments that ``__init__`` takes."""
+    initial = fn.methods.get("__init__")
+    return f", with {_ITS}" if initial is not None and len(initial.params) > 1 else ""
+
+
+_ITS = "the arguments of `__init__` as inputs"
 
 
 def _finding(

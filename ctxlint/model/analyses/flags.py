@@ -9,20 +9,50 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
 from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, is_none
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Method
 
 
-def flags_of(guards: Iterable[Guard]) -> frozenset[int]:
-    """The inputs whose ``needs_input_grad`` flag is certainly set on a path with these tests."""
+_NONE_KEPT: Mapping[str, int] = {}
+
+
+def kept_flags(fn: FunctionClass) -> dict[str, int]:
+    """The attributes of ctx in which forward keeps the flag of one input, by name: ``ctx.a = x.requires_grad``."""
+    found: dict[str, int] = {}
+    for name, writes in fn.writes_by_attribute.items():
+        value, node = writes[0].value, writes[0].value_node
+        if len(writes) > 1 or writes[0].guards or fn.escapes:
+            continue
+        if isinstance(value, NeedsInputGrad) and value.index is not None:
+            found[name] = value.index
+        elif isinstance(node, cst.Attribute) and node.attr.value == "requires_grad":
+            inputs = [each.index for each in fn.inputs if each.name == dotted(node.value)]
+            if inputs and not any(each.name == dotted(node.value) for each in _assigned_in(fn)):
+                found[name] = inputs[0]
+    return found
+
+
+def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
+    for method in fn.context_methods:
+        yield from method.facts.of(Assigned)
+
+
+def flags_of(guards: Iterable[Guard], kept: Mapping[str, int] = _NONE_KEPT) -> frozenset[int]:
+    """The inputs whose ``needs_input_grad`` flag is certainly set on a path with these tests.
+
+    ``kept`` are the attributes of ctx that hold flags, as ``kept_flags`` gives them.
+    """
     found = set()
     for guard in guards:
         asks = guard.asks
+        if guard.holds and isinstance(guard.test, cst.Attribute) and guard.test.attr.value in kept:
+            found.add(kept[guard.test.attr.value])
         if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD and asks.answer:
             if isinstance(asks.value, NeedsInputGrad) and asks.value.index is not None:
                 found.add(asks.value.index)
@@ -88,11 +118,24 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
         flags = computed_under(backward, name)
         if flags is not None and len(positions) == 1 and not flags & positions:
             found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
-    return [
-        each
-        for each in found
-        if each.slot < len(fn.inputs) and max(each.flags) < len(fn.inputs) and not _always_computed(backward, each)
+    names = input_names(fn)
+    return [each for each in found if max(each.slot, *each.flags) < len(names) and not _always_computed(backward, each)]
+
+
+def input_names(fn: FunctionClass) -> tuple[str, ...]:
+    """What the inputs are called, also where forward takes ``*args`` and unpacks them by one statement."""
+    names = tuple(each.name for each in fn.inputs)
+    if fn.variadic_inputs is None or fn.forward is None:
+        return names
+    targets = [
+        each.targets[0].target
+        for each in fn.forward.body_nodes
+        if isinstance(each, cst.Assign) and len(each.targets) == 1 and dotted(each.value) == fn.variadic_inputs.name
     ]
+    unpacked = (
+        [each.value for each in targets[0].elements] if len(targets) == 1 and isinstance(targets[0], cst.Tuple) else []
+    )
+    return (*names, *(each.value for each in unpacked if isinstance(each, cst.Name)))
 
 
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
@@ -122,19 +165,20 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
     Each comes with those flags. Only where another input, too, can need a gradient: else one of them is always set.
     """
     found: list[tuple[MaybeUnbound, frozenset[int]]] = []
+    kept = kept_flags(fn)
     for use in method.facts.of(MaybeUnbound):
-        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name]
+        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
         if not bindings or _bound_elsewhere(method, use.name, len(bindings)):
             continue
         flags: set[int] = set()
         for each in bindings:
-            mine = flags_of(each.guards)
+            mine = flags_of(each.guards, kept)
             if not mine or tested_flags(each.guards):
                 break
             flags |= mine
         else:
             others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
-            if others and not flags & flags_of(use.guards) and not _same_test(use, bindings):
+            if others and not flags & flags_of(use.guards, kept) and not _same_test(use, bindings):
                 found.append((use, frozenset(flags)))
     return found
 

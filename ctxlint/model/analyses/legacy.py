@@ -31,7 +31,7 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
         return None
     initial = methods.get("__init__")
     if initial is not None:
-        set_there = set(_attributes_set(initial.node))
+        set_there = attributes_set_by(initial)
         for method in instances:
             for read in method.facts.of(ContextRead):
                 name = method.ctx.name if method.ctx is not None else ""
@@ -60,13 +60,14 @@ def _state_read(helper: Method, attributes: set[str]) -> str | None:
     return next((node.attr.value for node in read if node.attr.value in attributes), None)
 
 
-def _attributes_set(initial: cst.FunctionDef) -> Iterator[tuple[str, str]]:
+def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:
     """What ``__init__`` sets on the instance: the name of the instance, and that of each attribute."""
-    first = (*initial.params.posonly_params, *initial.params.params)[:1]
+    if initial is None:
+        return frozenset()
+    parameters = initial.node.params
+    first = (*parameters.posonly_params, *parameters.params)[:1]
     instance = first[0].name.value if first else None
-    for name, attribute in _targets(initial.body):
-        if name == instance:
-            yield name, attribute
+    return frozenset(each for each in _targets(initial.node.body) if each[0] == instance)
 
 
 def _targets(node: cst.CSTNode) -> Iterator[tuple[str, str]]:

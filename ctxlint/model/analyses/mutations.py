@@ -48,10 +48,14 @@ def _through_data(value: Value | None) -> bool:
     return False
 
 
+_TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)
+"""Expressions that nothing else can name the result of."""
+
+
 def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
     collective = mutation.how in operations.IN_PLACE_COLLECTIVES and not mutation.by
-    return collective and isinstance(mutation.target_node, cst.Call)
+    return collective and isinstance(mutation.target_node, _TEMPORARY)
 
 
 def without_gradient(mutation: Mutation) -> bool:

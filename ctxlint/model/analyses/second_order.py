@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Assigned, GenericCall
+from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.values import Constant, ContextAttribute, Parameter, Scalar
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
 
 _CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
 _CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
@@ -22,9 +24,9 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 _NEEDING_LAYOUT = frozenset({"view", "data_ptr"})
 
 
-def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
+def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str] | None:
     """The first place at which a body does what autograd does not record, and what it is; None for none."""
-    calls = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
+    calls = {id(call.node): call for call in method.facts.of(GenericCall)}
     for node in method.body_nodes:
         if type(node) is cst.Attribute and node.attr.value == "data":
             return node, "`.data`"
@@ -34,12 +36,40 @@ def leaves_autograd(method: Method) -> tuple[cst.CSTNode, str] | None:
             return node, f"`.{node.func.attr.value}()`"
         if isinstance(node.func, cst.Subscript) and not _is_kept(method, node.func.value):
             return node, "a kernel launch"
-        callee = calls.get(id(node))
+        callee = calls[id(node)].callee if id(node) in calls else None
         if callee in _CUTTING_CALLS:
             return node, f"`{callee}`"
-        if callee is not None and callee.startswith("numpy."):
+        if callee is not None and callee.startswith("numpy.") and not _of_numbers(fn, calls[id(node)]):
             return node, f"`{callee}`"
     return None
+
+
+def _of_numbers(fn: FunctionClass, call: GenericCall) -> bool:
+    """Whether a call is certainly given nothing but numbers, which have no derivative to lose."""
+    given = [*call.arguments, *(slot for _, slot in call.keywords)]
+    return bool(given) and all(_is_number(fn, option) for slot in given for option in slot.value.options())
+
+
+def _is_number(fn: FunctionClass, value: Value) -> bool:
+    if isinstance(value, ContextAttribute):
+        writes = fn.writes_by_attribute.get(value.name, ())
+        kept = [option for each in writes if each.value is not None for option in each.value.options()]
+        return (
+            bool(kept)
+            and len(writes) == len([each for each in writes if each.value])
+            and all(_was_number(fn, each) for each in kept)
+        )
+    return _was_number(fn, value)
+
+
+def _was_number(fn: FunctionClass, value: Value) -> bool:
+    if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
+        given = fn.inputs[value.index]
+        tensor, plain = ({each.reason for each in given.evidence if each.tensor is kind} for kind in (True, False))
+        return tensor <= plain and bool(plain - tensor) and not given.is_container  # what numpy gets may be either
+    return isinstance(value, Constant) or (
+        isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "number")
+    )
 
 
 def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
@@ -50,20 +80,45 @@ def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
 
 
 def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
-    """Calls of ``view`` or ``data_ptr`` on an incoming gradient that is never bound anew: call, name, method."""
+    """Calls of ``view`` or ``data_ptr`` on an incoming gradient as it came: call, name, method."""
     backward = fn.backward
     if backward is None or any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
         return
-    rebound = {each.name for each in backward.facts.of(Assigned)}
-    names = {param.name for param in backward.positional} - rebound
+    names = {param.name for param in backward.positional}
+    order = {node: at for at, node in enumerate(backward.body_nodes)}
     for node in backward.body_nodes:
         if type(node) is not cst.Call or not isinstance(node.func, cst.Attribute):
             continue
         if node.func.attr.value not in _NEEDING_LAYOUT:
             continue
         name = dotted(node.func.value)
-        if name in names and not _asks_contiguous(backward, name):
-            yield node, name or "", node.func.attr.value
+        if name in names and not _asks_contiguous(backward, name) and _as_it_came(backward, node, name, order):
+            yield node, name, node.func.attr.value
+
+
+def _as_it_came(method: Method, use: cst.CSTNode, name: str, order: Mapping[cst.CSTNode, int]) -> bool:
+    """Whether a parameter certainly still means what the method was given: nothing on the way binds it anew.
+
+    What the very statement of the use binds, as ``g = g.view(-1)`` does, comes after it.
+    """
+    binders = method.binders.get(name, ())
+    around = _around(method, use)
+    if binders and any(isinstance(each, (cst.For, cst.While)) for each in around):
+        return False
+    return all(order.get(each, 0) > order[use] or _assigns(each, around) for each in binders)
+
+
+def _assigns(binder: cst.CSTNode, around: Collection[cst.CSTNode]) -> bool:
+    """Whether a node binds names to what one of the nodes ``around`` a use gives."""
+    return any(isinstance(each, cst.Assign) and binder in (each, *each.targets) for each in around)
+
+
+def _around(method: Method, node: cst.CSTNode) -> list[cst.CSTNode]:
+    found = []
+    while node in method.parents:
+        node = method.parents[node]
+        found.append(node)
+    return found
 
 
 def _asks_contiguous(method: Method, name: str) -> bool:

@@ -125,9 +125,10 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
 
 
 def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
-    """Whether nothing in the file reads the attribute, so that what it keeps alive is kept for nothing."""
+    """Whether nothing in the file reads the attribute after forward: what it keeps alive is kept for nothing."""
     named = re.findall(rf"(?:\.\s*|['\"]){write.attribute}\b", fn.source.text)
-    return fn.backward is not None and not fn.escapes and len(named) == len(fn.writes_by_attribute[write.attribute])
+    before = sum(len(method.context_attributes.get(write.attribute, ())) for method in fn.context_methods)
+    return fn.backward is not None and not fn.escapes and len(named) == before
 
 
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:

@@ -78,7 +78,8 @@ class FileIndex:
     attributes: set[str] = field(default_factory=set)
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
     attribute_owners: dict[str, set[str]] = field(default_factory=dict)
-    """For each of these the classes whose methods store it on their own first parameter; ``""`` for any other way."""
+    """For each of these the classes whose methods store it on their own first parameter, and the ``__init__`` that
+    do; ``""`` for any other way."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
     """What ``.apply`` is read of, called or not, and where."""
     patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)

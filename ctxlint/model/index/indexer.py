@@ -309,12 +309,14 @@ class _Indexer:
 
 
 def _class_of_receiver(target: ast.expr, scope: Scope) -> str:
-    """The class of the method whose first parameter this is; empty for anything else."""
+    """The class of the method whose first parameter this is; the method for ``__init__``; empty for anything else."""
     if scope.kind != "function" or scope.parent is None or scope.parent.kind != "class":
         return ""
     first = next(iter(scope.names), None)
     own = isinstance(target, ast.Name) and target.id == first and len(scope.names[target.id]) == 1
-    return scope.parent.qualname if own else ""
+    if not own:
+        return ""
+    return scope.qualname if scope.qualname.endswith(".__init__") else scope.parent.qualname
 
 
 _STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {
