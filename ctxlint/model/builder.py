@@ -16,6 +16,7 @@ from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
 from ctxlint.model.analyses.setup_uses import evidence_in_setup
 from ctxlint.model.analyses.shifted import is_shifted
+from ctxlint.model.analyses.tensor_containers import declares_fields
 from ctxlint.model.function import (
     ApplyCall,
     Evidence,
@@ -23,9 +24,11 @@ from ctxlint.model.function import (
     Input,
     Method,
     MethodFacts,
+    Param,
     ParameterKind,
     Returned,
     Style,
+    Trust,
 )
 from ctxlint.model.index.class_finder import conditional_methods, members
 from ctxlint.model.index.instances import InstanceUse
@@ -302,6 +305,20 @@ class Builder:
 
     # Inputs
 
+    def from_record(self, forward: Method, param: Param) -> tuple[Evidence, ...]:
+        """That an input is annotated with a class of the project that holds fields, and may so hold tensors."""
+        meaning = (
+            self.project.meaning(forward.home.unit, param.annotation) if forward.home and param.annotation else None
+        )
+        record = None if meaning is None or isinstance(meaning, str) else meaning.record
+        if record is None or not declares_fields(record.node):
+            return ()
+        return (
+            Evidence(
+                False, Trust.STRONG, f"it is annotated `{record.node.name}`, a record", param.node, container=True
+            ),
+        )
+
     def inputs(
         self,
         forward: Method | None,
@@ -330,7 +347,12 @@ class Builder:
                     param,
                     gradients,
                     wanted,
-                    [*from_calls(index, calls), *uses.evidence[param.name], *(set_up[index] if set_up else ())],
+                    [
+                        *from_calls(index, calls),
+                        *uses.evidence[param.name],
+                        *(set_up[index] if set_up else ()),
+                        *self.from_record(forward, param),
+                    ],
                     [*none_from_calls(index, calls), *uses.none_tests[param.name]],
                 )
                 for index, param in enumerate(params)

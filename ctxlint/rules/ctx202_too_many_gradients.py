@@ -100,7 +100,7 @@ class TooManyGradients(Rule[FunctionClass]):
 def _advice(fn: FunctionClass) -> str:
     """What to write: where an input holds several tensors, the surplus gradients are for these."""
     for each in fn.inputs:
-        if holds_tensors(fn, each):
+        if holds_tensors(each):
             return f"Pass the content of `{each.name}` as separate inputs."
     return "Remove the surplus."
 

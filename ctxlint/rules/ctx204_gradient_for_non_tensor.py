@@ -127,6 +127,6 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
     for given, slot in zip(fn.inputs, returned.slots):
         if slot.starred or given in containers:
             break  # what follows may be gradients for what the container holds, which is CTX216
-        if is_none(slot.value) is Tri.NO and given.against_a_gradient and not holds_tensors(fn, given):
+        if is_none(slot.value) is Tri.NO and given.against_a_gradient and not holds_tensors(given):
             found.append(given)
     return found

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.tensor_containers import (
     beside_a_tensor,
     container_inputs_with_gradient,
-    is_record,
     is_tensor_container,
 )
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.index.scopes import LOCAL
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -93,16 +91,13 @@ class TensorListInput(Rule[FunctionClass]):
             starred = f", `*{each.name}`" if each is fn.inputs[-1] else ""
             yield Finding(
                 fn.span(each.param.node.name),
-                f"`{each.name}` of `{fn.name}` is {_fact(fn, each)} but `backward` returns a gradient for it; "
+                f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it; "
                 f"{consequence}. Pass each tensor to `apply` as a separate input{starred}.",
             )
 
 
-def _fact(fn: FunctionClass, given: Input) -> str:
+def _fact(given: Input) -> str:
     """What the input is; where its annotation does not say it, how that is known."""
-    annotation = given.param.annotation or ""
-    if is_tensor_container(annotation):
+    if is_tensor_container(given.param.annotation):
         return "a container of tensors"
-    if is_record(fn, annotation):
-        return f"a `{annotation[len(LOCAL) :]}`, which is not a tensor,"
     return f"not a tensor ({next(each.reason for each in given.against_a_gradient if each.container).removeprefix('it is ')})"

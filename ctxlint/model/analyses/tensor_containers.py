@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.shifted import is_shifted
-from ctxlint.model.index.scopes import LOCAL, dotted_name
+from ctxlint.model.index.scopes import dotted_name
 from ctxlint.model.interpreter.values import Tri, Value, is_none
 from ctxlint.torch_api import types
 
@@ -25,36 +25,30 @@ def is_tensor_container(annotation: str | None) -> bool:
     return head in types.CONTAINER_ANNOTATIONS and any(each in types.TENSOR_ANNOTATIONS for each in elements)
 
 
-def is_record(fn: FunctionClass, annotation: str | None) -> bool:
-    """Whether an annotation names a class of the file that holds fields: a NamedTuple, a dataclass."""
-    if fn.tree is None or annotation is None or not annotation.startswith(LOCAL):
-        return False
-    name = annotation[len(LOCAL) :]
-    classes = (node for node in fn.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-    return any(_declares_fields(node) for node in classes)
-
-
-def _declares_fields(node: ast.ClassDef) -> bool:
+def declares_fields(node: ast.ClassDef) -> bool:
+    """Whether a class holds fields: a NamedTuple, a dataclass."""
     said = [*node.bases, *(each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)]
     names = {(dotted_name(each) or "").rpartition(".")[2] for each in said}
     return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
 
 
-def holds_tensors(fn: FunctionClass, given: Input) -> bool:
+def holds_tensors(given: Input) -> bool:
     """Whether an input certainly is a container, or a record, that may hold tensors."""
-    annotation = given.param.annotation
-    return is_tensor_container(annotation) or is_record(fn, annotation) or given.is_container
+    return is_tensor_container(given.param.annotation) or given.is_container
 
 
 def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
     """The inputs that are containers of tensors for which backward certainly returns something."""
     found: list[Input] = []
+    alone = all(each.against_a_gradient for each in fn.inputs)  # then backward never runs, whatever it returns
     for each in fn.inputs:
-        if not holds_tensors(fn, each):
+        if not holds_tensors(each):
             continue
         for returned in fn.gradients:
             slots = returned.slots
-            if not returned.known or each.index >= len(slots) or is_shifted(returned, len(fn.inputs)):
+            if not returned.known or each.index >= len(slots):
+                continue
+            if is_shifted(returned, len(fn.inputs)) and not alone:
                 continue
             before = slots[: each.index + 1]
             value = slots[each.index].value
@@ -69,9 +63,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
 
 def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
     """Whether another input certainly is a tensor that gets a gradient, so that backward runs where it needs one."""
-    return any(
-        each.surely_differentiable and not holds_tensors(fn, each) for each in fn.inputs if each is not container
-    )
+    return any(each.surely_differentiable and not holds_tensors(each) for each in fn.inputs if each is not container)
 
 
 def _certainly_something(value: Value) -> bool:
