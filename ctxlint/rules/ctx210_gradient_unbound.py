@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import MaybeUnbound
-    from ctxlint.model.method import Method
+    from ctxlint.model.interpreter.method import Method
 
 
 class GradientUnbound(Rule[FunctionClass]):
