@@ -37,6 +37,8 @@ short M - self tensor integral
 byte M - self tensor integral
 bool M - self tensor integral
 char M - self tensor integral
+# With a probability, it takes integers and gives integers; alone, it refuses them
+bernoulli MT - - tensor -
 # Views whose samples are complex or that are not tried out
 detach MT - self* tensor same
 view_as_complex T - self* tensor floating

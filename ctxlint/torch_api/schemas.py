@@ -41,7 +41,7 @@ affine_grid_generator T - - tensor -
 alias_copy T - - tensor same
 all MT - - tensor integral
 allclose MT - - bool -
-alpha_dropout TF - - tensor float-only
+alpha_dropout TF - - tensor same
 alpha_dropout_ T self - tensor -
 amax MT - - tensor same
 amin MT - - tensor same
@@ -90,7 +90,7 @@ avg_pool3d F - - tensor promoted
 backward M - - none -
 baddbmm MT - - tensor promoted
 baddbmm_ M self - tensor -
-batch_norm TF - - tensor -
+batch_norm TF - - tensor float-only
 batch_norm_backward_elemt T - - tensor -
 batch_norm_backward_reduce T - - 4 -
 batch_norm_elemt T - - tensor -
@@ -118,7 +118,7 @@ bitwise_right_shift_ M self - tensor -
 bitwise_xor MT - - tensor integral
 bitwise_xor_ M self - tensor -
 block_diag T - - tensor promoted
-bmm MT - - tensor -
+bmm MT - - tensor promoted
 broadcast_tensors T - - tensors promoted
 broadcast_to MT - self* tensor same
 bucketize T - - tensor integral
@@ -227,7 +227,7 @@ div_ M self - tensor -
 divide MT - - tensor -
 divide_ M self - tensor -
 dot MT - - tensor promoted
-dropout TF - - tensor float-only
+dropout TF - - tensor same
 dropout_ T self - tensor -
 dsplit MT - self* tensors same
 dstack T - - tensor promoted
@@ -235,7 +235,7 @@ einsum T - - tensor same
 element_size M - - int -
 elu F - - tensor float-only
 elu_ F self - tensor -
-embedding TF - - tensor float-only
+embedding TF - - tensor promoted
 embedding_bag TF - - 4 float-only
 embedding_renorm_ T self - tensor -
 empty_like T - - tensor promoted
@@ -267,7 +267,7 @@ fbgemm_linear_int8_weight_fp32_activation T - - tensor -
 fbgemm_linear_quantize_weight T - - mixed -
 fbgemm_pack_gemm_matrix_fp16 T - - tensor -
 fbgemm_pack_quantized_matrix T - - tensor -
-feature_alpha_dropout TF - - tensor -
+feature_alpha_dropout TF - - tensor same
 feature_alpha_dropout_ T self - tensor -
 feature_dropout T - - tensor -
 feature_dropout_ T self - tensor -
@@ -350,8 +350,8 @@ hardtanh_ F self - tensor -
 hash_tensor MT - - tensor integral
 heaviside MT - - tensor promoted
 heaviside_ M self - tensor -
-hinge_embedding_loss TF - - tensor float-only
-histc MT - - tensor float-only
+hinge_embedding_loss TF - - tensor promoted
+histc MT - - tensor -
 histogram MT - - 2 float-only
 histogramdd T - - mixed float-only
 hsplit MT - self* tensors same
@@ -425,7 +425,7 @@ item M - - number -
 kl_div TF - - tensor float-only
 kron MT - - tensor promoted
 kthvalue MT - - 2 same
-l1_loss F - - tensor float-only
+l1_loss F - - tensor promoted
 layer_norm TF - - tensor float-only
 lcm MT - - tensor integral
 lcm_ MT self - tensor -
@@ -467,7 +467,7 @@ linalg.lu_solve L - - tensor float-only
 linalg.matmul L - - tensor -
 linalg.matrix_exp L - - tensor -
 linalg.matrix_norm L - - tensor float-only
-linalg.matrix_power L - - tensor float-only
+linalg.matrix_power L - - tensor same
 linalg.matrix_rank L - - tensor integral
 linalg.multi_dot L - - tensor promoted
 linalg.norm L - - tensor float-only
@@ -517,7 +517,7 @@ lstm_cell T - - 2 -
 lt MT - - tensor integral
 lt_ M self - tensor -
 lu_solve MT - - tensor float-only
-lu_unpack T - - 3 float-only
+lu_unpack T - - 3 promoted
 margin_ranking_loss TF - - tensor floating
 masked_fill MT - - tensor promoted
 masked_fill_ M self - tensor -
@@ -526,9 +526,9 @@ masked_scatter_ M self - tensor -
 masked_select MT - - tensor promoted
 matmul MT - - tensor promoted
 matrix_exp MT - - tensor float-only
-matrix_power MT - - tensor float-only
+matrix_power MT - - tensor same
 max MT - - varies promoted
-max_pool1d TF - - tensor float-only
+max_pool1d TF - - tensor same
 max_pool1d_with_indices TF - - 2 -
 max_pool2d TF - - tensor same
 max_pool2d_with_indices F - - 2 -
@@ -605,7 +605,7 @@ nonzero MT - - tensor integral
 nonzero_static MT - - tensor integral
 norm MT - - tensor float-only
 norm_except_dim T - - tensor -
-normal T - - tensor float-only
+normal T - - tensor -
 normal_ M self - tensor -
 not_equal MT - - tensor integral
 not_equal_ M self - tensor -
@@ -659,9 +659,9 @@ quantized_rnn_relu_cell T - - tensor -
 quantized_rnn_tanh_cell T - - tensor -
 rad2deg MT - - tensor floating
 rad2deg_ MT self - tensor -
-rand_like T - - tensor float-only
+rand_like T - - tensor floating
 randint_like T - - tensor promoted
-randn_like T - - tensor float-only
+randn_like T - - tensor floating
 random_ M self - tensor -
 ravel MT - self~ tensor same
 real T - self* tensor same
@@ -728,7 +728,7 @@ sigmoid_ MT self - tensor -
 sign MT - - tensor same
 sign_ M self - tensor -
 signbit MT - - tensor integral
-silu F - - tensor -
+silu F - - tensor float-only
 sin MT - - tensor floating
 sin_ MT self - tensor -
 sinc MT - - tensor floating

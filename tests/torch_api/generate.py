@@ -17,6 +17,7 @@ import re
 import sys
 import warnings
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -212,14 +213,14 @@ def _sampled() -> dict[str, Sampled]:
 def _try(op: Any) -> Sampled:
     shared: set[bool] = set()
     made: dict[bool, set[str]] = {True: set(), False: set()}
+    if torch.int64 in op.dtypesIfCUDA - op.dtypes:  # nobody can try here what comes out
+        made[False].add("unknown")
     for dtype in (torch.float32, torch.int64):
-        if dtype not in op.dtypes:
-            continue
         for sample in _samples(op, dtype):
             with contextlib.suppress(Exception):
                 result = op(sample.input, *sample.args, **sample.kwargs)
                 first = result[0] if isinstance(result, (tuple, list)) and result else result
-                if isinstance(first, torch.Tensor):
+                if isinstance(first, torch.Tensor) and (first.numel() or dtype in op.dtypes):
                     made[dtype.is_floating_point].add(_kind_of(first))
                 if isinstance(first, torch.Tensor) and isinstance(sample.input, torch.Tensor) and first.numel():
                     shared.add(_same_memory(first, sample.input))
@@ -228,12 +229,23 @@ def _try(op: Any) -> Sampled:
 
 
 def _samples(op: Any, dtype: torch.dtype) -> Iterator[Any]:
-    """Sample inputs of an operation, as they are and with their memory laid out otherwise."""
+    """Sample inputs of an operation, as they are and with their memory laid out otherwise.
+
+    Where torch has none of a dtype for it, those of floats are converted: it may take them all the same.
+    """
     torch.manual_seed(0)
     with contextlib.suppress(Exception):
-        for _, sample in zip(range(3), op.sample_inputs("cpu", dtype)):
+        for _, given in zip(
+            range(3 if dtype in op.dtypes else 9),
+            op.sample_inputs("cpu", dtype if dtype in op.dtypes else torch.float32),
+        ):
+            sample = given if dtype in op.dtypes else given.transform(partial(_converted, dtype=dtype))
             yield sample
             yield sample.transform(_column_major)
+
+
+def _converted(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _column_major(value: Any) -> Any:

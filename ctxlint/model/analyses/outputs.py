@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputGradient:
-    """The parameter of backward that receives the gradient of output number ``index`` (from 0)."""
+    """The parameter of backward that receives the gradient of output number ``index`` (from 0), and what to call it."""
 
     param: Param
     index: int
+    name: str
 
 
 def gradients_taken(backward: Method) -> tuple[int, int | None]:
@@ -144,7 +145,7 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if is_read(backward, param) or _named_as_unused(param.name) or param.name in found:
             continue
         if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
-            found[param.name] = OutputGradient(param, index)
+            found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
 
 
@@ -163,7 +164,7 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
         if surely_differentiable(fn, index) or (_SAYS_FLOATS.search(called) and _may_be_differentiable(fn, index)):
-            found[param.name] = OutputGradient(param, index)
+            found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
 
 
@@ -208,6 +209,11 @@ def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param
         outputs = max((len(returned.slots) for returned in fn.outputs), default=0)
         for index in range(len(backward.positional), outputs):
             yield index, backward.variadic
+
+
+def _name_of(backward: Method, param: Param, index: int) -> str:
+    """What holds the gradient of an output: the parameter, or an element of ``*rest``."""
+    return f"{param.name}[{index - len(backward.positional)}]" if param is backward.variadic else param.name
 
 
 def is_read(method: Method, param: Param) -> bool:
