@@ -12,7 +12,7 @@ from ctxlint.source.text_edits import Edit
 if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
-__all__ = ["Applicability", "Edit", "Fix", "with_line_endings_of"]
+__all__ = ["Applicability", "Edit", "Fix", "is_safe", "with_line_endings_of"]
 
 
 class Applicability(Enum):
@@ -37,6 +37,11 @@ class Fix:
     edits: tuple[Edit, ...]
     applicability: Applicability
     joins: bool = False
+
+
+def is_safe(fix: Fix | None) -> bool:
+    """Whether there is a fix that whoever applies all safe fixes applies."""
+    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
 
 
 def with_line_endings_of(source: Source, fix: Fix) -> Fix:

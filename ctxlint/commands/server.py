@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 def run(arguments: Sequence[str]) -> int:
     """Serve one client on standard input and output until it ends; gives the exit code."""
     options = parser().parse_args(arguments)
+    gc.disable()  # for the imports; the worker collects what there is to collect
     try:
         import lsprotocol  # noqa: F401
         import pygls  # noqa: F401

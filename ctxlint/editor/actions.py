@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
-from ctxlint.editor.checking import is_safe
 from ctxlint.editor.diagnostics import diagnostic_at
 from ctxlint.editor.documents import NotebookDocument
-from ctxlint.fix import Applicability
+from ctxlint.fix import Applicability, is_safe
 from ctxlint.rule_names import rule_names
 from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
@@ -41,9 +40,10 @@ def register(session: Session) -> None:
             return []
         found: list[lsp.CodeAction] = []
         if _wanted("quickfix", only):
-            found += _quick_fixes(session, checked, uri, params.range)
-        kind = _fix_all_kind(only)
-        if kind is not None and any(is_safe(each) for each in checked.result.diagnostics):
+            found += _quick_fixes(session, checked, uri, params)
+        settings = session.settings.client_settings_for(checked.document.path)
+        kind = _fix_all_kind(only) if settings.fix_all else None
+        if kind is not None and any(is_safe(each.fix) for each in checked.result.diagnostics):
             action = lsp.CodeAction("ctxlint: Apply all safe fixes", kind, data={"uri": uri, "kind": kind})
             found.append(action if _resolves(session) else await _with_all_fixes(session, action))
         return found
@@ -56,20 +56,26 @@ def register(session: Session) -> None:
 # One finding
 
 
-def _quick_fixes(session: Session, checked: Checked, uri: str, where: lsp.Range) -> Iterator[lsp.CodeAction]:
-    """The fixes of the findings in a stretch, and after them what hides each."""
-    view, source = session.view(checked), checked.source
+def _quick_fixes(
+    session: Session, checked: Checked, uri: str, params: lsp.CodeActionParams
+) -> Iterator[lsp.CodeAction]:
+    """The fixes of the findings in a stretch, or on the line of the cursor, and after them what hides each."""
+    view, source, where = session.view(checked), checked.source, params.range
+    settings = session.settings.client_settings_for(checked.document.path)
     ends = (view.offset(uri, where.start), view.offset(uri, where.end))
     if ends[0] is None or ends[1] is None:
         return
     start, end = min(ends[0], ends[1]), max(ends[0], ends[1])
+    if start == end:
+        line = source.position(start).line
+        start, end = source.line_starts[line - 1], source.line_starts[line - 1] + len(source.line(line))
     there = [
         (each, [diagnostic_at(each, view.location(each.span).range, view)])
         for each in checked.diagnostics
         if source.offset(each.span.start) <= end and start <= source.offset(each.span.end)
     ]
     for each, shown in there:
-        if each.fix is not None and each.fix.edits:
+        if each.fix is not None and each.fix.edits and settings.quick_fixes:
             yield lsp.CodeAction(
                 f"ctxlint ({each.code}): {each.fix.message}{_MARKS.get(each.fix.applicability, '')}",
                 lsp.CodeActionKind.QuickFix,
@@ -78,7 +84,7 @@ def _quick_fixes(session: Session, checked: Checked, uri: str, where: lsp.Range)
                 edit=_workspace_edit(session, view.edits(sorted(each.fix.edits))),
             )
     for each, shown in there:
-        if each.code not in NOT_TO_HIDE:
+        if each.code not in NOT_TO_HIDE and settings.noqa_actions:
             yield lsp.CodeAction(
                 f"ctxlint ({each.code}): Disable for this line",
                 lsp.CodeActionKind.QuickFix,

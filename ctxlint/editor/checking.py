@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxlint.editor.moving import moved, with_untouched
-from ctxlint.fix import Applicability
 from ctxlint.fixes.apply import mend
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.parsing import ParsedPieces
@@ -54,12 +53,6 @@ class Checked:
         """What it says about the text that was typed meanwhile, until that is checked itself."""
         diagnostics = tuple(moved(self.diagnostics, self.source, newer.source))
         return replace(self, document=newer, result=self.result._replace(source=newer.source), diagnostics=diagnostics)
-
-
-def is_safe(diagnostic: Diagnostic) -> bool:
-    """Whether its fix is applied by whoever applies all fixes."""
-    fix = diagnostic.fix
-    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
 
 
 class Checker:

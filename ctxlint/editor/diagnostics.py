@@ -20,55 +20,79 @@ if TYPE_CHECKING:
     from ctxlint.editor.views import View
 
 SOURCE = "ctxlint"
+_SYNTAX = "CTX901"
 _SECONDS_BETWEEN = 0.3
 """While somebody types faster than texts are checked, the findings of an older text are shown after so long."""
 
 
 def register(session: Session) -> None:
     """Add the features."""
-    shown = _Shown()
-
-    async def publish(uri: str) -> None:
-        """Push the findings of a document to a client that does not ask for them; those of cells to every client."""
-        document = session.documents.holder(uri)
-        if document is None or (pulls(session) and not isinstance(document, NotebookDocument)):
-            return
-        checked = await session.checked(uri)
-        checked = checked and shown.next(uri, checked, session.documents.holder(uri))
-        if checked is None:
-            return
-        found = to_client(session, checked)
-        for part in parts_of(checked.document):
-            items = found.get(part.uri, [])
-            session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(part.uri, items, part.version))
-
-    def refresh() -> None:
-        """Ask a client that pulls to pull again."""
-        workspace = session.client_capabilities.workspace
-        if pulls(session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
-            session.workspace_diagnostic_refresh(None)
-
-    def closed(uri: str) -> None:
-        if shown.forget(uri) or not pulls(session) or session.documents.holder(uri) is None:
-            session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
-
-    session.on_result.append(publish)
-    session.on_refresh.append(refresh)
-    session.on_close.append(closed)
+    publisher = _Publisher(session)
+    session.on_result.append(publisher.publish)
+    session.on_refresh.append(publisher.refresh)
+    session.on_close.append(publisher.closed)
 
     @session.feature(
         lsp.TEXT_DOCUMENT_DIAGNOSTIC,
         lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SOURCE),
     )
     async def pull(params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
-        checked = await session.checked(params.text_document.uri)
+        uri, before = params.text_document.uri, params.previous_result_id
+        if before is not None and session.waits_for_save(uri):
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=before)
+        checked = await session.checked(uri)
         if checked is None or isinstance(checked.document, NotebookDocument):
             return lsp.RelatedFullDocumentDiagnosticReport(items=[])
+        newest = session.documents.holder(uri)
         name = str(checked.serial)
-        if params.previous_result_id == name:
+        if isinstance(newest, Document) and checked.document is not newest:
+            name, checked = f"{name} of {newest.version}", checked.moved_to(newest)
+        if before == name:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
         items = to_client(session, checked).get(checked.document.uri, [])
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
+
+
+class _Publisher:
+    """Pushes findings to a client that does not ask for them; those of cells to every client."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.shown = _Shown()
+
+    async def publish(self, uri: str) -> None:
+        """Push the findings of a document."""
+        session = self.session
+        document = session.documents.holder(uri)
+        if document is None or (pulls(session) and not isinstance(document, NotebookDocument)):
+            return
+        if session.waits_for_save(uri):
+            return
+        checked = await session.checked(uri)
+        if checked is None:
+            if self.shown.forget(uri):  # it is not to be checked any more
+                self._push(uri, [])
+            return
+        checked = self.shown.next(uri, checked, session.documents.holder(uri))
+        if checked is None:
+            return
+        found = to_client(session, checked)
+        for part in parts_of(checked.document):
+            self._push(part.uri, found.get(part.uri, []), part.version if _takes_versions(session) else None)
+
+    def refresh(self) -> None:
+        """Ask a client that pulls to pull again."""
+        workspace = self.session.client_capabilities.workspace
+        if pulls(self.session) and workspace and workspace.diagnostics and workspace.diagnostics.refresh_support:
+            self.session.workspace_diagnostic_refresh(None)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed."""
+        if self.shown.forget(uri) or not pulls(self.session) or self.session.documents.holder(uri) is None:
+            self._push(uri, [])
+
+    def _push(self, uri: str, items: list[lsp.Diagnostic], version: int | None = None) -> None:
+        self.session.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, items, version))
 
 
 class _Shown:
@@ -100,6 +124,13 @@ def pulls(session: Session) -> bool:
     return documents is not None and documents.diagnostic is not None
 
 
+def _takes_versions(session: Session) -> bool:
+    """Whether the client wants to know which version findings are for, or says nothing about findings."""
+    documents = session.client_capabilities.text_document
+    shown = documents.publish_diagnostics if documents is not None else None
+    return shown is None or shown.version_support is True
+
+
 def parts_of(document: Opened) -> list[Document]:
     """What has findings of its own: the document, or the code cells of a notebook."""
     return [document] if isinstance(document, Document) else [cell for cell in document.cells if cell is not None]
@@ -109,7 +140,10 @@ def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnost
     """The findings of a document by the address that they belong to."""
     view = session.view(checked)
     found: dict[str, list[lsp.Diagnostic]] = {}
+    wanted = session.settings.client_settings_for(checked.document.path)
     for each in checked.diagnostics:
+        if each.code == _SYNTAX and not wanted.show_syntax_errors:
+            continue
         location = view.location(each.span)
         found.setdefault(location.uri, []).append(diagnostic_at(each, location.range, view))
     return found

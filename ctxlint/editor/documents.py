@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
 from ctxlint.editor.position_encoding import Places
-from ctxlint.model.function_store import AskedSource
+from ctxlint.source.asked import AskedSource
 from ctxlint.source.discover import PYTHON_SUFFIXES
 from ctxlint.source.notebook import notebook_of
 from ctxlint.source.source import Source
@@ -29,6 +29,8 @@ NOTEBOOK_SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
     save=True,
 )
 """Which notebooks the client is to tell of: their cells are checked together, as one module."""
+_NOT_THE_FILE = frozenset({"conflictResolution", "git", "gitlens", "output", "review", "vscode-local-history"})
+"""The schemes of what is no file that somebody works on, but is shown as one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,9 @@ class Document:
 
     @property
     def is_python(self) -> bool:
-        """Whether it is to be checked: clients may open other texts as well."""
+        """Whether it is to be checked: clients may open other texts as well, and older versions of a file."""
+        if self.uri.partition(":")[0] in _NOT_THE_FILE:
+            return False
         return self.language == "python" or self.path.endswith(PYTHON_SUFFIXES)
 
     def changed(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path
 
 from ctxlint.editor.position_encoding import Places
-from ctxlint.explain.definitions import definition, references
 from ctxlint.source.decode import decode
 from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 
@@ -30,11 +28,20 @@ def register(session: Session) -> None:
 
     @session.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     async def go_to(params: lsp.DefinitionParams) -> list[lsp.Location]:
-        return await _found(session, params.text_document.uri, params.position, definition)
+        def find(file: SourceFile, line: int, column: int) -> Iterable[Place]:
+            from ctxlint.explain.definitions import definition  # on the worker, which has imported LibCST
+
+            return definition(file, line, column)
+
+        return await _found(session, params.text_document.uri, params.position, find)
 
     @session.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def find(params: lsp.ReferenceParams) -> list[lsp.Location]:
-        wanted = partial(references, include_definition=params.context.include_declaration)
+        def wanted(file: SourceFile, line: int, column: int) -> Iterable[Place]:
+            from ctxlint.explain.definitions import references  # as above
+
+            return references(file, line, column, include_definition=params.context.include_declaration)
+
         return await _found(session, params.text_document.uri, params.position, wanted)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ctxlint.explain.hover_text import hover
 from ctxlint.rules import all_rules
 
 if TYPE_CHECKING:
@@ -28,11 +27,23 @@ def register(session: Session) -> None:
         checked = await session.checked(params.text_document.uri)
         if checked is None or not session.settings.client_settings_for(checked.document.path).hover:
             return None
-        return await session.on_worker(lambda: hover_at(session, checked, params))
+        found = await session.on_worker(lambda: hover_at(session, checked, params))
+        if found is not None and isinstance(found.contents, lsp.MarkupContent) and not _reads_markdown(session):
+            found.contents.kind = lsp.MarkupKind.PlainText
+        return found
+
+
+def _reads_markdown(session: Session) -> bool:
+    """Whether the client shows Markdown, or does not say what it shows."""
+    documents = session.client_capabilities.text_document
+    formats = documents.hover.content_format if documents is not None and documents.hover is not None else None
+    return formats is None or lsp.MarkupKind.Markdown in formats
 
 
 def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What is shown at a place of a document. For the worker."""
+    """What is shown at a place of a document. For the worker, which has imported LibCST."""
+    from ctxlint.explain.hover_text import hover
+
     view = session.view(checked)
     offset = view.offset(params.text_document.uri, params.position)
     if offset is None:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from ctxlint.explain.inlay_hints import inlay_hints
-
 if TYPE_CHECKING:
     from ctxlint.editor.checking import Checked
     from ctxlint.editor.session import Session
@@ -32,7 +30,9 @@ def register(session: Session) -> None:
 
 
 def hints_in(session: Session, checked: Checked, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """The hints in a stretch of a document. For the worker."""
+    """The hints in a stretch of a document. For the worker, which has imported LibCST."""
+    from ctxlint.explain.inlay_hints import inlay_hints
+
     view, source, uri = session.view(checked), checked.source, params.text_document.uri
     start, end = view.offset(uri, params.range.start), view.offset(uri, params.range.end)
     file = session.checker.understood(checked.document)

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-from ctxlint.editor.checking import Checked, Checker, is_safe
-from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Documents
+from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
 from ctxlint.editor.views import View
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
+from ctxlint.fix import is_safe
+from ctxlint.run.lint_file import OPEN, is_news
 from ctxlint.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from ctxlint.editor.checking import Checked, Checker
     from ctxlint.editor.documents import Opened
 
 Result = TypeVar("Result")
@@ -29,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 _SECONDS_FOR_SETTINGS = 2.0
 """How long the first results wait for a client that was asked for its settings."""
+
+_SECONDS_BEFORE_OTHERS = 0.4
+"""How long nothing is typed in a file before the documents that use it are checked again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +62,15 @@ class Session(LanguageServer):
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
-        self.checker = Checker(self.settings)
+        self._checker: Checker | None = None
         self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
         """What is to be done for a document whose text or whose settings changed."""
         self.on_refresh: list[Callable[[], None]] = []
         """What is to be done when results may be others although no text changed."""
         self.on_close: list[Callable[[str], None]] = []
         """What is to be done when a document was closed."""
+        self.unsaved: set[str] = set()
+        """The addresses of the texts that were changed since they were opened or saved."""
         self.awaited_settings: asyncio.Event | None = None
         """Set once the client has said its settings; None where it is not asked for them."""
         self._results: dict[str, tuple[int, Checked]] = {}
@@ -72,6 +79,15 @@ class Session(LanguageServer):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._complaints: set[str] = set()
+
+    @property
+    def checker(self) -> Checker:
+        """What reads code, for the worker: it is imported there, with LibCST, after the client got its first answer."""
+        if self._checker is None:
+            from ctxlint.editor.checking import Checker
+
+            self._checker = Checker(self.settings)
+        return self._checker
 
     # Results
 
@@ -100,7 +116,7 @@ class Session(LanguageServer):
     def check_now(self, uri: str) -> Checked | None:
         """As ``checked``, for the thread of the worker."""
         document = self.documents.holder(uri)
-        if document is None or not document.is_python:
+        if document is None or not document.is_python or not self.settings.client_settings_for(document.path).enable:
             return None
         generation, uri = self._generation, document.uri
         known = self._results.get(uri)
@@ -108,7 +124,7 @@ class Session(LanguageServer):
             return known[1]
         checked = self.checker.check(document)
         self._results[uri] = (generation, checked)
-        if any(map(is_safe, checked.result.diagnostics)):
+        if any(is_safe(each.fix) for each in checked.result.diagnostics):
             self.worker.when_idle(lambda: self._mend_ahead(checked), key=uri)
         return checked
 
@@ -140,6 +156,10 @@ class Session(LanguageServer):
             go_on()
             self._mend(checked, go_on)
 
+    def waits_for_save(self, uri: str) -> bool:
+        """Whether a text was changed, and is to be checked when it is saved."""
+        return uri in self.unsaved and self.settings.client_settings_for(path_of(uri)).run == "onSave"
+
     def view(self, checked: Checked) -> View:
         """A result as the client sees it."""
         return View(checked.document, checked.source, self.documents.encoding)
@@ -150,9 +170,20 @@ class Session(LanguageServer):
         """A document was opened or changed."""
         for react in self.on_result:
             self.start(react(document.uri))
+        if isinstance(document, Document) and OPEN.get(document.path, "") != document.text:
+            self.start(self._tell_others(document))
+
+    async def _tell_others(self, document: Document) -> None:
+        """What is typed here may be a base or a helper of what is in other documents; once it is typed, they see it."""
+        OPEN[document.path] = document.text
+        await asyncio.sleep(_SECONDS_BEFORE_OTHERS)
+        others = [each for each in self.documents if each is not document]
+        if others and is_news(document.path, document.text) and self.documents.get(document.uri) is document:
+            self.refresh()
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
+        OPEN.pop(path_of(uri), None)
         self.documents.close(uri)
         self.drop(uri)
         for react in self.on_close:
@@ -160,16 +191,19 @@ class Session(LanguageServer):
 
     def drop(self, uri: str) -> None:
         """Drop what is known of a document that was closed."""
+        self.unsaved.discard(uri)
         self._results.pop(uri, None)
         self._mended.pop(uri, None)
-        self.checker.forget(uri)
+        if self._checker is not None:
+            self._checker.forget(uri)
 
     def refresh(self) -> None:
         """Settings or other files changed: check everything anew."""
         from ctxlint.run.in_project import forget_other_files
 
         forget_other_files()  # at once: the worker would do it after the checks that are asked for below
-        self.checker.refresh()
+        if self._checker is not None:
+            self._checker.refresh()
         self._generation += 1
         for react in self.on_refresh:
             react()
@@ -196,11 +230,11 @@ class Session(LanguageServer):
         if not task.cancelled() and task.exception() is not None:
             logger.error("A task failed", exc_info=task.exception())
 
-    def complain(self, message: str) -> None:
+    def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.Error) -> None:
         """Tell the user what is wrong with the configuration, once."""
         if message not in self._complaints:
             self._complaints.add(message)
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"ctxlint: {message}"))
+            self.window_show_message(lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
 
     def _complain_from_worker(self, message: str) -> None:
         if self._loop is not None:

@@ -11,7 +11,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from pygls.exceptions import JsonRpcException, JsonRpcInternalError
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidRequest,
+    JsonRpcParseError,
+    JsonRpcServerNotInitialized,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +49,10 @@ async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     writer = _Writer(outgoing, gone)
     server.protocol.set_writer(writer)
+    phase = _Phase()
 
     def handle(body: bytes) -> None:
-        _handle(server, body)
+        _handle(server, phase, body)
         _forget_answered(server)
 
     def read() -> None:
@@ -111,13 +118,48 @@ def _read_on(descriptor: int, data: bytearray) -> bool:
     return bool(more)
 
 
-def _handle(server: LanguageServer, body: bytes) -> None:
+class _Phase:
+    """How far the talk with the client has come."""
+
+    is_begun = False
+    is_over = False
+
+
+def _is_refused(server: LanguageServer, phase: _Phase, raw: dict[str, Any]) -> bool:
+    """Whether a message comes before or after its time; whoever asks is told so."""
+    method = raw.get("method")
+    refusal: JsonRpcException | None = None
+    if method is None or method == "exit":
+        return False
+    if phase.is_over:
+        refusal = JsonRpcInvalidRequest("the session was shut down")
+    elif phase.is_begun and method == "initialize":
+        refusal = JsonRpcInvalidRequest("the session has begun already")
+    elif not phase.is_begun and method != "initialize":
+        refusal = JsonRpcServerNotInitialized("the session has not begun")
+    if refusal is None:
+        phase.is_begun, phase.is_over = True, method == "shutdown"
+        return False
+    if isinstance(raw.get("id"), (int, str)):
+        error = {"code": refusal.code, "message": refusal.message}
+        _send(server, {"jsonrpc": "2.0", "id": raw["id"], "error": error})
+    return True
+
+
+def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
     """Hand one message on. Whoever asked something that cannot be understood is told so; the rest is logged."""
     asked: Any = None
     try:
-        raw = json.loads(body)
+        try:
+            raw = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            refusal = {"code": JsonRpcParseError.CODE, "message": f"no JSON: {error}"}
+            _send(server, {"jsonrpc": "2.0", "id": None, "error": refusal})
+            return
         if not isinstance(raw, dict):
             raise TypeError("a message is an object")
+        if _is_refused(server, phase, raw):
+            return
         asked = raw.get("id") if "method" in raw else None
         message = server.protocol.structure_message(raw)
         if isinstance(message, dict):

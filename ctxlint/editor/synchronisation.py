@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
@@ -49,12 +51,12 @@ def _register_start(session: Session) -> None:
         if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
         end_with(params.process_id)
+        session.worker.submit(lambda: _import_rules(session))
 
     @session.feature(lsp.INITIALIZED)
     def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_first_settings(session))
-        session.worker.submit(_import_rules)
 
 
 def _register_documents(session: Session) -> None:
@@ -66,6 +68,7 @@ def _register_documents(session: Session) -> None:
     def did_change(params: lsp.DidChangeTextDocumentParams) -> None:
         document = session.documents.change(params.text_document, params.content_changes)
         if document is not None:
+            session.unsaved.add(document.uri)
             session.changed(document)
 
     @session.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
@@ -74,7 +77,11 @@ def _register_documents(session: Session) -> None:
 
     @session.feature(lsp.TEXT_DOCUMENT_DID_SAVE, lsp.SaveOptions(include_text=False))
     def did_save(params: lsp.DidSaveTextDocumentParams) -> None:
-        _files_changed(session, [params.text_document.uri])
+        session.unsaved.discard(params.text_document.uri)
+        if _watches(session):
+            _files_changed(session, [params.text_document.uri])
+        else:
+            session.reload()
 
 
 def _register_surroundings(session: Session) -> None:
@@ -101,12 +108,12 @@ def _encoding(agreed: Any) -> str:
     return str(getattr(agreed, "value", agreed) or "utf-16")
 
 
-def _import_rules() -> None:
-    """Import what the first check needs while the client is still busy opening."""
-    from ctxlint.model import reader  # noqa: F401
+def _import_rules(session: Session) -> None:
+    """Import what the first check needs, LibCST above all, while the client is still busy opening."""
     from ctxlint.rules import all_rules
 
     all_rules()
+    _ = session.checker
 
 
 def _set_folders(session: Session, addresses: Iterable[str]) -> None:
@@ -123,8 +130,30 @@ def _files_changed(session: Session, addresses: Iterable[str]) -> None:
 def _set_client_settings(session: Session, given: object) -> None:
     settings = read_client_settings(given)
     session.settings.client = settings
+    log_to(settings.log_level, settings.log_file)
     for mistake in settings.mistakes:
-        session.protocol.notify(lsp.WINDOW_LOG_MESSAGE, lsp.LogMessageParams(lsp.MessageType.Warning, mistake))
+        session.complain(mistake, lsp.MessageType.Warning)
+
+
+def log_to(level: str, file: str) -> None:
+    """Write the log as the client wants it: from a level on, and to a file."""
+    root = logging.getLogger()
+    if level:
+        root.setLevel(level.upper())
+    if file and not any(getattr(each, "baseFilename", None) == os.path.abspath(file) for each in root.handlers):
+        try:
+            handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+        except OSError:
+            return
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+
+
+def _watches(session: Session) -> bool:
+    """Whether the client tells of files that change."""
+    workspace = session.client_capabilities.workspace
+    files = workspace.did_change_watched_files if workspace is not None else None
+    return bool(files and files.dynamic_registration)
 
 
 def _answers_configuration(client: lsp.ClientCapabilities) -> bool:

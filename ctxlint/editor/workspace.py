@@ -16,12 +16,12 @@ from ctxlint.source.reading import Unreadable
 from ctxlint.suppression.baseline_file import Baseline, MalformedBaseline, read_baseline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 BASELINE = ".ctxlint-baseline.json"
 OWN_SECTION = "ctxlint"
 _FOR_THE_CLIENT = frozenset(
-    {"args", "enable", "fix-on-save", "import-strategy", "interpreter", "path", "show-notifications", "trace"}
+    {"args", "fix-on-save", "import-strategy", "interpreter", "path", "show-notifications", "trace"}
 )
 """Settings that extensions keep in the same section for themselves."""
 
@@ -30,13 +30,24 @@ _FOR_THE_CLIENT = frozenset(
 class ClientSettings:
     """What the client says: ``file`` is used instead of the nearest configuration file, ``table`` comes on top of it.
 
-    ``inlay_hints`` and ``hover`` turn on and off what is shown beside findings. ``mistakes`` says what makes no sense.
+    Those from ``enable`` to ``noqa_actions`` turn on and off what is shown and offered. ``run`` says when: ``onType``,
+    ``onSave``. ``preference`` says which settings win: ``editorFirst``, ``filesystemFirst`` or ``editorOnly``.
+    ``mistakes`` says what makes no sense.
     """
 
     file: str | None = None
     table: tuple[tuple[str, Any], ...] = ()
+    enable: bool = True
     inlay_hints: bool = True
     hover: bool = True
+    show_syntax_errors: bool = True
+    fix_all: bool = True
+    quick_fixes: bool = True
+    noqa_actions: bool = True
+    run: str = "onType"
+    preference: str = "editorFirst"
+    log_level: str = ""
+    log_file: str = ""
     mistakes: tuple[str, ...] = ()
 
 
@@ -47,9 +58,9 @@ def read_client_settings(given: object) -> ClientSettings:
         return ClientSettings()
     known: dict[str, Any] = {}
     mistakes: list[str] = []
-    switches = {"inlay-hints": True, "hover": True}
+    chosen: dict[str, Any] = {}
     file = None
-    for name, value in given.items():
+    for name, value in _flat(given):
         key = _kebab(str(name))
         if value is None or key in _FOR_THE_CLIENT:
             continue
@@ -57,13 +68,48 @@ def read_client_settings(given: object) -> ClientSettings:
             file = value or None
         elif key == "configuration" and isinstance(value, dict):
             known.update(value)
-        elif key in switches and isinstance(value, bool):
-            switches[key] = value
+        elif key in _SWITCHES and isinstance(value, bool):
+            chosen[_SWITCHES[key]] = value
+        elif key in _CHOICES and value in _CHOICES[key][1]:
+            chosen[_CHOICES[key][0]] = value
+        elif key == "log-file" and isinstance(value, str):
+            chosen["log_file"] = value
         elif key in BY_KEY and key != "extend":
             known[key] = value
         else:
             mistakes.append(f"the editor's settings: `{name}` is not a setting of ctxlint, or has an invalid value")
-    return ClientSettings(file, tuple(known.items()), switches["inlay-hints"], switches["hover"], tuple(mistakes))
+    return ClientSettings(file, tuple(known.items()), **chosen, mistakes=tuple(mistakes))
+
+
+_SWITCHES = {
+    "enable": "enable",
+    "inlay-hints": "inlay_hints",
+    "hover": "hover",
+    "show-syntax-errors": "show_syntax_errors",
+    "fix-all": "fix_all",
+    "code-action.fix-violation.enable": "quick_fixes",
+    "code-action.disable-rule-comment.enable": "noqa_actions",
+}
+"""Settings that turn something on and off, with the field of ``ClientSettings``."""
+
+_CHOICES = {
+    "run": ("run", ("onType", "onSave")),
+    "configuration-preference": ("preference", ("editorFirst", "filesystemFirst", "editorOnly")),
+    "log-level": ("log_level", ("", "error", "warning", "info", "debug")),
+}
+"""Settings that are one of some words."""
+
+
+def _flat(given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings one by one; those of code actions are in tables of their own."""
+    for name, value in given.items():
+        if isinstance(value, dict) and _kebab(f"{above}{name}") in _TABLES:
+            yield from _flat(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+_TABLES = frozenset({"code-action", "code-action.fix-violation", "code-action.disable-rule-comment"})
 
 
 def _unwrapped(given: object) -> object:
@@ -129,12 +175,21 @@ class Workspace:
     def _read(self, place: str) -> Settings:
         folder = self.folder_of(place)
         client = self.client_settings_for(place)
-        settings = self.configuration_for(place).settings_for_file(os.path.join(place, ""))
+        if client.preference == "editorOnly":
+            settings = Settings()
+        else:
+            settings = self.configuration_for(place).settings_for_file(os.path.join(place, ""))
         if settings.config_file is None:
             settings = settings._replace(root=folder)
         for key, value in client.table:
             try:
-                settings = apply_table(settings, {key: value}, folder, "the editor's settings")
+                applied = apply_table(settings, {key: value}, folder, "the editor's settings")
+                if (
+                    client.preference != "filesystemFirst"
+                    or settings.config_file is None
+                    or _is_unset(settings, applied)
+                ):
+                    settings = applied
             except ConfigurationError as error:
                 self.complain(str(error))
         return settings
@@ -152,6 +207,12 @@ class Workspace:
         except (Unreadable, MalformedBaseline) as error:
             self.complain(f"{path}: {error}")
             return None
+
+
+def _is_unset(settings: Settings, applied: Settings) -> bool:
+    """Whether what is different in ``applied`` is as it is without any configuration in ``settings``."""
+    plain = Settings()
+    return all(before == default for before, after, default in zip(settings, applied, plain) if before != after)
 
 
 def matters(paths: Iterable[str]) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class InlayHint:
     """A few words to show behind the character before ``position`` (1-based line and column, in characters).
 
-    ``label`` is written like a comment, without spaces around it.
+    ``label`` has no spaces around it.
     """
 
     position: Position
@@ -45,7 +45,7 @@ def _own(contract: Contract, place: Place | None) -> bool:
 
 
 def _gradients(contract: Contract) -> Iterator[InlayHint]:
-    """``return gx /* x */, None /* shape */``."""
+    """Behind ``y * 2`` in ``return y * 2, None`` stands ``x``, and ``shape`` behind ``None``."""
     by_place: dict[Position, set[tuple[Slot, ...]]] = {}
     for row in contract.returns:
         slots: dict[Position, list[Slot]] = {}
@@ -60,11 +60,13 @@ def _gradients(contract: Contract) -> Iterator[InlayHint]:
             continue  # the return gives tuples of different lengths
         known = [name for name in names.pop() if name is not None]
         if known:
-            yield InlayHint(position, _comment(_listed(known)), f"Gradient of {' and '.join(known)}")
+            texts = {slot.text or "" for same in alternatives for slot in same}
+            if len(known) > 1 or not all(_says(text, known[0]) for text in texts):
+                yield InlayHint(position, _listed(known), f"Gradient of {' and '.join(known)}")
 
 
 def _saved(contract: Contract) -> Iterator[InlayHint]:
-    """``a /* x */, b /* weight */ = ctx.saved_tensors``."""
+    """Behind the names in ``a, b = ctx.saved_tensors`` stands what was saved."""
     expressions: dict[tuple[Position, str], list[str]] = {}
     for save in contract.saves:
         for read in save.reads or ():
@@ -74,11 +76,11 @@ def _saved(contract: Contract) -> Iterator[InlayHint]:
         different = list(dict.fromkeys(saved))
         if different != [name]:
             label = _shortened(" or ".join(different))
-            yield InlayHint(position, _comment(label), f"Saved as {' or '.join(different)}")
+            yield InlayHint(position, label, f"Saved as {' or '.join(different)}")
 
 
 def _parameters(contract: Contract) -> Iterator[InlayHint]:
-    """``def backward(ctx, grad /* y */)``."""
+    """Behind a parameter of backward stands the output, where there are several."""
     for output in contract.outputs:
         place = output.parameter_place
         if (
@@ -93,7 +95,8 @@ def _parameters(contract: Contract) -> Iterator[InlayHint]:
         name = name_of_output(output)
         if name is not None:
             label, tooltip = name, f"{tooltip}, {name}"
-        yield InlayHint(place.span.end, _comment(label), tooltip)
+        if len(contract.outputs) > 1 and not (name is not None and _says(output.parameter, name)):
+            yield InlayHint(place.span.end, label, tooltip)
 
 
 def name_of_output(output: OutputRow) -> str | None:
@@ -103,11 +106,12 @@ def name_of_output(output: OutputRow) -> str | None:
     return name if name.isidentifier() else None
 
 
-_LONGEST = 30
+_LONGEST = 20
 
 
-def _comment(text: str) -> str:
-    return f"/* {text} */"
+def _says(text: str, name: str) -> bool:
+    """Whether what is written names the input or output that a gradient is of: ``grad_x``, ``dx``, ``x_grad``."""
+    return text in (f"grad_{name}", f"{name}_grad", f"d{name}", f"d_{name}", f"g{name}", f"g_{name}", f"grad{name}")
 
 
 def _shortened(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.explain.phrases import (
+    at,
     differentiability,
     gradient_text,
     label_of,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         InputRow,
         OutputRow,
         ReadRow,
+        ReturnRow,
         SaveRow,
         Slot,
     )
@@ -47,11 +49,17 @@ def of_class(contract: Contract) -> str:
     """The whole contract of a class."""
     blocks = [f"**{contract.name}**: contract with autograd"]
     if contract.inputs:
+        returns = _different_returns(contract)
         rows = [
-            (str(each.position), code(label_of(each)), each.kind, _gradients(each), _tests(each.guards))
+            (
+                *(str(each.position), code(label_of(each)), each.kind),
+                *(_gradients(each, of) for of in returns.values()),
+                _tests(each.guards),
+            )
             for each in contract.inputs
         ]
-        blocks.append(_table(("", "input", "kind", "gradient", "only if"), rows))
+        heads = ("gradient",) if len(returns) == 1 else tuple(f"gradient, {where}" for where in returns)
+        blocks.append(_table(("", "input", "kind", *heads, "only if"), rows))
     if contract.outputs:
         outputs = [
             (str(each.position), _code_or_word(output_text(each)), _receiver(each), differentiability(each))
@@ -141,8 +149,22 @@ def _code_or_word(text: str) -> str:
     return text if text in _UNNAMED else code(text)
 
 
-def _gradients(given: InputRow) -> str:
-    return "<br>".join(dict.fromkeys(_gradient(each) for each in given.gradients)) or "unknown"
+def _different_returns(contract: Contract) -> dict[str, tuple[ReturnRow, ...]]:
+    """The returns of backward by the line that they start on; all of them together where they give the same."""
+    said = {tuple(_gradients(each, (of,)) for each in contract.inputs) for of in contract.returns}
+    if len(said) <= 1:
+        return {"": contract.returns}
+    found: dict[str, tuple[ReturnRow, ...]] = {}
+    for each in contract.returns:
+        where = at(contract, each.place) or "elsewhere"
+        found[where] = (*found.get(where, ()), each)
+    return found
+
+
+def _gradients(given: InputRow, returns: tuple[ReturnRow, ...]) -> str:
+    """What these returns give to an input, each alternative once."""
+    gradients = (each for each in given.gradients if each.of in returns)
+    return " or ".join(dict.fromkeys(map(_gradient, gradients))) or "unknown"
 
 
 def _gradient(gradient: Gradient) -> str:

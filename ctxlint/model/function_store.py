@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
+from ctxlint.source.asked import AskedSource
 from ctxlint.source.slices import Slice
 from ctxlint.source.source import Position, Source, Span
 
@@ -41,39 +42,6 @@ _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = re.compile(r"\bline \d")
 _VERSIONS_KEPT = 3
 """How many texts of a Function are kept: the one that is typed, the one before, and the one with fixes."""
-
-
-@dataclass(frozen=True)
-class AskedSource(Source):
-    """A text that writes down what is asked of all of it."""
-
-    @cached_property
-    def asked(self) -> dict[tuple[str, str], object]:
-        """The questions so far, and the answers."""
-        return {}
-
-    def mentions(self, word: str) -> bool:
-        """See ``Source``."""
-        return bool(self._answer(("mentions", word)))
-
-    def quotes(self, word: str) -> bool:
-        """See ``Source``."""
-        return bool(self._answer(("quotes", word)))
-
-    def read_whole(self) -> None:
-        """See ``Source``."""
-        self._answer(("whole", ""))
-
-    def would_answer(self, question: tuple[str, str]) -> object:
-        """The answer to a question, without a note of it."""
-        kind, word = question
-        if kind == "whole":
-            return self.text
-        return super().mentions(word) if kind == "mentions" else super().quotes(word)
-
-    def _answer(self, question: tuple[str, str]) -> object:
-        found = self.asked[question] = self.would_answer(question)
-        return found
 
 
 class _Kept(NamedTuple):

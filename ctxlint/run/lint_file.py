@@ -217,9 +217,21 @@ _LOADED: dict[str, bytes | None] = {}
 """What stands for the content of other files, as it was when they were read."""
 
 
+OPEN: dict[str, str] = {}
+"""The texts of files that an editor has open, saved or not: they count instead of what is on disk."""
+
+
+def is_news(path: str, text: str) -> bool:
+    """Whether a name has led to a file, and it had another text than this: then it matters to others."""
+    return path in _LOADED and _LOADED[path] != digest(text.encode("utf-8", "surrogatepass"))
+
+
 def _load(path: str) -> Source | None:
     _LOADED[path] = None
     try:
+        if path in OPEN:
+            _LOADED[path] = digest(OPEN[path].encode("utf-8", "surrogatepass"))
+            return source_of(path, OPEN[path])
         data = read_bytes(path)
         _LOADED[path] = digest(data)
         return decode(path, data)

@@ -53,7 +53,7 @@ def test_hints_name_inputs_saved_tensors_and_outputs(pulling: Client, tmp_path: 
     everything = {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}
     hints = pulling.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": everything})
     edits = [
-        {"range": {"start": each["position"], "end": each["position"]}, "newText": f" {each['label']}"}
+        {"range": {"start": each["position"], "end": each["position"]}, "newText": f" /* {each['label']} */"}
         for each in hints
     ]
     shown = applied(TEXT, {"changes": {uri: edits}})
@@ -61,6 +61,12 @@ def test_hints_name_inputs_saved_tensors_and_outputs(pulling: Client, tmp_path: 
     assert "return grad * b /* x */, grad * a /* weight */, None /* shape */" in shown
     first = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
     assert pulling.request("textDocument/inlayHint", {"textDocument": {"uri": uri}, "range": first}) == []
+
+
+def test_a_client_without_markdown_gets_plain_text(start: Start, tmp_path: Path) -> None:
+    client = start(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}})
+    uri = client.open((tmp_path / "a.py").as_uri(), TEXT)
+    assert client.request("textDocument/hover", asked(uri, TEXT, "Product", 2))["contents"]["kind"] == "plaintext"
 
 
 def test_the_client_turns_hints_and_hover_off(start: Start, tmp_path: Path) -> None:

@@ -99,6 +99,39 @@ def test_rubbish_is_survived(start: Start, tmp_path: Path) -> None:
     assert client.stop() == 0
 
 
+def test_messages_out_of_their_time_are_refused(tmp_path: Path) -> None:
+    client = Client()
+    try:
+        refused = client.answer(client.ask("textDocument/hover", {}))
+        assert refused["error"]["code"] == -32002
+        client.initialize(capabilities=PULLS)
+        again = client.answer(client.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}}))
+        assert again["error"]["code"] == -32600
+        client.send_raw(b"Content-Length: 9\r\n\r\nnot json!")
+        assert client.answer(None)["error"]["code"] == -32700  # type: ignore[arg-type]
+        assert [each["code"] for each in client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))] == ["CTX203"]
+        client.request("shutdown")
+        late = client.answer(client.ask("textDocument/diagnostic", {"textDocument": {"uri": "file:///a.py"}}))
+        assert late["error"]["code"] == -32600
+        client.notify("exit")
+        assert client.process.wait(SECONDS) == 0
+    finally:
+        client.close()
+
+
+def test_the_client_is_answered_before_libcst_is_imported() -> None:
+    code = (
+        "import sys, ctxlint.editor.language_server as s; s.create(); print([m for m in sys.modules if 'libcst' in m])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"[]\n"
+
+
+def test_older_versions_of_a_file_are_left_alone(start: Start) -> None:
+    client = start(capabilities=PULLS)
+    assert client.pulled(client.open("git:/a.py?ref", ONE)) == []
+    assert client.pulled(client.open("output:ctxlint", ONE)) == []
+
+
 def test_a_closed_pipe_ends_it(start: Start) -> None:
     client = start()
     assert client.process.stdin is not None

@@ -107,9 +107,76 @@ def test_the_client_may_say_more(tmp_path: Path, options: Any) -> None:
 
 def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start, tmp_path: Path) -> None:
     client = start(capabilities=PULLS, options={"ignore": ["CTX203"], "select": "CTX9999", "colour": "red"})
-    assert "`colour`" in client.told("window/logMessage")["message"]
+    said = client.told("window/showMessage")
+    assert said["type"] == 2
+    assert "`colour`" in said["message"]
     assert codes(client.pulled(client.open((tmp_path / "a.py").as_uri(), ONE))) == []
-    assert "`select`: expected a list of strings" in client.told("window/showMessage")["message"]
+    messages = [each["params"]["message"] for each in client.notifications if each["method"] == "window/showMessage"]
+    assert len(messages) == 2
+    assert "`select`: expected a list of strings" in messages[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, ["CTX203", "CTX901"]),
+        ({"enable": False}, []),
+        ({"showSyntaxErrors": False}, ["CTX203"]),
+        ({"ignore": ["CTX203"]}, ["CTX901"]),
+        ({"ignore": ["CTX203"], "configurationPreference": "filesystemFirst"}, ["CTX203", "CTX901"]),
+        ({"configurationPreference": "editorOnly"}, ["CTX203", "CTX901"]),
+    ],
+)
+def test_settings_of_editors(start: Start, tmp_path: Path, options: dict[str, object], shown: list[str]) -> None:
+    (tmp_path / "ctxlint.toml").write_text(
+        "ignore = ['CTX901']\n" if "editorOnly" in options.values() else "ignore = ['CTX1']\n"
+    )
+    client = start(folders=[tmp_path], capabilities=PULLS, options=options)
+    found = client.pulled(client.open((tmp_path / "a.py").as_uri(), f"{ONE}\nclass Half(:\n"))
+    assert codes(found) == shown
+
+
+def test_actions_are_turned_off(start: Start, tmp_path: Path) -> None:
+    off = {"fixAll": False, "codeAction": {"disableRuleComment": {"enable": False}}}
+    client = start(folders=[tmp_path], options={"settings": off})
+    actions = client.actions(client.open((tmp_path / "a.py").as_uri(), ONE))
+    assert [each["title"] for each in actions] == ["ctxlint (CTX203): Return `None` for `scale`"]
+
+
+def test_checking_on_save_only(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path], capabilities=PULLS, options={"run": "onSave"})
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    report = client.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})
+    assert codes(report["items"]) == ["CTX203"]
+    client.change(uri, HEAD, 2)
+    asked = {"textDocument": {"uri": uri}, "previousResultId": report["resultId"]}
+    assert client.request("textDocument/diagnostic", asked)["kind"] == "unchanged"
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    assert client.request("textDocument/diagnostic", asked)["items"] == []
+
+
+def test_what_is_open_counts_instead_of_what_is_on_disk(start: Start, tmp_path: Path) -> None:
+    base = HEAD + missing_none("Base")
+    (tmp_path / "base.py").write_text(base)
+    heir = (
+        "import torch.autograd  # Function\nfrom base import Base\n\n\nclass Heir(Base):\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        return grad\n"
+    )
+    client = start(folders=[tmp_path])
+    uri = client.open((tmp_path / "heir.py").as_uri(), heir)
+    assert codes(client.pushed(uri, version=1)) == ["CTX203"]
+    other = client.open((tmp_path / "base.py").as_uri(), base)
+    client.change(other, base.replace("torch.autograd.Function", "object"), 2)
+    assert codes(client.pushed(uri, version=1)) == []
+
+
+def test_the_configuration_is_read_at_save_where_nothing_is_watched(start: Start, tmp_path: Path) -> None:
+    client = start(folders=[tmp_path])
+    uri = client.open((tmp_path / "a.py").as_uri(), ONE)
+    assert codes(client.pushed(uri, version=1)) == ["CTX203"]
+    (tmp_path / "ctxlint.toml").write_text("ignore = ['CTX203']\n")
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    assert codes(client.pushed(uri, version=1)) == []
 
 
 def test_settings_that_the_client_pushes(start: Start, tmp_path: Path) -> None:

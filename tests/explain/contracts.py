@@ -38,11 +38,11 @@ def point(file: SourceFile, fragment: str) -> tuple[int, int]:
 
 
 def hinted(file: SourceFile) -> str:
-    """The text of the file as an editor shows it with its hints, without the usual head."""
+    """The text of the file with its hints as comments, without the usual head."""
     text = file.source.text
     for hint in reversed(inlay_hints(file)):
         at = file.source.offset(hint.position)
-        text = f"{text[:at]} {hint.label}{text[at:]}"
+        text = f"{text[:at]} /* {hint.label} */{text[at:]}"
     return text[len(HEAD) :]
 
 

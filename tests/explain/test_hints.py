@@ -67,7 +67,7 @@ def test_one_none_for_several_inputs() -> None:
                 return x.clone()
 
             @staticmethod
-            def backward(ctx, grad /* output 0 */):
+            def backward(ctx, grad):
                 return (grad /* x */,) + (None /* a ... e */,) * 5
         """,
     )
@@ -114,7 +114,7 @@ def test_inherited_methods_are_hinted_where_they_are_written() -> None:
                 return x.clone()
 
             @staticmethod
-            def backward(ctx, grad /* output 0 */):
+            def backward(ctx, grad):
                 return grad /* x */
 
 
@@ -124,3 +124,22 @@ def test_inherited_methods_are_hinted_where_they_are_written() -> None:
                 return other.exp()
         """,
     )
+
+
+def test_what_a_name_says_is_not_said_again() -> None:
+    code = """
+        class Fn(Function):
+            @staticmethod
+            def forward(ctx, x, weight, bias):
+                y = x * weight + bias
+                return y, y.sum()
+
+            @staticmethod
+            def backward(ctx, grad_y, grad_sum):
+                dx = grad_y * 2
+                weight_grad = grad_y * 3
+                g = grad_y * 4
+                return dx, weight_grad, g
+        """
+    wanted = code.replace("grad_sum)", "grad_sum /* output 1 */)").replace("grad, g", "grad, g /* bias */")
+    _shows(code, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxlint.explain.hover_text import hover
-from tests.explain.contracts import file_of, point
+from tests.explain.contracts import HEAD, file_of, point
 
 FILE = file_of("""
 class Scaled(Function):
@@ -46,6 +46,32 @@ def test_the_class_shows_the_whole_contract() -> None:
         "| 0 | `x.exp()` | `exponential` (line 15) |\n\n"
         "- `ctx.mode`: set to `mode` (line 9); read in backward (line 18)"
     )
+
+
+def test_each_of_several_returns_has_a_column() -> None:
+    file = file_of("""
+        class Either(Function):
+            @staticmethod
+            def forward(ctx, x, mode):
+                ctx.mode = mode
+                return x.exp()
+
+            @staticmethod
+            def backward(ctx, grad):
+                if ctx.mode:
+                    return grad * 2, None
+                return grad, None
+    """)
+    found = hover(file, *point(file, "class Ei|ther"))
+    assert found is not None
+    assert "<br>" not in found.markdown
+    above = HEAD.count("\n")
+    assert (
+        f"|  | input | kind | gradient, line {above + 10} | gradient, line {above + 11} |\n"
+        "| --- | --- | --- | --- | --- |\n"
+        "| 0 | `x` | tensor | `grad * 2` | `grad` |\n"
+        "| 1 | `mode` | unknown | `None` | `None` |\n"
+    ) in found.markdown
 
 
 def test_an_input_says_what_it_is_and_why() -> None:

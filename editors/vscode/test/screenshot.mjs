@@ -57,9 +57,9 @@ await withWorkbench(async (code) => {
   await page.mouse.down();
   await page.mouse.move(panel.x + panel.width / 2, 555, { steps: 5 });
   await page.mouse.up();
-  await code.until(async () => (await code.shown()).join().includes('/* x */'), 'the hints are there');
+  await code.until(async () => (await code.shown()).some((line) => /ctx\.scale ?x$/.test(line)), 'the hints are there');
   await page.locator('.view-line', { hasText: 'class ScaledExp' }).locator('span', { hasText: 'ScaledExp' }).last().hover();
-  await page.locator('.monaco-hover:visible', { hasText: 'what autograd is promised' }).waitFor();
+  await page.locator('.monaco-hover:visible', { hasText: 'contract with autograd' }).waitFor();
   await page.waitForTimeout(2000); // until nothing fades in any more
   await page.screenshot({ path: picture });
 }, { width: 1120, height: 715 }, { deviceScaleFactor: 1.5 });

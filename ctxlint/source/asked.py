@@ -1,0 +1,41 @@
+"""A text of which it is known what was asked about all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ctxlint.source.source import Source
+
+
+@dataclass(frozen=True)
+class AskedSource(Source):
+    """A text that writes down what is asked of all of it."""
+
+    @cached_property
+    def asked(self) -> dict[tuple[str, str], object]:
+        """The questions so far, and the answers."""
+        return {}
+
+    def mentions(self, word: str) -> bool:
+        """See ``Source``."""
+        return bool(self._answer(("mentions", word)))
+
+    def quotes(self, word: str) -> bool:
+        """See ``Source``."""
+        return bool(self._answer(("quotes", word)))
+
+    def read_whole(self) -> None:
+        """See ``Source``."""
+        self._answer(("whole", ""))
+
+    def would_answer(self, question: tuple[str, str]) -> object:
+        """The answer to a question, without a note of it."""
+        kind, word = question
+        if kind == "whole":
+            return self.text
+        return super().mentions(word) if kind == "mentions" else super().quotes(word)
+
+    def _answer(self, question: tuple[str, str]) -> object:
+        found = self.asked[question] = self.would_answer(question)
+        return found
