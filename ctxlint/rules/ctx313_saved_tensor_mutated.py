@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import ChangedInBackward, changed_in_backward
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
 
@@ -112,6 +113,11 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
         return (
             f"`{change.mutation.doer}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose the "
             f"result, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
+        )
+    if change.mutation.how == KERNEL:
+        return (
+            f"`{change.mutation.doer}` overwrites the {'saved' if change.saved else 'kept'} {change.what} `{name}`; a second "
+            f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor."
         )
     overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
     advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"

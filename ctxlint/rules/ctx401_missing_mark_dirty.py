@@ -13,17 +13,18 @@ from ctxlint.model.analyses.mutations import (
     returns_memory_of,
     without_gradient,
 )
+from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import quoted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Input
     from ctxlint.model.interpreter.values import Parameter
 
 
@@ -79,8 +80,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     a leaf that requires grad then raise, as they should.
 
     ## Known limits
-    A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a gradient, such as running statistics
-    and output buffers, may be modified. Not reported if the write goes through `.data`, if the ctx is passed to another
+    A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
+    gradient, such as running statistics, may be modified unless they are returned. Not reported if the write goes through `.data`, if the ctx is passed to another
     function, which may mark the input, or if a test checks for gradients first.
 
     ## References
@@ -97,38 +98,58 @@ class MissingMarkDirty(Rule[FunctionClass]):
         marked = marked_dirty(fn)
         if forward is None or forward.inherited or not forward.signature_known or marked is None or not fn.gradients:
             return
-        reported: set[int] = set()
+        changed: dict[int, tuple[Parameter, Mutation]] = {}
         for mutation in forward.facts.of(Mutation):
             tensor = input_written(mutation)
-            if tensor is None or tensor in marked or tensor.index in reported or tensor.index >= len(fn.inputs):
+            if tensor is None or tensor in marked or tensor.index in changed or tensor.index >= len(fn.inputs):
                 continue
             if on_a_temporary(mutation) or without_gradient(mutation):
                 continue
-            returned = returns_memory_of(fn, tensor)
-            given = fn.inputs[tensor.index]
-            if given.surely_differentiable or (returned and _may_get_gradient(given, mutation)):
-                reported.add(tensor.index)
-                yield Finding(
-                    fn.span(mutation.node),
-                    _message(fn, tensor, mutation),
-                    mark_dirty(fn, forward, mutation, tensor),
-                    way_to(fn, mutation),
-                    rests_on=(mutation.target,) if mutation.target is not None else (),
-                )
+            if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
+                changed[tensor.index] = tensor, mutation
+        for at in {mutation.node: None for _tensor, mutation in changed.values()}:
+            together = [each for each in changed.values() if each[1].node is at]
+            tensor, mutation = together[0]
+            alone = len(together) == 1
+            yield Finding(
+                fn.span(mutation.node),
+                _message(fn, tensor, mutation) if alone else _message_of_several(together),
+                mark_dirty(fn, forward, mutation, tensor) if alone else None,
+                way_to(fn, *(each for _tensor, each in together)),
+                rests_on=(mutation.target,) if mutation.target is not None else (),
+            )
 
 
-def _may_get_gradient(given: Input, mutation: Mutation) -> bool:
-    """Whether an input is certainly a tensor and nothing says that it has no gradient."""
+def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether forward returns an input that is certainly a tensor, and what it returns may get a gradient."""
+    given = fn.inputs[tensor.index]
     in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in operations.IN_PLACE_COLLECTIVES
-    in_place = in_place or mutation.how == "out="
-    return given.gradient is not Tri.NO and (given.is_tensor is Tri.YES or in_place)
+    if not returns_memory_of(fn, tensor) or not (given.is_tensor is Tri.YES or in_place or mutation.how == "out="):
+        return False
+    return given.gradient is not Tri.NO or _is_differentiable_output(fn, tensor)
+
+
+def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether an input without a gradient is an output that leads to another one, which has a gradient."""
+    hidden = marked_non_differentiable(fn)
+    leads = any(each.surely_differentiable for each in fn.inputs)
+    return leads and hidden is not None and tensor not in hidden and may_be_marked(fn, tensor)
+
+
+def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
+    names = quoted(tensor.name for tensor, _mutation in changed)
+    return (
+        f"`{changed[0][1].doer}` modifies the inputs {names} in place without `mark_dirty`; leaves are silently overwritten, "
+        f"and later uses of the inputs silently bypass this `backward`. Work on copies."
+    )
 
 
 def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     name = tensor.name
     where = "" if fn.setup_context is None else " in `setup_context`"
     remedy = f"Call `ctx.mark_dirty({name})`{where}, or work" if may_be_marked(fn, tensor) else "Work"
+    leaf = "" if fn.inputs[tensor.index].gradient is Tri.NO else "a leaf is silently overwritten, and "
     return (
-        f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; a leaf is silently overwritten, and later uses "
+        f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}later uses "
         f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."
     )

@@ -10,6 +10,7 @@ from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,19 +93,29 @@ class ModifiedGradOutput(Rule[FunctionClass]):
             method = fn.methods.get(name)
             if method is None or method.inherited or not method.signature_known:
                 continue
-            reported: set[str] = set()
+            changed: dict[str, Mutation] = {}
             for mutation in method.facts.of(Mutation):
                 gradient = gradient_written(mutation)
-                if gradient is None or gradient in reported or on_a_temporary(mutation):
-                    continue
-                reported.add(gradient)
+                if gradient is not None and not on_a_temporary(mutation):
+                    changed.setdefault(gradient, mutation)
+            for at in {each.node: None for each in changed.values()}:
+                together = {gradient: each for gradient, each in changed.items() if each.node is at}
+                gradient, mutation = next(iter(together.items()))
+                alone = len(together) == 1
                 yield Finding(
                     fn.span(mutation.node),
-                    _message(gradient, mutation),
-                    copy_gradient(fn, method, mutation, gradient),
-                    way_to(fn, mutation),
+                    _message(gradient, mutation) if alone else _message_of_several(list(together), mutation),
+                    copy_gradient(fn, method, mutation, gradient) if alone else None,
+                    way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
+
+
+def _message_of_several(gradients: list[str], mutation: Mutation) -> str:
+    return (
+        f"`{mutation.doer}` modifies the incoming gradients {quoted(gradients)} in place; if torch passes the same tensors "
+        f"on to others, their gradients are silently wrong. Pass copies to `{mutation.doer}`."
+    )
 
 
 def _message(gradient: str, mutation: Mutation) -> str:

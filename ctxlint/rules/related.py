@@ -23,10 +23,11 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
     return tuple(Related(span, message) for span in sorted(spans))
 
 
-def way_to(fn: FunctionClass, mutation: Mutation) -> tuple[Related, ...]:
-    """From the call of a function of the project to the statement that changes a tensor."""
+def way_to(fn: FunctionClass, *mutations: Mutation) -> tuple[Related, ...]:
+    """From the calls of functions of the project to the statements that change tensors."""
     own = os.path.abspath(fn.source.path)
-    steps = ((step, os.path.abspath(step.path)) for step in mutation.through)
+    distinct = {step: None for mutation in mutations for step in mutation.through}
+    steps = ((step, os.path.abspath(step.path)) for step in distinct)
     return tuple(Related(step.span, step.note, path="" if path == own else path) for step, path in steps)
 
 

@@ -71,6 +71,11 @@ class Followed(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
     ) -> tuple[Definition, Summary, Told] | None: ...
 
+    def kernel(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[Definition, tuple[Write, ...]] | None:
+        """A kernel and what it writes when it is launched with these arguments; None for anything else."""
+
     def only_reads(self, qualname: str, given: int | str) -> bool:
         """Whether the function certainly only reads attributes of what it is ``given`` there."""
 
@@ -249,6 +254,7 @@ class Calls(TensorCalls):
         if builtin is None and (callee is None or not callee.startswith(operations.TORCH_NAMESPACES)):
             self.lend(arguments)
         if callee is None:
+            self.launch(node, arguments)
             return Opaque(node)
         if builtin == "super":
             self.record(GenericCall, node, callee=callee, arguments=arguments.positional, statement=self.statement)
@@ -271,6 +277,17 @@ class Calls(TensorCalls):
         for write in summary.writes:
             self.written_by(node, definition.name, write, told.back(write.target), arguments)
         return told.returned(summary.returned, node)
+
+    def launch(self, node: cst.Call, arguments: Arguments) -> None:
+        """``kernel[grid](...)``."""
+        kernel = node.func.value if isinstance(node.func, cst.Subscript) else None
+        names = set(self.meanings(kernel)) if kernel is not None else set()
+        name = names.pop() if len(names) == 1 else None
+        if name is None or self.follow is None or arguments.open_ended:
+            return
+        launched = self.follow.kernel(name, arguments.positional, arguments.keywords)
+        for write in launched[1] if launched is not None else ():
+            self.written_by(node, launched[0].name, write, write.target, arguments)  # type: ignore[index]
 
     def followed(self, node: cst.Call, name: str, arguments: Arguments) -> tuple[Definition, Summary, Told] | None:
         """What is known of a function of the project, where the name certainly means one."""

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Span
 
 
+KERNEL = "kernel"
+"""How a kernel writes."""
+
+
 @record
 class Step:
     """A place on the way from a call to what it does: in the file ``path``, with a note about it."""

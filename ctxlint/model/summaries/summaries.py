@@ -18,9 +18,20 @@ from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
 from ctxlint.model.interpreter.events import Mutation, Return
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
-from ctxlint.model.interpreter.summary import Summary
-from ctxlint.model.interpreter.values import NEVER, Opaque, Sequence, Slot, Tri, Value, is_container
+from ctxlint.model.interpreter.summary import KERNEL, Summary, Write
+from ctxlint.model.interpreter.values import (
+    NEVER,
+    Constant,
+    Opaque,
+    Sequence,
+    Slot,
+    Tri,
+    Value,
+    is_container,
+    is_tensor,
+)
 from ctxlint.model.interpreter.walk import interpret
+from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.writes import writes_of
 from ctxlint.torch_api import autograd
@@ -32,6 +43,9 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import MethodFacts
+
+    Launched = tuple[Definition, tuple[Write, ...]]
+    """A kernel, and what it writes."""
 
 _KINDS: frozenset[type[Event]] = frozenset([Return, Mutation])
 """The kinds of event that a summary is made of."""
@@ -150,6 +164,23 @@ class Follower:
         summary = self.summaries.of(definition, given, named)
         return (definition, summary, shape) if summary is not None else None
 
+    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Launched | None:
+        """What a kernel writes when it is launched with these arguments; None for anything else."""
+        definition = self._definition(name)
+        if definition is None or not is_kernel(definition) or any(slot.starred for slot in arguments):
+            return None
+        given = {**dict(zip(parameters_of(definition), arguments)), **keywords}
+        values = {param: known for param, slot in given.items() for known in _launch_value(slot.value)}
+        project = self.summaries.project
+        found = project.once(
+            ("kernel", definition.qualname, tuple(sorted(values.items(), key=str))),
+            lambda: kernel_writes(project, definition, values),
+            definition.unit.summaries,
+        )
+        return definition, tuple(
+            Write(given[param].value, KERNEL, way) for param, way in found.items() if param in given
+        )
+
     def _definition(self, name: str) -> Definition | None:
         """The function of the project that a resolved name certainly means."""
         if name.startswith(LOCAL):
@@ -168,6 +199,13 @@ class Follower:
             found = self._definition(name)
             self._reads[key] = found is not None and _only_reads(found, given)
         return self._reads[key]
+
+
+def _launch_value(value: Value) -> tuple[object, ...]:
+    """What a kernel is known to get for a parameter: a number, a flag, None, or something that is not None."""
+    if isinstance(value, Constant):
+        return (value.value,)
+    return ("tensor",) if is_tensor(value) is Tri.YES else ()
 
 
 def _only_reads(definition: Definition, given: int | str) -> bool:

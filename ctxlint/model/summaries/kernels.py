@@ -1,0 +1,280 @@
+"""Kernels written in Python, for Triton and numba: the parameters that they write through, by their source.
+
+A pointer moves by sums and differences alone; what is loaded through one is no pointer. A store under a flag that the
+launch decides counts where it is known how the flag comes out.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ctxlint.effort import spend
+from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve
+from ctxlint.model.interpreter.summary import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ctxlint.model.index.project import Project
+
+    Found = dict[str, tuple[Step, ...]]
+    """The parameters that are written, each with the way to the statement that does it."""
+
+_KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit")
+_AROUND_KERNELS = ("autotune", "heuristics", "jit")
+
+_MAX_DEPTH = 8
+"""Kernels that call others deeper than this are not followed."""
+
+_LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.")
+
+_SAME_POINTER = frozenset(["advance", "multiple_of", "max_contiguous", "max_constancy", "cast", "broadcast_to", "to"])
+"""Functions and methods that give their first operand itself, or what is next to it in memory."""
+
+_MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"])
+
+
+def kernel_writes(project: Project, definition: Definition, values: Mapping[str, object], depth: int = 0) -> Found:
+    """The parameters through which a kernel certainly writes; empty for any other function.
+
+    ``values`` are those of its parameters that the launch is known to give, by name.
+    """
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None or not record.certain or depth > _MAX_DEPTH or not is_kernel(definition):
+        return {}
+    arguments = record.node.args
+    params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    defaults = {**_defaults(arguments), **values}
+    launched = {each.arg for each in params if _is_constant(each)}
+    scope = Scope("function", definition.qualname, record.scope)
+    pointers = {each.arg: {each.arg} for each in params}
+    spend(200)
+    return _Kernel(project, definition, scope, frozenset(pointers), launched, defaults, depth, pointers).block(
+        record.node.body
+    )
+
+
+def is_kernel(definition: Definition) -> bool:
+    """Whether a function is decorated as a kernel, and by nothing that could change what its arguments mean."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    if record is None:
+        return False
+    written = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
+    names = [resolve(dotted_name(each) or "", record.scope) or "" for each in written]
+    return any(each in _KERNELS for each in names) and all(each.endswith(_AROUND_KERNELS) for each in names)
+
+
+def parameters_of(definition: Definition) -> list[str]:
+    """The names of the parameters, in order."""
+    arguments = definition.unit.index.functions[definition.qualname].node.args
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _is_constant(param: ast.arg) -> bool:
+    written = ast.unparse(param.annotation) if param.annotation is not None else ""
+    return "constexpr" in written
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, object]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    found = list(zip(reversed(positional), reversed(arguments.defaults)))
+    found += [(param, value) for param, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value is not None]
+    return {param.arg: value.value for param, value in found if isinstance(value, ast.Constant)}
+
+
+@dataclass
+class _Kernel:
+    """Walks the body of a kernel. ``pointers`` are the parameters that each name may point into."""
+
+    project: Project
+    definition: Definition
+    scope: Scope
+    params: frozenset[str]
+    launched: set[str]
+    values: Mapping[str, object]
+    depth: int
+    pointers: dict[str, set[str]]
+    left: bool = field(default=False)
+    """Whether a flag of the launch may have ended the kernel."""
+
+    def block(self, body: Iterable[ast.stmt]) -> Found:
+        found: Found = {}
+        for statement in body:
+            if self.left:
+                break
+            for name, way in self.statement(statement).items():
+                found.setdefault(name, way)
+        return found
+
+    def statement(self, node: ast.stmt) -> Found:
+        if isinstance(node, ast.If):
+            return self.branch(node)
+        if isinstance(node, (ast.For, ast.While)):
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+                self.pointers[node.target.id] = set()
+            return self.block(node.body)
+        if isinstance(node, ast.With):
+            return self.block(node.body)
+        found: Found = {}
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call):
+                for name, way in self.call(call, node).items():
+                    found.setdefault(name, way)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            found = {**self.assigned(node), **found}
+        return found
+
+    def branch(self, node: ast.If) -> Found:
+        """An ``if``: one arm of it, or both for a test of data, or what both arms do."""
+        outcome = self.decided(node.test)
+        if outcome is not None:
+            return self.block(node.body if outcome else node.orelse)
+        before = dict(self.pointers)
+        first = self.block(node.body)
+        left, self.left = self.left, False
+        after, self.pointers = self.pointers, before
+        second = self.block(node.orelse)
+        for name, reached in after.items():
+            self.pointers[name] = self.pointers.get(name, set()) | reached
+        if self.is_launched(node.test):
+            self.left = self.left or left or any(isinstance(each, ast.Return) for each in ast.walk(node))
+            return {name: way for name, way in first.items() if name in second}
+        self.left = False
+        return {**second, **first}
+
+    def decided(self, test: ast.expr) -> bool | None:
+        """How a test of flags comes out for this launch."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.decided(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            decisive = isinstance(test.op, ast.Or)
+            found = {self.decided(each) for each in test.values}
+            return decisive if decisive in found else not decisive if found == {not decisive} else None
+        if isinstance(test, ast.Name) and test.id in self.values:
+            return bool(self.values[test.id])
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+            right = test.comparators[0]
+            if test.left.id in self.values and isinstance(right, ast.Constant):
+                same = self.values[test.left.id] == right.value
+                if isinstance(test.ops[0], (ast.Eq, ast.Is)):
+                    return same
+                return not same if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) else None
+        return None
+
+    def is_launched(self, test: ast.expr) -> bool:
+        """Whether the launch decides a test: by a flag, by the module, by whether a pointer was given."""
+        if isinstance(test, ast.Name) and test.id in self.params:
+            return True
+        for each in ast.walk(test):
+            if isinstance(each, ast.Name) and (each.id in self.launched or each.id not in self.pointers):
+                if each.id in self.launched or not self.called(each).startswith(("triton", "numba")):
+                    return True
+            if isinstance(each, ast.Constant) and each.value is None:
+                return True
+            if isinstance(each, ast.Compare) and isinstance(each.left, ast.Name) and each.left.id in self.params:
+                if any(isinstance(side, ast.Constant) for side in each.comparators):
+                    return True
+            if isinstance(each, (ast.BoolOp, ast.UnaryOp)):
+                parts = each.values if isinstance(each, ast.BoolOp) else [each.operand]
+                if any(isinstance(part, ast.Name) and part.id in self.params for part in parts):
+                    return True
+        return False
+
+    def assigned(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> Found:
+        """An assignment: names that point somewhere, and, for numba, items that are written."""
+        found: Found = {}
+        value = self.reached(node.value) if node.value is not None else set()
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Subscript):
+                for name in self.only(target.value):
+                    found[name] = (self.step(node, name, "item assignment"),)
+            elif isinstance(target, ast.Name):
+                known = self.pointers.get(target.id, set()) if isinstance(node, ast.AugAssign) else set()
+                self.pointers[target.id] = known | value
+                if isinstance(node, ast.AnnAssign) and "constexpr" in ast.unparse(node.annotation):
+                    self.launched.add(target.id)
+            elif isinstance(target, ast.Tuple):
+                for each in target.elts:
+                    if isinstance(each, ast.Name):
+                        self.pointers[each.id] = set()
+        return found
+
+    def reached(self, node: ast.expr) -> set[str]:
+        """The parameters that an expression may point into."""
+        if isinstance(node, ast.Name):
+            return self.pointers.get(node.id, set())
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self.reached(node.left) or self.reached(node.right)  # what is added is a number
+        if isinstance(node, ast.IfExp):
+            outcome = self.decided(node.test)
+            if outcome is not None:
+                return self.reached(node.body if outcome else node.orelse)
+            return self.reached(node.body) | self.reached(node.orelse)
+        if isinstance(node, ast.Call):
+            return self.pointed(node)
+        return self.reached(node.value) if isinstance(node, ast.Subscript) else set()
+
+    def pointed(self, node: ast.Call) -> set[str]:
+        """What the result of a call points into."""
+        name = self.called(node.func)
+        last = name.rpartition(".")[2]
+        if name.startswith(_LANGUAGE) and last in _MAKERS | _SAME_POINTER:
+            base = next((each.value for each in node.keywords if each.arg == "base"), None)
+            first = node.args[0] if node.args else base
+            return self.reached(first) if first is not None else set()
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self.reached(node.func.value)
+        return set()
+
+    def called(self, func: ast.expr) -> str:
+        """The dotted name of what is called."""
+        return resolve(dotted_name(func) or "", self.scope) or ""
+
+    def only(self, node: ast.expr) -> set[str]:
+        """The one parameter that an expression certainly points into."""
+        found = self.reached(node) - self.launched
+        return found if len(found) == 1 else set()
+
+    def call(self, node: ast.Call, statement: ast.stmt) -> Found:
+        """What a call writes: a store, an atomic operation, another kernel that is given the pointer."""
+        name = self.called(node.func)
+        last = name.rpartition(".")[2]
+        if name.startswith(_LANGUAGE):
+            if (last == "store" or last.startswith("atomic_") or ".atomic." in name) and node.args:
+                return {each: (self.step(statement, each, f"tl.{last}"),) for each in self.only(node.args[0])}
+            return {}
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "store":  # of a descriptor
+            return {each: (self.step(statement, each, "store"),) for each in self.only(node.func.value)}
+        inner = self.inner(name)
+        if inner is None:
+            return {}
+        given = dict(zip(parameters_of(inner), (each for each in node.args if not isinstance(each, ast.Starred))))
+        given |= {each.arg: each.value for each in node.keywords if each.arg is not None}
+        values = {key: known for key, each in given.items() for known in self.constant(each)}
+        found: Found = {}
+        for param, way in kernel_writes(self.project, inner, values, self.depth + 1).items():
+            for each in self.only(given[param]) if param in given else ():
+                found[each] = (self.step(statement, each, "", inner.name), *way)
+        return found
+
+    def constant(self, node: ast.expr) -> list[object]:
+        if isinstance(node, ast.Constant):
+            return [node.value]
+        return [self.values[node.id]] if isinstance(node, ast.Name) and node.id in self.values else []
+
+    def inner(self, name: str) -> Definition | None:
+        """The kernel of the project that a name means."""
+        if name.startswith(LOCAL):
+            return Definition(self.definition.unit, name[len(LOCAL) :])
+        if not name or name.startswith("builtins."):
+            return None
+        return self.project.certainly(self.definition.unit, name)
+
+    def step(self, node: ast.stmt, param: str, how: str, to: str = "") -> Step:
+        unit, name = self.definition.unit, self.definition.name
+        note = f"`{name}` passes `{param}` to `{to}` here" if to else f"`{name}` writes through `{param}` here"
+        return Step(unit.path, unit.source.span_of(node), note)

@@ -1,0 +1,81 @@
+"""What kernels for Triton and numba write, by their source."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.linting import lint
+
+_FILE = """
+import torch
+import triton
+import triton.language as tl
+from numba import cuda
+
+FLAG = 1
+
+
+{kernel}
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n: int):
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):
+        {launch}
+        return g * 2, None
+"""
+LAUNCH = "kernel[(1,)](g, torch.empty_like(g), g.stride(0), BLOCK=4)"
+_HEAD = (
+    "@triton.jit\ndef kernel(p, q, s, BLOCK: tl.constexpr, SET: tl.constexpr = False):\n    i = tl.arange(0, BLOCK)\n"
+)
+
+WRITES = {
+    "a store": _HEAD + "    tl.store(p + i, 0)\n",
+    "an offset first": _HEAD + "    tl.store(i + p, 0)\n",
+    "a stride": _HEAD + "    tl.store(p + tl.program_id(0) * s + i, 0)\n",
+    "a moved pointer": _HEAD + "    p += s * 2\n    at = p + i\n    tl.store(at, 0, mask=i < 3)\n",
+    "atomic": _HEAD + "    tl.atomic_add(p + i, 1)\n",
+    "a block pointer": _HEAD
+    + "    b = tl.make_block_ptr(p, (s,), (1,), (0,), (4,), (0,))\n    b = tl.advance(b, (4,))\n    tl.store(b, 0)\n",
+    "a descriptor": _HEAD
+    + "    d = tl.make_tensor_descriptor(p, shape=[s], strides=[1], block_shape=[4])\n    d.store([0], 0)\n",
+    "in a loop": _HEAD + "    for k in range(0, s, BLOCK):\n        tl.store(p + k + i, 0)\n",
+    "in both arms": _HEAD + "    if SET:\n        tl.store(p, 0)\n    else:\n        tl.store(p, 1)\n",
+    "under a test of data": _HEAD + "    if tl.program_id(0) == 0:\n        tl.store(p, 0)\n",
+    "under a flag that is set": _HEAD + "    if not SET:\n        tl.store(p, 0)\n",
+    "autotuned": "@triton.autotune(configs=[], key=[])\n@triton.heuristics({})\n" + _HEAD + "    tl.store(p + i, 0)\n",
+    "in another": "@triton.jit\ndef inner(a, b):\n    tl.store(a, b)\n\n\n" + _HEAD + "    inner(p + i, 1)\n",
+    "numba": "@cuda.jit\ndef kernel(p, q, s, BLOCK):\n    p[0, 1] = q[1]\n",
+    "numba, atomic": "@cuda.jit\ndef kernel(p, q, s, BLOCK):\n    cuda.atomic.add(p, 0, 1)\n",
+}
+DOES_NOT = {
+    "a load": _HEAD + "    tl.store(q + i, tl.load(p + i))\n",
+    "an index that is loaded": _HEAD + "    k = tl.load(p + i)\n    tl.store(q + k, 0)\n",
+    "under a flag that is not set": _HEAD + "    if SET:\n        tl.store(p, 0)\n",
+    "under a flag of the module": _HEAD + "    if FLAG:\n        tl.store(p, 0)\n",
+    "after a flag": _HEAD + "    if BLOCK > s:\n        return\n    tl.store(p, 0)\n",
+    "one of two": _HEAD + "    r = p\n    if s > 2:\n        r = q\n    tl.store(r + i, 0)\n",
+    "no kernel": "def kernel(p, q, s, BLOCK):\n    tl.store(p, 0)\n",
+    "wrapped": "@wrapped\n" + _HEAD + "    tl.store(p, 0)\n",
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_is_written(name: str) -> None:
+    assert [each.code for each in lint(_FILE.format(kernel=WRITES[name], launch=LAUNCH))] == ["CTX404"]
+
+
+@pytest.mark.parametrize("name", DOES_NOT)
+def test_what_is_not(name: str) -> None:
+    assert lint(_FILE.format(kernel=DOES_NOT[name], launch=LAUNCH)) == []
+
+
+def test_the_launch_decides() -> None:
+    kernel = _HEAD + "    if SET:\n        tl.store(p, 0)\n"
+    for given, codes in {"SET=True": ["CTX404"], "SET=False": [], "SET=g.dim() == 2": []}.items():
+        launch = f"kernel[(1,)](g, torch.empty_like(g), 1, BLOCK=4, {given}, num_warps=4)"
+        assert [each.code for each in lint(_FILE.format(kernel=kernel, launch=launch))] == codes, given
