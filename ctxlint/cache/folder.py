@@ -15,6 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ctxlint.cache.stamp import digest
+from ctxlint.config.project_files import ConfigurationError
+from ctxlint.source.boundary import is_in_project, leaves_project, lies_in_project
+from ctxlint.source.reading import Unreadable, read_bytes
+from ctxlint.source.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +86,6 @@ def key(root: str) -> bytes | None:
 
     It is ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder, unless that is a part of the project itself.
     """
-    from ctxlint.source.boundary import is_in_project
-
     given = os.environ.get("CTXLINT_CACHE_KEY")
     if given:
         return digest(os.fsencode(given))
@@ -101,8 +103,6 @@ def why_not(settings: Settings) -> str:
 
 
 def _key_in(path: str) -> bytes | None:
-    from ctxlint.source.reading import Unreadable, read_bytes
-
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or (os.name == "posix" and status.st_mode & 0o077):
@@ -115,8 +115,6 @@ def _key_in(path: str) -> bytes | None:
 
 def _new_key(path: str) -> bytes | None:
     """Of two runs that make one at once, the last wins: the other has kept something that nobody will believe."""
-    from ctxlint.source.writing import write_whole
-
     with suppress(OSError):
         prepare(os.path.dirname(path))
         if os.path.lexists(path):
@@ -150,9 +148,6 @@ def cache_file(folder: str, root: str) -> str:
 
 def check_cache_dir(folder: str, root: str) -> None:
     """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that holds something else."""
-    from ctxlint.config.project_files import ConfigurationError
-    from ctxlint.source.boundary import leaves_project, lies_in_project
-
     if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
         raise ConfigurationError(
             f"cache-dir: the path leads to {folder} through a link in the project; set the path of the folder itself"
@@ -166,8 +161,6 @@ def prepare(folder: str) -> None:
 
     Raises OSError.
     """
-    from ctxlint.source.writing import write_whole
-
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
         path = os.path.join(folder, name)
@@ -192,8 +185,6 @@ def is_cache(folder: str) -> bool:
 
 def is_tagged(folder: str) -> bool:
     """Whether ctxlint keeps its caches in ``folder``."""
-    from ctxlint.source.reading import Unreadable, read_bytes
-
     if os.path.islink(folder):
         return False
     try:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
 from ctxlint.rule_names import rule_names
+from ctxlint.source.decode import encode
+from ctxlint.source.reading import Undecodable
+from ctxlint.source.writing import Unwritable, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,9 +40,6 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
     """How many comments were written into one file, and what went wrong."""
-    from ctxlint.source.decode import encode
-    from ctxlint.source.reading import Undecodable
-    from ctxlint.source.writing import Unwritable, rewrite
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
     failure = next((each.message for each in result.diagnostics if each.code in NOT_TO_HIDE), "")

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import path_shown, say
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.source.boundary import is_in_project
+from ctxlint.source.modules import root_of
+from ctxlint.source.reading import Unreadable
+from ctxlint.source.writing import write_report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,8 +34,6 @@ def _nearest(root: str) -> str:
 
     ``root`` is the folder of the configuration, or the current one: the place for a baseline where there is none.
     """
-    from ctxlint.source.modules import root_of
-
     top, folder = root_of(root), root
     while not os.path.lexists(os.path.join(folder, DEFAULT_NAME)) and folder not in (top, os.path.dirname(folder)):
         folder = os.path.dirname(folder)
@@ -54,7 +56,6 @@ def load(options: Namespace, settings: Settings) -> Baseline | None:
 
 
 def _read(path: str) -> Baseline:
-    from ctxlint.source.reading import Unreadable
     from ctxlint.suppression.baseline_file import MalformedBaseline, read_baseline
 
     try:
@@ -115,8 +116,6 @@ def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
 
     Whoever wrote the configuration may not choose a place outside of the project.
     """
-    from ctxlint.source.boundary import is_in_project
-    from ctxlint.source.writing import write_report
     from ctxlint.suppression.baseline_file import text_of
 
     named = options.write_baseline or options.baseline

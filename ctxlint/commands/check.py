@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, TextIO
 from ctxlint.commands import baseline, environment, overrides, progress
 from ctxlint.commands.arguments import STDIN, parser, reads_stdin
 from ctxlint.commands.output import is_read_by_people, say, wants_color, write, write_bytes
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.profiling import profiled, stage
+from ctxlint.result import FileResult, describe, internal_error, io_error, with_finding
 from ctxlint.run import interruption
+from ctxlint.source.boundary import leaves_project
+from ctxlint.source.decode import encode
+from ctxlint.source.reading import Unreadable, read_stdin
+from ctxlint.source.writing import Unwritable, check_links, rewrite, write_report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import OutsideFacts
     from ctxlint.report import Report
-    from ctxlint.result import FileResult
     from ctxlint.run.in_project import Surroundings
     from ctxlint.source.source import Source
     from ctxlint.suppression.baseline_file import Baseline
@@ -165,8 +170,6 @@ def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
     try:
         return mend(result, settings, lambda source: _checked(source, settings, known, result.outside))
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
-        from ctxlint.result import describe, internal_error, with_finding
-
         return with_finding(result, internal_error(result.path, describe("The fix engine", error)))
 
 
@@ -177,9 +180,6 @@ def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> File
     """
     if result.before is None or result.source is None:
         return result
-    from ctxlint.result import io_error, with_finding
-    from ctxlint.source.decode import encode
-    from ctxlint.source.writing import Unwritable, check_links, rewrite
 
     root = result.settings.root
     try:
@@ -199,10 +199,8 @@ def _lint_stdin(
     options: Namespace, settings: Settings, configuration: Configuration, known: Baseline | None
 ) -> FileResult:
     """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
-    from ctxlint.result import FileResult
     from ctxlint.run.lint_file import lint_bytes
     from ctxlint.run.pipeline import is_left_out
-    from ctxlint.source.decode import encode
 
     path = options.stdin_filename or STDIN
     data = _read_stdin()
@@ -219,9 +217,6 @@ def _lint_stdin(
 
 def _read_stdin() -> bytes:
     """What is on standard input. Raises ConfigurationError where that is too much."""
-    from ctxlint.config.project_files import ConfigurationError
-    from ctxlint.source.reading import Unreadable, read_stdin
-
     try:
         return read_stdin()
     except Unreadable as error:
@@ -327,7 +322,6 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
     """``result`` without the text of a file that a committed link leads to: reports go to whoever sent the link."""
     if result.source is None or reads_stdin(options):
         return result
-    from ctxlint.source.boundary import leaves_project
 
     return result._replace(source=None) if leaves_project(result.path, result.settings.root) else result
 
@@ -382,9 +376,6 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
 
 
 def _write_file(name: str, pieces: Iterator[str], settings: Settings) -> None:
-    from ctxlint.config.project_files import ConfigurationError
-    from ctxlint.source.writing import write_report
-
     try:
         write_report(name, "".join(pieces).encode("utf-8", "backslashreplace"), settings.root)
     except OSError as error:

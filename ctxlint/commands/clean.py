@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from ctxlint.commands import environment
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import path_shown, say
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.project_files import ConfigurationError
 
 if TYPE_CHECKING:
     import argparse
@@ -19,8 +21,6 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
 
     import shutil
-
-    from ctxlint.config.project_files import ConfigurationError
 
     for each in options.paths:
         if not os.path.isdir(each):
@@ -54,7 +54,6 @@ def parser() -> Parser:
 def _caches(options: argparse.Namespace) -> Iterator[str]:
     from ctxlint.cache.folder import is_cache, old_caches_under
     from ctxlint.cache.store import cache_files_under
-    from ctxlint.config.configuration import Configuration
 
     configuration = Configuration(file=environment.value("CONFIG"))
     named = [options.cache_dir or environment.value("CACHE_DIR")]

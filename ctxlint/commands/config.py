@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import write
+from ctxlint.config.json_schema import json_schema
+from ctxlint.config.options import BY_KEY, OPTIONS, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +23,8 @@ def run(arguments: Sequence[str]) -> int:
     if options.schema:
         import json
 
-        from ctxlint.config.json_schema import json_schema
-
         print(json.dumps(json_schema(), indent=2))
         return 0
-
-    from ctxlint.config.options import BY_KEY, OPTIONS, nearest
 
     if options.option is not None and options.option not in BY_KEY:
         asked.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")

@@ -10,12 +10,19 @@ from ctxlint.commands import environment
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.arguments import STDIN
 from ctxlint.commands.output import say, wants_color, write
+from ctxlint.config.configuration import Configuration
+from ctxlint.config.options import nearest
+from ctxlint.report.visible import in_json
+from ctxlint.source.boundary import leaves_project
+from ctxlint.source.decode import decode
+from ctxlint.source.discover import SUFFIXES
+from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes, read_stdin
+from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from ctxlint.config.configuration import Configuration
     from ctxlint.explain.contract_rows import Contract
 
 FAILED = 2
@@ -32,8 +39,6 @@ def run(arguments: Sequence[str]) -> int:
     options = parser().parse_args([f" {each}" if each.startswith(f"{STDIN}::") else each for each in arguments])
     if not options.targets:
         options.targets = [STDIN] if options.stdin_filename is not None else ["."]
-
-    from ctxlint.config.configuration import Configuration
 
     configuration = Configuration(isolated=options.isolated, file=options.config or environment.value("CONFIG"))
     found: list[Contract] = []
@@ -85,8 +90,6 @@ def parser() -> Parser:
 
 def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract | NotFound]:
     """The contracts that one argument asks for, and NotFound in the place of what cannot be read."""
-    from ctxlint.source.reading import NotPython
-
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
         if wanted is not None:
@@ -111,8 +114,6 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
 def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | NotFound]:
     """The contracts in the files under a folder, and NotFound in the place of a file that cannot be read."""
     from ctxlint.run.pipeline import files_under
-    from ctxlint.source.reading import NotPython
-    from ctxlint.source.scanner import holds_candidate
 
     empty = True
     for each in sorted(files_under([path], configuration)):
@@ -142,9 +143,6 @@ def _split(target: str) -> tuple[str, str | None]:
 
 
 def _read(path: str, configuration: Configuration) -> bytes:
-    from ctxlint.source.boundary import leaves_project
-    from ctxlint.source.reading import Unreadable, read_bytes
-
     if leaves_project(path, configuration.settings_for(os.path.dirname(path)).root):
         raise NotFound(f"{path}: a link to this file leads out of the project; it is skipped")
     try:
@@ -154,8 +152,6 @@ def _read(path: str, configuration: Configuration) -> bytes:
 
 
 def _read_stdin(name: str) -> bytes:
-    from ctxlint.source.reading import Unreadable, read_stdin
-
     try:
         return read_stdin()
     except Unreadable as error:
@@ -164,9 +160,6 @@ def _read_stdin(name: str) -> bytes:
 
 def _nearest_file(path: str) -> str:
     """``; did you mean `X`?`` with the file beside it that has the most similar name, where it is not there."""
-    from ctxlint.config.options import nearest
-    from ctxlint.source.discover import SUFFIXES
-
     folder, name = os.path.split(path)
     if os.path.lexists(path) or not os.path.isdir(folder or "."):
         return ""
@@ -178,8 +171,6 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
     from ctxlint.explain.contract import contracts_of
     from ctxlint.run.lint_file import understand_source
-    from ctxlint.source.decode import decode
-    from ctxlint.source.reading import Undecodable
 
     settings = configuration.settings_for(os.path.dirname(path))
     try:
@@ -198,8 +189,6 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     chosen = [each for each in contracts if wanted in (each.qualname, each.name)]
     chosen = chosen or [each for each in contracts if each.qualname.endswith(f".{wanted}")]
     if not chosen:
-        from ctxlint.config.options import nearest
-
         names = [each.qualname for each in contracts]
         raise NotFound(f"{path}: no Function `{wanted}` found{nearest(wanted, names)}")
     yield from chosen
@@ -213,7 +202,6 @@ def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
         import json
 
         from ctxlint.explain.contract_record import document
-        from ctxlint.report.visible import in_json
 
         write([in_json(json.dumps(document(contracts), indent=2, ensure_ascii=False)), "\n"], sys.stdout)
         return

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands import COMMANDS, module_of
 from ctxlint.commands.argument_parser import Parser
+from ctxlint.commands.arguments import add_options
+from ctxlint.config.options import BY_KEY
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.rule_names import rule_names
 
 if TYPE_CHECKING:
@@ -39,8 +42,6 @@ def run(arguments: Sequence[str]) -> int:
     try:
         import shtab
     except ImportError:
-        from ctxlint.config.project_files import ConfigurationError
-
         raise ConfigurationError('completion needs shtab; run `pip install "ctxlint[completion]"`') from None
     print(shtab.complete(everything(), options.shell))
     return 0
@@ -58,8 +59,6 @@ def parser() -> Parser:
 
 def everything() -> argparse.ArgumentParser:
     """One parser for all commands, made to be asked what it knows: it has hints for shtab and parses nothing."""
-    from ctxlint.commands.arguments import add_options
-
     made = argparse.ArgumentParser(prog="ctxlint")
     add_options(made)  # without a command, `check` is meant; bash and zsh offer paths where no command fits
     _hinted(made)
@@ -73,8 +72,6 @@ def everything() -> argparse.ArgumentParser:
 def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The same parser, whose actions say what their values may be."""
     import shtab
-
-    from ctxlint.config.options import BY_KEY
 
     names = rule_names()
     for action in _actions(given):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands import COMMANDS, module_of
 from ctxlint.commands.argument_parser import Parser
+from ctxlint.config.options import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +18,6 @@ def run(arguments: Sequence[str]) -> int:
     asked = parser()
     command = asked.parse_args(arguments).command
     if command not in COMMANDS:
-        from ctxlint.config.options import nearest
-
         asked.error(f"unknown command `{command}`{nearest(command, COMMANDS)}")
     import_module(module_of(command)).parser().print_help()
     return 0

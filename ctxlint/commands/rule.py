@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.commands.argument_parser import Parser
 from ctxlint.commands.output import write
+from ctxlint.config.options import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +28,6 @@ def run(arguments: Sequence[str]) -> int:
     if options.rule is not None:
         rules = tuple(rule for rule in rules if options.rule.lower() in (rule.code.lower(), rule.name))
     if not rules:
-        from ctxlint.config.options import nearest
-
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
         asked.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
     if options.output_format == "json":

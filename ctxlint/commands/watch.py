@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.commands.output import say
 from ctxlint.config.project_files import ConfigurationError
+from ctxlint.run.worker_process import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,8 +60,6 @@ def _wait(before: Stamps, paths: Sequence[str], configured: Callable[[], Configu
 
 
 def _run(arguments: Sequence[str]) -> None:
-    from ctxlint.run.worker_process import command
-
     subprocess.run([*command(_PROGRAM), "check", *arguments], check=False)
 
 

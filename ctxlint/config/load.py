@@ -10,6 +10,7 @@ from typing import Any
 from ctxlint.config.options import BY_KEY, kind_of, nearest, version_allowed
 from ctxlint.config.project_files import PROJECT_FILE, ConfigurationError, bytes_of, shown
 from ctxlint.config.settings import Settings, added, anchored, per_file_ignores
+from ctxlint.source.boundary import is_inside
 from ctxlint.source.formats import Malformed, from_toml, text_of
 from ctxlint.version import __version__
 
@@ -72,8 +73,6 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
 
 def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
     """Raise ConfigurationError for a folder outside: whoever wrote the file may not choose where things are written."""
-    from ctxlint.source.boundary import is_inside
-
     folder = values.get("cache_dir")
     if folder is not None and not is_inside(os.path.abspath(folder), root):
         reason = "expected a folder next to this file or below; for other folders use --cache-dir"

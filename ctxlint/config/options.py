@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, FORMATS, is_prefix
 from ctxlint.rule_names import rule_names
+from ctxlint.source.globs import check_globs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -80,8 +81,6 @@ def _strings(value: object) -> tuple[str, ...]:
 
 
 def _globs(value: object) -> tuple[str, ...]:
-    from ctxlint.source.globs import check_globs
-
     globs = _strings(value)
     check_globs(globs)
     return globs
@@ -178,7 +177,6 @@ def _release(version: str) -> tuple[int, ...]:
 def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs and lists of rules, got {kind_of(value)}")
-    from ctxlint.source.globs import check_globs
 
     check_globs(value)
     read = {}

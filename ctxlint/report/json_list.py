@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ctxlint.report import applicability_of
 from ctxlint.report.paths import absolute
 from ctxlint.result import locate
+from ctxlint.suppression.comment_layout import read_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +39,6 @@ def _records(result: FileResult) -> Iterator[dict[str, Any]]:
         row = located.span.start.line
         if result.source is not None:
             if layout is None:
-                from ctxlint.suppression.comment_layout import read_layout
-
                 layout = read_layout(result.source)
             line = diagnostic.span.start.line
             row += layout.noqa_row(line) - line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.config.options import OPTIONS
 from ctxlint.report.visible import visible
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 def describe(path: str, settings: Settings) -> Iterator[str]:
     """The lines of ``--show-settings``: every option as it came out, and the rules that are on."""
-    from ctxlint.config.options import OPTIONS
     from ctxlint.rules import all_rules
 
     yield f"Resolved settings for: {visible(path)}\n"

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ctxlint.cache.stamp import digest
+from ctxlint.config.project_files import project_tables
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 from ctxlint.run.check_file import judged, reports_unused, suppressed, too_deep
 from ctxlint.source.decode import decode, source_of
@@ -203,7 +204,6 @@ def _project(extra_bases: tuple[str, ...]) -> Project:
 def forget_read_files() -> None:
     """Read other files again from now on."""
     from ctxlint.config.line_length import line_length
-    from ctxlint.config.project_files import project_tables
     from ctxlint.config.torch_requirement import torch_requirement
 
     _project.cache_clear()

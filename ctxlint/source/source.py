@@ -14,6 +14,8 @@ from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.source.text_edits import apply_edits
+
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterator, Sequence
@@ -166,8 +168,6 @@ class Source:
 
     def edited(self, edits: Sequence[Edit]) -> Source:
         """The file after ``edits``, which are sorted and do not overlap."""
-        from ctxlint.source.text_edits import apply_edits
-
         return replace(self, text=apply_edits(self.text, edits))
 
     def can_take(self, edits: Sequence[Edit]) -> bool:  # noqa: ARG002

@@ -15,6 +15,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from ctxlint.source.boundary import leaves_project, lies_in_project
 from ctxlint.source.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
@@ -56,8 +57,6 @@ def write_report(path: str, data: bytes, root: str) -> None:
     A link that the project around it brings along is refused: it may lead anywhere. ``root`` is as for
     ``leaves_project``.
     """
-    from ctxlint.source.boundary import leaves_project, lies_in_project
-
     if leaves_project(path, root) or (os.path.islink(path) and lies_in_project(path, root)):
         raise OSError(errno.ELOOP, "the path leads through a link in the project; pass the path of the file itself")
     if _takes_what_comes(path):
@@ -99,8 +98,6 @@ def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
 
 def check_links(path: str, root: str) -> None:
     """Raise Unwritable for a source file that ``rewrite`` would refuse since it is not of the project."""
-    from ctxlint.source.boundary import leaves_project
-
     if leaves_project(path, root):
         raise Unwritable("The path leads out of the project through a link; the file was not changed")
 

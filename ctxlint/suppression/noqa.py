@@ -23,6 +23,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.config.options import nearest, nearest_of
 from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
 from ctxlint.profiling import stage
 from ctxlint.suppression.comment_layout import Comment, Layout, Lines, read_layout
@@ -251,8 +252,6 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
             start, end = comment.offset + found.start(), comment.offset + found.end()
             yield Directive(comment, lines, known, True, start, end, words)
         if unknown:
-            from ctxlint.config.options import nearest
-
             meant = nearest(unknown[0], [*names, *names.values()])
             yield Mistake(comment, lines, f"`ctxlint: ignore`: unknown rule `{unknown[0]}`{meant}")
         elif not known:
@@ -263,8 +262,6 @@ def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator
 
 def _is_nearly_a_directive(word: str) -> bool:
     """Whether it cannot be prose."""
-    from ctxlint.config.options import nearest_of
-
     return nearest_of(word, ("ignore", "noqa", "disable")) is not None
 
 
