@@ -1,4 +1,4 @@
-"""The Python API: lint a text, lint paths, mend a text.
+"""The Python API: lint a text, lint paths, fix a text.
 
 What comes back is made of plain frozen records that can be pickled, so that any engine can map these functions over
 many files. Nothing is raised for bad code: what ctxlint itself fails on comes back as a finding with the code CTX900.
@@ -23,7 +23,7 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True)
 class FixedSource:
-    """A mended text: the findings that are left in it, and how many of each code were mended."""
+    """A fixed text: the findings that are left in it, and how many of each code were fixed."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
@@ -75,7 +75,7 @@ def fix_source(
     unchanged, with a finding CTX900.
     """
     from ctxlint.config.given_settings import checked
-    from ctxlint.fixes.apply import mend
+    from ctxlint.fixes.apply import apply_fixes
     from ctxlint.run.in_project import surroundings_of
     from ctxlint.run.lint_file import check_source, lint_text
 
@@ -83,9 +83,9 @@ def fix_source(
     if unsafe_fixes:
         asked = asked._replace(unsafe_fixes=True)
     first = lint_text(path, text, asked, surroundings_of(path, asked._replace(fix=False)))
-    result = mend(first, asked, lambda source: check_source(source, asked, first.outside))
-    mended = text if result.source is None else _BOM * result.source.bom + result.source.written
-    return FixedSource(mended, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})
+    result = apply_fixes(first, asked, lambda source: check_source(source, asked, first.outside))
+    fixed_text = text if result.source is None else _BOM * result.source.bom + result.source.written
+    return FixedSource(fixed_text, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})
 
 
 def _in_cells(result: FileResult) -> Iterator[Diagnostic]:

@@ -64,7 +64,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Fixed:
-    """How many findings of one rule were mended in a file."""
+    """How many findings of one rule were fixed in a file."""
 
     code: str
     name: str

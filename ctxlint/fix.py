@@ -28,7 +28,7 @@ class Applicability(Enum):
 
 @dataclass(frozen=True)
 class Fix:
-    """A mend of one finding: ``message`` says what it does in the imperative, ``edits`` do not overlap.
+    """A fix of one finding: ``message`` says what it does in the imperative, ``edits`` do not overlap.
 
     ``joins`` says that it only appends to lists, and that other such fixes can append to the same ones at once.
     """

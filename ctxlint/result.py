@@ -1,4 +1,4 @@
-"""What a run has to say about one file: the record between the pipeline and everything that shows or mends."""
+"""What a run has to say about one file: the record between the pipeline and everything that shows or fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors through which the tests ask ctxlint: text in, findings or mended text out."""
+"""The doors through which the tests ask ctxlint: text in, findings or fixed text out."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def lint(text: str, path: str = "example.py", settings: Settings | None = None) 
     return diagnostics
 
 
-def mend(text: str, path: str, settings: Settings, *, unsafe: bool) -> str:
+def apply_fixes(text: str, path: str, settings: Settings, *, unsafe: bool) -> str:
     """``text`` after ``--fix``, or after ``--fix --unsafe-fixes``."""
     from ctxlint.fixes import apply
 
     settings = settings._replace(fix=True, unsafe_fixes=unsafe)
-    result = apply.mend(
+    result = apply.apply_fixes(
         check_source(Source(path, text), settings), settings, lambda source: check_source(source, settings)
     )
     assert not result.failed, listing(result.diagnostics)

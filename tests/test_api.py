@@ -126,7 +126,7 @@ def test_what_are_no_settings_and_no_jobs() -> None:
     with pytest.raises(ctxlint.ConfigurationError, match=r"settings: expected ctxlint.Settings, got a table"):
         ctxlint.lint_source(BROKEN, settings={"select": ["CTX1"]})  # type: ignore[arg-type]
     for jobs in (-3, "2", 1.5, True):
-        with pytest.raises(ctxlint.ConfigurationError, match="jobs: expected a number from 1 on, or 0"):
+        with pytest.raises(ctxlint.ConfigurationError, match="jobs: expected a positive integer, or 0"):
             ctxlint.lint_paths([], jobs=jobs)  # type: ignore[arg-type]
 
 

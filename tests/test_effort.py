@@ -239,7 +239,7 @@ def mended(text: str) -> tuple[Any, int]:
         rounds += 1
         return check_source(source, settings)
 
-    return apply.mend(check(Source("example.py", text)), settings, check), rounds
+    return apply.apply_fixes(check(Source("example.py", text)), settings, check), rounds
 
 
 def test_two_hundred_attributes_are_moved_in_a_few_rounds() -> None:

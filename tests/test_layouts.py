@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxlint.config.settings import Selection, Settings
-from tests.linting import lint, mend
+from tests.linting import apply_fixes, lint
 
 COMMENTS = st.sampled_from(["", "  # noted", "  # émoji 🙂", "  # type: ignore"])
 BLANKS = st.sampled_from(["", "\n", "\n# between\n", "\n\n"])
@@ -69,10 +69,10 @@ def classes(draw: st.DrawFn) -> tuple[str, str]:
     return text.replace("\n", end), end
 
 
-def mended_by(text: str, code: str) -> str:
+def fixed_by(text: str, code: str) -> str:
     """``text`` after the fixes of one rule, unsafe ones included."""
     chosen = Settings()._replace(command_line=Selection(select=(code,)))
-    return mend(text, "layout.py", chosen, unsafe=True)
+    return apply_fixes(text, "layout.py", chosen, unsafe=True)
 
 
 def changed_lines(before: str, after: str, end: str) -> tuple[list[str], list[str]]:
@@ -87,19 +87,19 @@ def test_a_missing_decorator_is_one_new_line(drawn: tuple[str, str]) -> None:
     text, end = drawn
     ast.parse(text)
     assert "CTX101" in {each.code for each in lint(text)}
-    mended = mended_by(text, "CTX101")
+    mended = fixed_by(text, "CTX101")
     gone, came = changed_lines(text, mended, end)
     assert gone == []
     assert [line.strip() for line in came] == ["@staticmethod"]
     ast.parse(mended)
-    assert mended_by(mended, "CTX101") == mended
+    assert fixed_by(mended, "CTX101") == mended
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(classes())
 def test_a_missing_none_changes_the_return(drawn: tuple[str, str]) -> None:
     text, end = drawn
-    mended = mended_by(text, "CTX203")
+    mended = fixed_by(text, "CTX203")
     assert mended != text
     gone, came = changed_lines(text, mended, end)
     assert len(gone) <= 2
@@ -112,4 +112,4 @@ def test_a_missing_none_changes_the_return(drawn: tuple[str, str]) -> None:
     )
     assert before == after
     assert mended.count("#") == text.count("#")
-    assert mended_by(mended, "CTX203") == mended
+    assert fixed_by(mended, "CTX203") == mended

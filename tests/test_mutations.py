@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ctxlint.config.settings import Selection, Settings
-from tests.linting import lint, listing, mend
+from tests.linting import apply_fixes, lint, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -624,8 +624,8 @@ def test_planted(case: Planted) -> None:
         return
     assert case.code in codes or (case.code == "CTX301" and "CTX302" in codes), listing(diagnostics)
     settings = EVERYTHING._replace(command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110",)))
-    mended = mend(case.source, "planted.py", settings, unsafe=True)
-    assert mend(mended, "planted.py", settings, unsafe=True) == mended
+    mended = apply_fixes(case.source, "planted.py", settings, unsafe=True)
+    assert apply_fixes(mended, "planted.py", settings, unsafe=True) == mended
     if case.same:
         expected = case.restores or original.source
         expected = expected.replace("    ", "\t") if "\t" in case.source else expected
@@ -637,7 +637,7 @@ def test_planted(case: Planted) -> None:
 def test_forward_is_split(each: Clean) -> None:
     """What concerns the ctx moves to ``setup_context``; the values and gradients stay."""
     settings = Settings(command_line=Selection(select=("CTX110",)))
-    mended = mend(each.source, "split.py", settings, unsafe=True)
+    mended = apply_fixes(each.source, "split.py", settings, unsafe=True)
     if each.name in ("mixed precision", "scaled first", "setup_context"):
         # a decorator of its own; a value that depends on the path; split already
         assert mended == each.source

@@ -18,7 +18,7 @@ from ctxlint.rules.page import summary_of
 from ctxlint.source.source import WHOLE_FILE
 from tests.console import replay
 from tests.fixture_reader import RULE_FIXTURES, Block, Fixture, fenced_blocks, rule_fixtures
-from tests.linting import found_marks, lint, listing, mend, only_rule, settings_from, with_rule
+from tests.linting import apply_fixes, found_marks, lint, listing, only_rule, settings_from, with_rule
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -71,9 +71,9 @@ if FIXED:  # pytest would count a test without cases as skipped
         """The fix gives the block's text, once and for all, and trades no finding for another."""
         case = fixed.case
         settings = only_rule(settings_from(case.options), case.code)
-        mended = mend(case.marked.text, case.path, settings, unsafe=not fixed.safe)
+        mended = apply_fixes(case.marked.text, case.path, settings, unsafe=not fixed.safe)
         assert mended == fixed.text
-        assert mend(mended, case.path, settings, unsafe=not fixed.safe) == mended
+        assert apply_fixes(mended, case.path, settings, unsafe=not fixed.safe) == mended
         assert lint(mended, case.path, settings) == [] or fixed.safe
         before, after = (_count_by_code(_findings(case, text)) for text in (case.marked.text, mended))
         assert not after - before, "the fix brings new findings"

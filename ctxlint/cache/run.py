@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Cache:
     """What earlier runs found out about the files of this one; with ``used`` False, nothing, and nothing is kept.
 
-    It says what the run would find out itself. Whoever mends files goes without.
+    It says what the run would find out itself. Whoever fixes files goes without.
     """
 
     def __init__(self, *, used: bool, tables: Tables | None = None) -> None:

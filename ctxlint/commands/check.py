@@ -1,4 +1,4 @@
-"""``ctxlint check``: lint, and mend if asked to."""
+"""``ctxlint check``: lint, and fix if asked to."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ def _add_noqa(options: Namespace, configuration: Configuration) -> int:
 
 
 def _lint_files(options: Namespace, configuration: Configuration, known: Baseline | None) -> list[FileResult]:
-    """The results for all files in order of path; mended files are written, unless a diff is wanted."""
+    """The results for all files in order of path; fixed files are written, unless a diff is wanted."""
     from functools import partial
 
     from ctxlint.run.pipeline import lint_paths
 
-    finish = mended if known is None else partial(mended, known=known)
+    finish = with_fixes if known is None else partial(with_fixes, known=known)
     watch = progress.shown if progress.is_wanted(options) else None
     found = lint_paths(
         options.paths or ["."],
@@ -155,7 +155,7 @@ def _checked(
     return result if known is None else known.leave_out(result)
 
 
-def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
+def with_fixes(result: FileResult, known: Baseline | None = None) -> FileResult:
     """``result`` after its fixes were applied, if the settings of the file ask for that; nothing is written.
 
     What is ``known`` is left out first, and so left as it is.
@@ -165,10 +165,10 @@ def mended(result: FileResult, known: Baseline | None = None) -> FileResult:
         result = known.leave_out(result)
     if not settings.fix or not result.diagnostics:
         return result
-    from ctxlint.fixes.apply import mend
+    from ctxlint.fixes.apply import apply_fixes
 
     try:
-        return mend(result, settings, lambda source: _checked(source, settings, known, result.outside))
+        return apply_fixes(result, settings, lambda source: _checked(source, settings, known, result.outside))
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         return with_finding(result, internal_error(result.path, describe("The fix engine", error)))
 
@@ -198,7 +198,7 @@ def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> File
 def _lint_stdin(
     options: Namespace, settings: Settings, configuration: Configuration, known: Baseline | None
 ) -> FileResult:
-    """The result for standard input. With ``--fix`` the text goes to standard output, mended or as it came."""
+    """The result for standard input. With ``--fix`` the text goes to standard output, fixed or as it came."""
     from ctxlint.run.lint_file import lint_bytes
     from ctxlint.run.pipeline import is_left_out
 
@@ -207,7 +207,7 @@ def _lint_stdin(
     if settings.force_exclude and options.stdin_filename and is_left_out(path, settings):
         result = FileResult(path, skipped="excluded")
     else:
-        result = mended(lint_bytes(path, data, settings, _around(options, configuration)), known)
+        result = with_fixes(lint_bytes(path, data, settings, _around(options, configuration)), known)
     if _prints_code(options, settings):
         if result.before is not None and result.source is not None:
             data = encode(result.source, result.source.written)
@@ -234,7 +234,7 @@ def _around(options: Namespace, configuration: Configuration) -> Surroundings | 
 
 
 def _prints_code(options: Namespace, settings: Settings) -> bool:
-    """Whether standard output carries the mended text."""
+    """Whether standard output carries the fixed text."""
     return reads_stdin(options) and settings.fix and not options.diff
 
 

@@ -1,4 +1,4 @@
-"""What can be done about findings: mend one, hide one, mend all that is safe to mend. Never as formatting."""
+"""What can be done about findings: fix one, hide one, fix all that is safe to fix. Never as formatting."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ async def _with_all_fixes(session: Session, action: lsp.CodeAction) -> lsp.CodeA
 
 def _all_fixes(session: Session, uri: str, *, whole_notebook: bool) -> lsp.WorkspaceEdit | None:
     """The edit that applies all safe fixes: those of one cell, unless the whole notebook is meant."""
-    mended = session.mended_now(uri)
-    if mended is None:
+    fixed = session.fixed_now(uri)
+    if fixed is None:
         return None
-    every = whole_notebook or not isinstance(mended.checked.document, NotebookDocument)
-    if not mended.edits:
+    every = whole_notebook or not isinstance(fixed.checked.document, NotebookDocument)
+    if not fixed.edits:
         return lsp.WorkspaceEdit(changes={})
-    return _workspace_edit(session, (each for each in mended.edits if every or each.text_document.uri == uri))
+    return _workspace_edit(session, (each for each in fixed.edits if every or each.text_document.uri == uri))
 
 
 def _resolves(session: Session) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ctxlint.editor.moving import moved, with_untouched
-from ctxlint.fixes.apply import mend
+from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
@@ -83,7 +83,7 @@ class Checker:
             diagnostics = with_untouched(result, self._whole[document.uri])
         return Checked(document, result, diagnostics, self._serial)
 
-    def mended(self, checked: Checked, between_rounds: Callable[[], None]) -> Source | None:
+    def fixed(self, checked: Checked, between_rounds: Callable[[], None]) -> Source | None:
         """The text with all that is safe to fix fixed; None where there is nothing."""
         settings = checked.result.settings._replace(fix=True, unsafe_fixes=False)
 
@@ -91,7 +91,7 @@ class Checker:
             between_rounds()
             return self._read(source, settings)[0]
 
-        result = mend(checked.result, settings, check)
+        result = apply_fixes(checked.result, settings, check)
         return result.source if result.before is not None else None
 
     def understood(self, document: Opened) -> SourceFile | None:

@@ -37,7 +37,7 @@ _SECONDS_BEFORE_OTHERS = 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class Mended:
+class FixedDocument:
     """The edits that fix all in a checked document that is safe to fix."""
 
     checked: Checked
@@ -74,7 +74,7 @@ class Session(LanguageServer):
         self.awaited_settings: asyncio.Event | None = None
         """Set once the client has said its settings; None where it is not asked for them."""
         self._results: dict[str, tuple[int, Checked]] = {}
-        self._mended: dict[str, Mended] = {}
+        self._fixed: dict[str, FixedDocument] = {}
         self._generation = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -128,24 +128,24 @@ class Session(LanguageServer):
             self.worker.when_idle(lambda: self._mend_ahead(checked), key=uri)
         return checked
 
-    def mended_now(self, uri: str) -> Mended | None:
+    def fixed_now(self, uri: str) -> FixedDocument | None:
         """The newest text of a document with all that is safe to fix fixed. For the thread of the worker."""
         checked = self.check_now(uri)
         if checked is None:
             return None
-        known = self._mended.get(checked.document.uri)
+        known = self._fixed.get(checked.document.uri)
         if known is None or known.checked is not checked:
-            known = self._mend(checked, lambda: None)
+            known = self._fix(checked, lambda: None)
         return known
 
-    def _mend(self, checked: Checked, between_rounds: Callable[[], None]) -> Mended:
-        after = self.checker.mended(checked, between_rounds)
+    def _fix(self, checked: Checked, between_rounds: Callable[[], None]) -> FixedDocument:
+        after = self.checker.fixed(checked, between_rounds)
         edits = () if after is None else tuple(self.view(checked).edits_to(after))
-        found = self._mended[checked.document.uri] = Mended(checked, edits)
+        found = self._fixed[checked.document.uri] = FixedDocument(checked, edits)
         return found
 
     def _mend_ahead(self, checked: Checked) -> None:
-        """Mend what was checked before anybody saves it; nothing where it is typed on meanwhile."""
+        """Fix what was checked before anybody saves it; nothing where it is typed on meanwhile."""
         uri = checked.document.uri
 
         def go_on() -> None:
@@ -154,7 +154,7 @@ class Session(LanguageServer):
 
         with suppress(_Outdated):
             go_on()
-            self._mend(checked, go_on)
+            self._fix(checked, go_on)
 
     def waits_for_save(self, uri: str) -> bool:
         """Whether a text was changed, and is to be checked when it is saved."""
@@ -193,7 +193,7 @@ class Session(LanguageServer):
         """Drop what is known of a document that was closed."""
         self.unsaved.discard(uri)
         self._results.pop(uri, None)
-        self._mended.pop(uri, None)
+        self._fixed.pop(uri, None)
         if self._checker is not None:
             self._checker.forget(uri)
 

@@ -1,4 +1,4 @@
-"""The one thread that reads and mends code, so that messages are answered meanwhile.
+"""The one thread that reads and fixes code, so that messages are answered meanwhile.
 
 One is enough, since all of it is Python; and since it is one, nothing of the model is ever used twice at a time.
 """

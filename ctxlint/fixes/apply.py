@@ -1,4 +1,4 @@
-"""The fix engine: edits on the original text, round after round, until there is nothing left to mend.
+"""The fix engine: edits on the original text, round after round, until there is nothing left to fix.
 
 Each round takes the findings in order of position and applies every fix that does not run into one taken before it;
 the others wait for the next round, which looks at the new text afresh. A text that no longer parses, or fixes that undo
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import Source
 
-__all__ = ["apply_edits", "is_applicable", "mend", "plan"]
+__all__ = ["apply_edits", "apply_fixes", "is_applicable", "plan"]
 
 MAX_IDLE_ROUNDS = 10
-"""So many rounds in a row may pass without fewer findings to mend than ever before."""
+"""So many rounds in a row may pass without fewer findings to fix than ever before."""
 
 
 class _Fault(Exception):
@@ -54,10 +54,10 @@ def is_applicable(diagnostic: Diagnostic, settings: Settings) -> bool:
     )
 
 
-def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileResult]) -> FileResult:
+def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source], FileResult]) -> FileResult:
     """Apply the fixes that ``settings`` allow to a file that was checked, and check it again until none is left.
 
-    ``check`` is the pipeline from a text on. Gives the result for the mended text, or ``result`` with one more finding
+    ``check`` is the pipeline from a text on. Gives the result for the fixed text, or ``result`` with one more finding
     when a fix did harm. Nothing is written.
     """
     original = result.source
@@ -97,7 +97,7 @@ def mend(result: FileResult, settings: Settings, check: Callable[[Source], FileR
 
 
 def _unfinished(result: FileResult, settings: Settings) -> FileResult:
-    """A result after which no more rounds are made, with a warning where there is more to mend."""
+    """A result after which no more rounds are made, with a warning where there is more to fix."""
     left = sum(is_applicable(each, settings) for each in result.diagnostics)
     if not left:
         return result
@@ -130,7 +130,7 @@ def _readable(source: Source) -> int:
 
 
 def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit]]:
-    """The findings to mend in one round, and the edits that do it, in order and apart from each other.
+    """The findings to fix in one round, and the edits that do it, in order and apart from each other.
 
     A fix takes the whole stretch from its first edit to its last one: a fix that begins inside or right at the end of
     that waits, since it was made for a text that is about to change. Edits that an earlier fix makes as well count as

@@ -1,4 +1,4 @@
-"""Every place at which a method names its ctx, as the text has it: what a rewrite must mend, and what forbids it."""
+"""Every place at which a method names its ctx, as the text has it: what a rewrite must fix, and what forbids it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Additions = tuple[tuple[int, int], ...]
 def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Shortfall]) -> Fix | None:
     """Put None where ``shortfall`` says; None where it is not known where that is, or how to write it.
 
-    ``every`` holds the shortfalls of the class: returns with several alternatives are mended for all of them or not
+    ``every`` holds the shortfalls of the class: returns with several alternatives are fixed for all of them or not
     at all. Unsafe where it is only likely that just the last None are missing.
     """
     placement, method = shortfall.placement, fn.backward
@@ -117,7 +117,7 @@ class _Mender:
         self.names = _names_in(method.node)
 
     def edits(self, shortfall: Shortfall) -> list[Edit]:
-        """The edits that mend one return; none where it cannot be told how to write it."""
+        """The edits that fix one return; none where it cannot be told how to write it."""
         returned, placement = shortfall.returned, shortfall.placement
         statement = returned.node
         if placement is None or not isinstance(statement, cst.Return) or statement.value is None:

@@ -51,7 +51,7 @@ class Report(NamedTuple):
         return self._replace(results=tuple(map(visible_result, self.results)))
 
     def is_fixable(self, diagnostic: Diagnostic) -> bool:
-        """Whether ``--fix``, with the options as they are, would mend it: what ``[*]`` marks."""
+        """Whether ``--fix``, with the options as they are, would fix it: what ``[*]`` marks."""
         applicability = applicability_of(diagnostic)
         if applicability is None:
             return False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report) -> Iterator[str]:
-    """The list. With ``--show-fixes`` it is an object: ``diagnostics`` is the list, ``fixed`` tells what was mended."""
+    """The list. With ``--show-fixes`` it is an object: ``diagnostics`` is the list, ``fixed`` tells what was fixed."""
     records = list(all_records(report))
     document: Any = {"diagnostics": records, "fixed": list(_fixed(report))} if report.show_fixes else records
     yield json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Statistic:
-    """The findings of one rule: how many, and how many of them ``--fix`` would mend."""
+    """The findings of one rule: how many, and how many of them ``--fix`` would fix."""
 
     code: str
     name: str

@@ -1,4 +1,4 @@
-"""The last lines of a report for people: how many findings, how many of them can be mended, what was mended."""
+"""The last lines of a report for people: how many findings, how many of them can be fixed, what was fixed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def summary(report: Report) -> Iterator[str]:
 
 
 def fix_count(report: Report) -> int:
-    """How many findings were mended."""
+    """How many findings were fixed."""
     return sum(fixed.count for result in report.results for fixed in result.fixed)
 
 
@@ -63,7 +63,7 @@ def fix_summary(report: Report, *, would: bool) -> str:
 
 
 def list_of_fixes(report: Report) -> Iterator[str]:
-    """What ``--show-fixes`` adds: the rules that were mended, file by file, the most frequent first."""
+    """What ``--show-fixes`` adds: the rules that were fixed, file by file, the most frequent first."""
     if not fix_count(report):
         return
     style = Style(on=report.color)

@@ -103,7 +103,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
 
 
 def _fix(fn: FunctionClass, method: Method) -> Fix | None:
-    """What mends the case that ``_message`` speaks of."""
+    """What fixes the case that ``_message`` speaks of."""
     if method.binding is Binding.CLASS and _lacks_class(method):
         return None if method.receiver is None or method.receiver.name in _RECEIVERS else static_for_class(fn, method)
     if method.binding is not Binding.CLASS and method.receiver is not None:

@@ -19,9 +19,9 @@ class ModuleBackwardMethod(Rule[SourceFile]):
     Reports a `torch.nn.Module` with a `forward` and a `backward(self, grad_output)` that returns a gradient.
 
     ## Why is this bad?
-    Autograd calls `backward` of Functions only. A module has none: autograd differentiates the operations in its `forward`,
-    and the formula in `backward` never runs. Where it differs from the derivative of `forward`, as for a
-    straight-through estimator, training silently uses another gradient than the one that is written there.
+    Autograd calls `backward` of Functions only, never of modules: it differentiates the operations in the module's
+    `forward`, and `backward` never runs. If the two differ, as for a straight-through estimator, training silently uses
+    another gradient than the written one.
 
     ## Example
     ```python
@@ -60,8 +60,8 @@ class ModuleBackwardMethod(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only classes all of whose bases are known are judged. Silent in a file that calls any `backward` with an argument, or hands
-    one on without calling it: there, somebody passes gradients by hand. A call in another file is not seen.
+    Checked only if all base classes are known. Not reported in a file that calls any `backward` with an argument, or
+    passes one on without calling it, because such code passes gradients directly. A call in another file is not seen.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -75,6 +75,6 @@ class ModuleBackwardMethod(Rule[SourceFile]):
         for each in file.module_backwards:
             yield Finding(
                 each.span,
-                f"`backward` of the module `{each.module}` is never called by autograd; it differentiates what `forward` does. "
+                f"`backward` of the module `{each.module}` is never called by autograd; autograd differentiates `forward` instead. "
                 f"Move both to static methods of a `torch.autograd.Function`.",
             )

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 class UntrackedDifferentiation(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function,
-    where the same method computes `y` with grad mode off.
+    Reports `torch.autograd.grad(y, ...)`, `torch.autograd.backward(y)` and `y.backward()` inside a method of a Function
+    that computes `y` with grad mode off.
 
     ## Why is this bad?
-    Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with it on under
-    `create_graph=True` only), so nothing that they compute has a graph. Every call raises `RuntimeError: element 0 of
-    tensors does not require grad and does not have a grad_fn`, also where an input of `y` requires a gradient.
+    Autograd runs `forward`, `setup_context` and `backward` with grad mode off (`backward` with grad mode on only under
+    `create_graph=True`), so their results have no graph. Every call raises `RuntimeError: element 0 of tensors does not
+    require grad and does not have a grad_fn`, even if an input of `y` requires a gradient.
 
     ## Example
     ```python
@@ -71,8 +71,8 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent where the tensor comes out of a call that is not torch's, under a `with` statement or a decorator that may
-    switch grad mode on, and in methods that are called by hand.
+    Not reported if the tensor is the result of a call outside of torch, under a `with` statement or a decorator that
+    may switch grad mode on, or in methods that are called directly.
 
     ## References
     - [torch.enable_grad](https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.enable_grad.html)

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 class DroppedOutputGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a gradient that `backward` drops, by whatever name (`_`, `*args`, `del grad`), of an output that is not
-    marked as non-differentiable: a floating tensor, or one that comes from a kernel and is called `lse`, `loss`, `norm`
-    or the like.
+    Reports a gradient that `backward` drops, under any name (`_`, `*args`, `del grad`), of an output that is not marked
+    as non-differentiable: a floating-point tensor, or a kernel's result called `lse`, `loss`, `norm` or similar.
 
     ## Why is this bad?
     A log-sum-exp, a norm or an auxiliary loss that is returned next to the result looks differentiable: it has a
-    `grad_fn` and `requires_grad=True`. Somebody who uses it in a loss gets no gradient from it, and torch says nothing.
-    With the mark, the output has no `grad_fn`, and the same loss raises or is known to be constant.
+    `grad_fn` and `requires_grad=True`. A loss that uses it silently gets no gradient from it. With the mark, the output
+    has no `grad_fn`, and the same loss raises or treats it as a constant.
 
     ## Example
     ```python
@@ -64,11 +63,11 @@ class DroppedOutputGradient(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: whether the gradient is wanted is for the author to say.
+    There is no fix: only the author knows whether the gradient is needed.
 
     ## Known limits
-    Off by default: where all callers know, nothing is wrong. An output that is certainly a floating tensor and whose
-    gradient has an ordinary name is reported by CTX211, which is on.
+    Off by default: nothing is wrong if no caller differentiates the output. An output that is certainly a
+    floating-point tensor and whose gradient has an ordinary name is reported by CTX211, which is on by default.
 
     ## References
     - [FunctionCtx.mark_non_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_non_differentiable.html)

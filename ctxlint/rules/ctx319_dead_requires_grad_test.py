@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `.requires_grad` read in `forward` or `setup_context` of a tensor that `forward` itself computed: the result
-    of arithmetic, `clone()`, `detach()` or any other operation of torch that copies.
+    Reports `.requires_grad` in `forward` or `setup_context` of a tensor that `forward` itself computed: the result of
+    arithmetic, `clone()`, `detach()` or any other torch operation that copies.
 
     ## Why is this bad?
-    Autograd runs both methods with grad mode off. What they compute requires no gradient there, even where an input
-    does, so the answer is False in every call: a state kept under that test is never kept, a flag kept for `backward`
-    is never set, and a gradient is silently missing.
+    Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
+    does, so `.requires_grad` is always `False`: state saved under this test is never saved, a flag stored for
+    `backward` is never set, and a gradient is silently missing.
 
     ## Example
     ```python
@@ -71,9 +71,9 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Silent about views (`view`, `reshape`, `transpose`, an index) and conversions (`to`, `float`, `contiguous`) of an
-    input: they answer what the input answers where they copy nothing. Silent also where the method asks for a gradient
-    itself (`requires_grad_()`), and where it may switch grad mode on.
+    Not reported for views (`view`, `reshape`, `transpose`, an index) and conversions (`to`, `float`, `contiguous`) of
+    an input, which have the flag of the input if they copy nothing; if the method enables gradients itself
+    (`requires_grad_()`); or if it may switch grad mode on.
 
     ## References
     - [FunctionCtx and needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)

@@ -24,7 +24,7 @@ def explanation_of(rule: Rule[Any]) -> str:
 
 
 def page_of(rule: Rule[Any]) -> str:
-    """The whole page: title, what kind of rule it is, whether it is on, whether it mends, and the explanation."""
+    """The whole page: title, what kind of rule it is, whether it is on, whether it fixes, and the explanation."""
     state = "on by default" if rule.default else "off by default"
     facts = f"Category: {rule.category.value}, {state}. Since {rule.since}."
     parts = [f"# {rule.name} ({rule.code})", facts, _FIX[rule.fix], explanation_of(rule)]

@@ -1,4 +1,4 @@
-"""The line of work: find, scan, read, understand, judge, suppress. What comes after is to report or to mend.
+"""The line of work: find, scan, read, understand, judge, suppress. What comes after is to report or to fix.
 
 Here it is followed for many files; ``lint_file`` is about one of them. Nothing heavy is imported before a file holds a
 candidate.
@@ -41,7 +41,7 @@ def lint_paths(
     One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
     use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
     ``watch`` passes on the results that take time; it is told how many there will be. ``cached`` takes over what was
-    found out earlier about files that are as they were, where nothing is mended. Raises ConfigurationError.
+    found out earlier about files that are as they were, where nothing is fixed. Raises ConfigurationError.
     """
     cache = Cache(used=cached)
     # Where results are kept, they are kept as they were before they were finished.

@@ -110,7 +110,7 @@ def find_files(
 
     Links to folders are not followed. Links to files are, and come last: a file is found under its own name where it
     is under ``paths``, else under the first link to it. ruff finds it once for each name, which counts its findings
-    several times, and lets several processes mend one file at once.
+    several times, and lets several processes fix one file at once.
     """
     globs = globs_for((*exclude, *extend_exclude), os.path.abspath(root))
     walk = _Walk(globs.fit, respect_gitignore)

@@ -47,7 +47,7 @@ def findings(editor: Neovim, text: str) -> list[tuple[str, int, str]]:
     ]
 
 
-def test_findings_stand_where_they_are_and_one_is_mended_by_hand(edit: Open) -> None:
+def test_findings_stand_where_they_are_and_one_is_fixed_by_hand(edit: Open) -> None:
     text = (ONE + missing_none("Other")).replace("    ", "\t").replace("return grad", "'\U0001f600ü';\treturn grad")
     editor = edit(text)
     editor.wait("#vim.diagnostic.get(0) == 2")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from tests.linting import lint, listing, mend, only_rule, settings_from
+from tests.linting import apply_fixes, lint, listing, only_rule, settings_from
 
 
-def mended_by(code: str, text: str, *, unsafe: bool = False, options: str = "") -> str:
+def fixed_by(code: str, text: str, *, unsafe: bool = False, options: str = "") -> str:
     """``text`` after ``--fix`` with one rule on. Raises AssertionError where a second run would change more."""
     settings = only_rule(settings_from(options), code)
-    mended = mend(text, "example.py", settings, unsafe=unsafe)
-    assert mend(mended, "example.py", settings, unsafe=unsafe) == mended
+    mended = apply_fixes(text, "example.py", settings, unsafe=unsafe)
+    assert apply_fixes(mended, "example.py", settings, unsafe=unsafe) == mended
     return mended
 
 
 def assert_mended(code: str, text: str, expected: str, *, unsafe: bool = False) -> None:
     """The fix of a rule gives ``expected``, in which the rule finds nothing more."""
-    assert mended_by(code, text, unsafe=unsafe) == expected
+    assert fixed_by(code, text, unsafe=unsafe) == expected
     diagnostics = lint(expected, settings=only_rule(settings_from(""), code))
     assert diagnostics == [], listing(diagnostics)

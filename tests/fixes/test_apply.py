@@ -10,7 +10,7 @@ import pytest
 from ctxlint.config.settings import Settings
 from ctxlint.diagnostic import Fixed
 from ctxlint.fix import Applicability, Edit, Fix, with_line_endings_of
-from ctxlint.fixes.apply import apply_edits, mend, plan
+from ctxlint.fixes.apply import apply_edits, apply_fixes, plan
 from ctxlint.result import FileResult
 from ctxlint.run.lint_file import check_source
 from ctxlint.source.source import WHOLE_FILE, Source
@@ -26,10 +26,10 @@ def _rules(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.install(monkeypatch)
 
 
-def _mended(text: str, *, encoding: str = "utf-8", **settings: Any) -> FileResult:
+def _fixed(text: str, *, encoding: str = "utf-8", **settings: Any) -> FileResult:
     asked = Settings(fix=True, **settings)
     source = Source("x.py", CANDIDATE + text, encoding)
-    return mend(check_source(source, asked), asked, lambda each: check_source(each, asked))
+    return apply_fixes(check_source(source, asked), asked, lambda each: check_source(each, asked))
 
 
 def _text(result: FileResult) -> str:
@@ -38,7 +38,7 @@ def _text(result: FileResult) -> str:
 
 
 def test_safe_fixes_only() -> None:
-    result = _mended("wrong = risky = vague = plain\n")
+    result = _fixed("wrong = risky = vague = plain\n")
     assert _text(result) == "right = risky = vague = plain\n"
     assert [each.code for each in result.diagnostics] == ["CTX212", "CTX213", "CTX301"]
     assert result.fixed == (Fixed("CTX211", "wrong-word", 1),)
@@ -47,7 +47,7 @@ def test_safe_fixes_only() -> None:
 
 
 def test_unsafe_fixes_too() -> None:
-    result = _mended("wrong = risky = vague\n", unsafe_fixes=True)
+    result = _fixed("wrong = risky = vague\n", unsafe_fixes=True)
     assert _text(result) == "right = tame = vague\n"
 
 
@@ -62,17 +62,17 @@ def test_unsafe_fixes_too() -> None:
     ],
 )
 def test_settings_decide(settings: dict[str, Any], expected: str) -> None:
-    assert _text(_mended("wrong = risky\n", **settings)) == expected + "\n"
+    assert _text(_fixed("wrong = risky\n", **settings)) == expected + "\n"
 
 
 def test_hidden_findings_are_left_alone() -> None:
-    assert _text(_mended("wrong = 1  # noqa\nwrong = 2\n")) == "wrong = 1  # noqa\nright = 2\n"
+    assert _text(_fixed("wrong = 1  # noqa\nwrong = 2\n")) == "wrong = 1  # noqa\nright = 2\n"
 
 
 def test_nothing_to_do_gives_the_same_result() -> None:
     asked = Settings(fix=True)
     result = check_source(Source("x.py", CANDIDATE + "plain = 1\n"), asked)
-    assert mend(result, asked, lambda each: check_source(each, asked)) is result
+    assert apply_fixes(result, asked, lambda each: check_source(each, asked)) is result
 
 
 def test_as_many_rounds_as_it_takes_while_something_is_gained() -> None:
@@ -94,27 +94,27 @@ def test_as_many_rounds_as_it_takes_while_something_is_gained() -> None:
         ]
         return FileResult("x.py", source, tuple(spread))
 
-    result = mend(check(Source("x.py", text)), Settings(), check)
+    result = apply_fixes(check(Source("x.py", text)), Settings(), check)
     assert result.source is not None
     assert "wrong" not in result.source.text
     assert result.fixed == (Fixed("CTX211", "wrong-word", 25),)
 
 
 def test_a_countdown_within_the_cap_ends() -> None:
-    result = _mended("step_9 = 0\n")
+    result = _fixed("step_9 = 0\n")
     assert _text(result) == "done = 0\n"
     assert result.fixed == (Fixed("CTX406", "countdown", 9),)
 
 
 def test_a_countdown_beyond_the_cap_is_a_bug() -> None:
-    result = _mended("step_50 = 0\nwrong = 1\n")
+    result = _fixed("step_50 = 0\nwrong = 1\n")
     assert _text(result) == "step_50 = 0\nwrong = 1\n"
     assert result.failed
     assert "The fixes of CTX406 (countdown) do not converge" in result.diagnostics[0].message
 
 
 def test_fixes_that_undo_each_other_are_a_bug() -> None:
-    result = _mended("ping = 0\nwrong = 1\n")
+    result = _fixed("ping = 0\nwrong = 1\n")
     assert _text(result) == "ping = 0\nwrong = 1\n"
     assert result.failed
     assert result.before is None
@@ -122,7 +122,7 @@ def test_fixes_that_undo_each_other_are_a_bug() -> None:
 
 
 def test_a_fix_that_breaks_the_syntax_is_undone_and_reported() -> None:
-    result = _mended("harmless = 0\nwrong = 1\n")
+    result = _fixed("harmless = 0\nwrong = 1\n")
     assert _text(result) == "harmless = 0\nwrong = 1\n"
     assert [each.code for each in result.diagnostics] == ["CTX900", "CTX401", "CTX211"]
     assert result.diagnostics[0].message == (
@@ -132,19 +132,19 @@ def test_a_fix_that_breaks_the_syntax_is_undone_and_reported() -> None:
 
 
 def test_a_file_that_never_parsed_can_be_mended() -> None:
-    result = _mended("def f(:\n    pass\n\n\nwrong = 1\n")
+    result = _fixed("def f(:\n    pass\n\n\nwrong = 1\n")
     assert _text(result) == "def f(:\n    pass\n\n\nright = 1\n"
 
 
 def test_a_fix_that_breaks_another_statement_of_such_a_file_is_undone() -> None:
     text = "def f(:\n    pass\n\n\nimport os\nharmless = 1\n"
-    result = _mended(text)
+    result = _fixed(text)
     assert _text(result) == text
     assert result.failed
 
 
 def test_a_text_that_the_encoding_cannot_hold_is_not_written() -> None:
-    result = _mended("foreign = 1\nwrong = 2\n", encoding="latin-1")
+    result = _fixed("foreign = 1\nwrong = 2\n", encoding="latin-1")
     assert _text(result) == "foreign = 1\nwrong = 2\n"
     assert result.diagnostics[0].code == "CTX902"
     assert result.diagnostics[0].message == (
@@ -154,13 +154,13 @@ def test_a_text_that_the_encoding_cannot_hold_is_not_written() -> None:
 
 
 def test_a_rule_that_crashed_keeps_fixes_away() -> None:
-    result = _mended("crash = wrong\n")
+    result = _fixed("crash = wrong\n")
     assert _text(result) == "crash = wrong\n"
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_inserted_lines_end_as_the_others_do(ending: str) -> None:
-    result = _mended(f"x = 1{ending}terse = 2{ending}")
+    result = _fixed(f"x = 1{ending}terse = 2{ending}")
     assert _text(result) == f"x = 1{ending}first{ending}second = 2{ending}"
 
 
@@ -228,6 +228,6 @@ def test_a_fix_that_overlaps_with_itself_is_a_bug() -> None:
     def check(source: Source) -> FileResult:
         return FileResult("x.py", source, (_finding((0, 5, "A"), (3, 6, "B")),))
 
-    result = mend(check(Source("x.py", "0123456789")), Settings(), check)
+    result = apply_fixes(check(Source("x.py", "0123456789")), Settings(), check)
     assert result.failed
     assert "overlaps with itself" in result.diagnostics[-1].message + result.diagnostics[0].message

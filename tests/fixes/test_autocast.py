@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """
 
@@ -56,9 +56,9 @@ def test_the_import_changes_with_the_decorators(before: str, after: str) -> None
             _file(before, "custom_fwd", "custom_bwd()").replace("\n", ending),
             _file(after, *_NEW).replace("\n", ending),
         )
-        assert mended_by("CTX602", text, options='target-torch = "2.3"') == text
-        assert mended_by("CTX602", text) == text
-        assert mended_by("CTX602", text, options='target-torch = "2.4"') == expected
+        assert fixed_by("CTX602", text, options='target-torch = "2.3"') == text
+        assert fixed_by("CTX602", text) == text
+        assert fixed_by("CTX602", text, options='target-torch = "2.4"') == expected
         assert_mended("CTX602", text, expected, unsafe=True)
 
 
@@ -79,16 +79,16 @@ def test_an_import_that_must_stay(imports: str) -> None:
 def test_a_whole_file_changes_at_once() -> None:
     text = _file("from torch.cuda.amp import custom_bwd, custom_fwd\n", "custom_fwd", "custom_bwd")
     text += _CLASS.format(fwd="custom_fwd", bwd="custom_bwd").replace("F(", "G(")
-    assert "cuda.amp" not in mended_by("CTX602", text, unsafe=True)
+    assert "cuda.amp" not in fixed_by("CTX602", text, unsafe=True)
 
 
 def test_without_a_name_for_torch_nothing_changes() -> None:
     text = _file("from torch.cuda import amp\n", "amp.custom_fwd", "amp.custom_bwd")
     text = text.replace("import torch\n", "from torch import autograd\n", 1).replace("torch.autograd.", "autograd.")
-    assert mended_by("CTX602", text, unsafe=True) == text
+    assert fixed_by("CTX602", text, unsafe=True) == text
 
 
 def test_a_decorator_that_is_given_the_function_is_left_alone() -> None:
     text = _file("from torch.cuda.amp import custom_bwd, custom_fwd\n", "custom_fwd(None)", "custom_bwd")
-    mended = mended_by("CTX602", text, unsafe=True)
+    mended = fixed_by("CTX602", text, unsafe=True)
     assert "@custom_fwd(None)" in mended

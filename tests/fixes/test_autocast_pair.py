@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 CODE = "CTX106"
 NEW = '(device_type="cuda")'
@@ -64,11 +64,11 @@ def fn(imports: str, fwd: str = "", bwd: str = "", setup: str | None = None) -> 
 def test_imports(before: str, after: str, spelled: str, decorator: str) -> None:
     text = fn(before, bwd=f"@{spelled}{NEW}")
     if not decorator:
-        assert mended_by(CODE, text, unsafe=True) == text
+        assert fixed_by(CODE, text, unsafe=True) == text
         return
     expected = fn(after, f"@{decorator}{NEW}", f"@{spelled}{NEW}")
     assert_mended(CODE, text, expected, unsafe=True)
-    assert mended_by(CODE, text) == text
+    assert fixed_by(CODE, text) == text
     assert_mended(CODE, text.replace("\n", "\r\n"), expected.replace("\n", "\r\n"), unsafe=True)
     assert_mended(CODE, text.replace("    ", "\t"), expected.replace("    ", "\t"), unsafe=True)
 
@@ -121,4 +121,4 @@ def test_moving_keeps_the_comments() -> None:
 )
 def test_no_fix(text: str) -> None:
     """Another meaning of the name, no plain import, no static method, arguments that cannot be told, a cast."""
-    assert mended_by(CODE, text, unsafe=True) == text
+    assert fixed_by(CODE, text, unsafe=True) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """import torch
 
@@ -41,20 +41,20 @@ def test_an_instance_that_only_reaches_apply(before: str, after: str) -> None:
     [("F()(x)", "F.apply(x)"), ("F(x)", "F.apply(x)"), ("(F)(x)", "(F.apply)(x)"), ("F(*x)", "F.apply(*x)")],
 )
 def test_other_calls_change_only_where_that_is_asked_for(before: str, after: str) -> None:
-    assert mended_by("CTX703", _CLASS.format(call=before)) == _CLASS.format(call=before)
+    assert fixed_by("CTX703", _CLASS.format(call=before)) == _CLASS.format(call=before)
     assert_mended("CTX703", _CLASS.format(call=before), _CLASS.format(call=after), unsafe=True)
 
 
 @pytest.mark.parametrize("call", ["F(x)(x)", "F(x=x)", "F()"])
 def test_what_would_lose_arguments_stays(call: str) -> None:
-    assert mended_by("CTX703", _CLASS.format(call=call), unsafe=True) == _CLASS.format(call=call)
+    assert fixed_by("CTX703", _CLASS.format(call=call), unsafe=True) == _CLASS.format(call=call)
 
 
 def test_what_an_init_is_given_is_no_input() -> None:
     text = _CLASS.replace(
         "    @staticmethod\n", "    def __init__(self, factor):\n        pass\n\n    @staticmethod\n", 1
     )
-    assert mended_by("CTX703", text.format(call="F(2)"), unsafe=True) == text.format(call="F(2)")
+    assert fixed_by("CTX703", text.format(call="F(2)"), unsafe=True) == text.format(call="F(2)")
 
 
 _STORED = _CLASS.replace("forward(ctx, x)", "forward(ctx, x{more})").partition("def call")[0]
@@ -72,7 +72,7 @@ _STORED = _CLASS.replace("forward(ctx, x)", "forward(ctx, x{more})").partition("
 )
 def test_what_the_constructor_is_given_does_not_become_an_input(more: str, call: str) -> None:
     text = _STORED.format(more=more) + f"def call(self, x):\n    {call}\n"
-    assert mended_by("CTX703", text, unsafe=True) == text
+    assert fixed_by("CTX703", text, unsafe=True) == text
 
 
 def test_a_result_that_is_only_bound_is_mended() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _HEAD = "import torch\n\n\nclass F(torch.autograd.Function):\n"
 _REST = "\n    @staticmethod\n    def backward(ctx, g):\n        return g\n"
@@ -60,7 +60,7 @@ def test_self_is_renamed(before: str, after: str) -> None:
     ],
 )
 def test_where_the_new_name_is_taken_nothing_changes(text: str) -> None:
-    assert mended_by("CTX102", _forward(text), unsafe=True) == _forward(text)
+    assert fixed_by("CTX102", _forward(text), unsafe=True) == _forward(text)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_where_the_new_name_is_taken_nothing_changes(text: str) -> None:
     ],
 )
 def test_ctx_is_added_where_it_is_used(before: str, after: str) -> None:
-    assert mended_by("CTX102", _forward(before)) == _forward(after)
+    assert fixed_by("CTX102", _forward(before)) == _forward(after)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_ctx_is_added_where_it_is_used(before: str, after: str) -> None:
 )
 def test_a_second_receiver_goes(before: str, after: str) -> None:
     call = "\n\ndef call(x):\n    return F.apply(x)\n"
-    assert mended_by("CTX102", _forward(before) + call).replace("(\n                ", "(") == _forward(after) + call
+    assert fixed_by("CTX102", _forward(before) + call).replace("(\n                ", "(") == _forward(after) + call
 
 
 _SETUP = "\n    @staticmethod\n    def setup_context(ctx, inputs, output):\n        pass\n"
@@ -110,7 +110,7 @@ _SETUP = "\n    @staticmethod\n    def setup_context(ctx, inputs, output):\n    
     ],
 )
 def test_forward_loses_a_ctx_that_it_does_not_use(before: str, after: str) -> None:
-    assert mended_by("CTX103", _forward(before) + _SETUP) == _forward(after) + _SETUP
+    assert fixed_by("CTX103", _forward(before) + _SETUP) == _forward(after) + _SETUP
 
 
 def test_another_name_for_the_ctx() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """import torch
 
@@ -83,10 +83,10 @@ def test_view(before: str, after: str, ending: str, materialize: bool) -> None:
     ],
 )
 def test_pointers_and_written_views(before: str, after: str) -> None:
-    assert mended_by("CTX502", _class(before)) == _class(before)
+    assert fixed_by("CTX502", _class(before)) == _class(before)
     assert_mended("CTX502", _class(before), _class(after), unsafe=True)
     maybe_none = _class(before, materialize=True)
-    assert mended_by("CTX502", maybe_none, unsafe=True) == maybe_none
+    assert fixed_by("CTX502", maybe_none, unsafe=True) == maybe_none
 
 
 def test_on_one_line() -> None:
@@ -97,4 +97,4 @@ def test_on_one_line() -> None:
 
 def test_a_name_that_means_something_else_inside() -> None:
     text = _class("        k(g.data_ptr(), lambda g: g + 1)\n        return g")
-    assert mended_by("CTX502", text, unsafe=True) == text
+    assert fixed_by("CTX502", text, unsafe=True) == text

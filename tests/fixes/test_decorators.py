@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _HEAD = "import torch\nfrom torch.autograd.function import once_differentiable\n\n\n"
 
@@ -50,7 +50,7 @@ def _class(body: str) -> str:
     ],
 )
 def test_staticmethod_is_added(before: str, after: str) -> None:
-    mended = mended_by("CTX101", _class(before))
+    mended = fixed_by("CTX101", _class(before))
     assert mended == _class(after)
 
 
@@ -64,7 +64,7 @@ def test_two_methods_at_once_whatever_the_line_ending(ending: str) -> None:
 
 def test_a_receiver_that_is_used_stays() -> None:
     text = _class("    def forward(self, ctx, x):\n        return self.scale(x)\n")
-    assert mended_by("CTX101", text, unsafe=True) == text
+    assert fixed_by("CTX101", text, unsafe=True) == text
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_staticmethod_moves_up_with_its_comments(before: str, after: str) -> Non
 
 def test_decorators_of_unknown_make_move_only_where_that_is_asked_for() -> None:
     text = _class("    @wrap\n    @staticmethod\n    def backward(ctx, g):\n        return g\n")
-    assert mended_by("CTX105", text) == text
+    assert fixed_by("CTX105", text) == text
     assert_mended("CTX105", text, text.replace("@wrap\n    @staticmethod", "@staticmethod\n    @wrap"), unsafe=True)

@@ -12,7 +12,7 @@ import pytest
 from ctxlint.config.settings import Selection, Settings
 from ctxlint.fixes.wrapping import laid_out
 from tests.fixture_reader import rule_fixtures
-from tests.linting import mend
+from tests.linting import apply_fixes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,14 +120,14 @@ def test_what_is_written_keeps_to_the_line_length(code: str, width: int) -> None
         written = written.replace("ctx.product_of_both_of_these)", f"{product})")
     text = subprocess.run(command, input=written, capture_output=True, encoding="utf-8", check=True).stdout
     settings = Settings(command_line=Selection(select=tuple(code.split(","))), line_length=width)
-    mended = mend(text, "example.py", settings, unsafe=True)
+    mended = apply_fixes(text, "example.py", settings, unsafe=True)
     assert mended != text
     assert _is_formatted(mended, width), mended
-    assert mend(mended, "example.py", settings, unsafe=True) == mended
+    assert apply_fixes(mended, "example.py", settings, unsafe=True) == mended
 
 
 def test_the_layout_of_an_author_who_uses_no_formatter_stays() -> None:
     text = _LONG.replace("ctx.save_for_backward(input_of_the_layer,", "ctx.save_for_backward(input_of_the_layer, \n  ")
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
-    mended = mend(text, "example.py", settings, unsafe=True)
+    mended = apply_fixes(text, "example.py", settings, unsafe=True)
     assert "ctx.save_for_backward(input_of_the_layer, \n   weight_of_the_layer, product" in mended, mended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 CODE = "CTX209"
 
@@ -75,7 +75,7 @@ CASES = {
 def test_mended(case: tuple[str, str], end: str, indent: str) -> None:
     text, expected = (fn(each).replace("    ", indent).replace("\n", end) for each in case)
     assert_mended(CODE, text, expected, unsafe=True)
-    assert mended_by(CODE, text) == text
+    assert fixed_by(CODE, text) == text
 
 
 def test_one_name_says_nothing_but_the_other_input_has_its_own() -> None:
@@ -104,4 +104,4 @@ def test_one_name_says_nothing_but_the_other_input_has_its_own() -> None:
 )
 def test_no_fix(text: str) -> None:
     """The place may be wrong, or what the block computes hangs together."""
-    assert mended_by(CODE, text, unsafe=True) == text
+    assert fixed_by(CODE, text, unsafe=True) == text

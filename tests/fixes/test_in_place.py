@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
 MIDDLE = "    @staticmethod\n    def backward(ctx, grad):\n"
@@ -17,20 +17,20 @@ def test_a_mark_in_front_of_a_comment_and_with_crlf() -> None:
 
 def test_an_input_that_was_rebound_is_not_marked() -> None:
     text = HEAD + "        x = x.view(-1)\n        x.mul_(2)\n        return x\n" + MIDDLE + "        return grad * 2\n"
-    assert mended_by("CTX401", text, unsafe=True) == text
+    assert fixed_by("CTX401", text, unsafe=True) == text
 
 
 def test_a_gradient_that_may_be_none_is_copied_where_it_is_changed() -> None:
     forward = "        ctx.set_materialize_grads(False)\n        return x * 2\n"
     text = HEAD + forward + MIDDLE + "        if grad is None:\n            return None\n        grad.mul_(2)\n"
     text += "        return grad\n"
-    assert mended_by("CTX404", text, unsafe=True) == text
+    assert fixed_by("CTX404", text, unsafe=True) == text
 
 
 def test_semicolons_and_safe_fixes_leave_gradients_alone() -> None:
     body = "        a = 1; grad.mul_(2); return grad\n"
     text = HEAD + "        return x * 2\n" + MIDDLE + body
-    assert mended_by("CTX404", text) == text
+    assert fixed_by("CTX404", text) == text
     expected = text.replace("a = 1; grad.mul_", "a = 1; grad = grad.clone(); grad.mul_")
     assert_mended("CTX404", text, expected, unsafe=True)
 
@@ -56,4 +56,4 @@ def test_an_elif_and_a_function_inside() -> None:
     assert_mended("CTX309", text, expected)
     nested = "        f = lambda: ctx.saved_tensors[0]\n        print(ctx.saved_tensors, ctx.saved_tensors)\n        return f()\n"
     text = HEAD + forward + MIDDLE + nested
-    assert mended_by("CTX309", text) == text
+    assert fixed_by("CTX309", text) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """import torch
 
@@ -72,9 +72,9 @@ def test_names_go(before: str, after: str, ending: str) -> None:
     ],
 )
 def test_what_is_not_plain_stays(call: str, signature: str) -> None:
-    assert mended_by("CTX702", _class(call, signature), unsafe=True) == _class(call, signature)
+    assert fixed_by("CTX702", _class(call, signature), unsafe=True) == _class(call, signature)
 
 
 def test_a_decorator_of_unknown_make_may_change_the_signature() -> None:
     text = _class("F.apply(x, n=n)").replace("    def forward", "    @changed\n    def forward")
-    assert mended_by("CTX702", text, unsafe=True) == text
+    assert fixed_by("CTX702", text, unsafe=True) == text

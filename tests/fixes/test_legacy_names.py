@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """{imports}
 
@@ -59,7 +59,7 @@ def _class(forward: str = "        pass", base: str = "torch.autograd.Function",
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_variable(before: str, after: str, ending: str) -> None:
     text, expected = (_class(each).replace("\n", ending) for each in (before, after))
-    assert mended_by("CTX603", text) == text
+    assert fixed_by("CTX603", text) == text
     assert_mended("CTX603", text, expected, unsafe=True)
 
 
@@ -81,7 +81,7 @@ def test_variable(before: str, after: str, ending: str) -> None:
     ],
 )
 def test_what_is_more_than_one_tensor_stays(call: str) -> None:
-    assert mended_by("CTX603", _class(f"        x = {call}"), unsafe=True) == _class(f"        x = {call}")
+    assert fixed_by("CTX603", _class(f"        x = {call}"), unsafe=True) == _class(f"        x = {call}")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_is_more_than_one_tensor_stays(call: str) -> None:
 )
 def test_inplace_function(imports: str, before: str, after: str) -> None:
     text = _class(base=before, imports=imports)
-    assert mended_by("CTX603", text) == text
+    assert fixed_by("CTX603", text) == text
     assert_mended("CTX603", text, _class(base=after, imports=imports), unsafe=True)
 
 
@@ -124,7 +124,7 @@ def test_function_is_imported_where_the_file_has_no_name_for_it() -> None:
 )
 def test_a_base_that_counts_stays(imports: str, forward: str, more: str) -> None:
     text = _class(forward, "InplaceFunction", imports) + more
-    assert mended_by("CTX603", text, unsafe=True) == text
+    assert fixed_by("CTX603", text, unsafe=True) == text
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_shared_storage(before: str, after: str) -> None:
     ],
 )
 def test_a_call_that_is_more_than_a_statement_stays(forward: str) -> None:
-    assert mended_by("CTX603", _class(forward), unsafe=True) == _class(forward)
+    assert fixed_by("CTX603", _class(forward), unsafe=True) == _class(forward)
 
 
 def test_a_comment_inside_is_lost_only_where_that_is_asked_for() -> None:
     text = _class("        ctx.mark_shared_storage(\n            (x, y)  # both\n        )\n        y = x")
-    assert mended_by("CTX603", text) == text
-    assert mended_by("CTX603", text, unsafe=True) == _class("        y = x")
+    assert fixed_by("CTX603", text) == text
+    assert fixed_by("CTX603", text, unsafe=True) == _class("        y = x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _CLASS = """import torch
 
@@ -199,7 +199,7 @@ def test_every_return_is_mended_in_one_run() -> None:
 
 def test_what_a_form_feed_hides_from_the_parser_is_left_alone() -> None:
     text = _ONE.format(inputs="x, n: int", body="\n        return g * ctx.n\n").replace("    @static", "\f    @static")
-    assert mended_by("CTX203", text) in (text, text.replace("g * ctx.n", "g * ctx.n, None"))
+    assert fixed_by("CTX203", text) in (text, text.replace("g * ctx.n", "g * ctx.n, None"))
 
 
 def test_a_tuple_that_others_see_too_is_not_changed() -> None:
@@ -211,7 +211,7 @@ def test_a_tuple_that_others_see_too_is_not_changed() -> None:
         return grads
 """,
     )
-    assert mended_by("CTX203", text, unsafe=True) == text
+    assert fixed_by("CTX203", text, unsafe=True) == text
 
 
 @pytest.mark.parametrize(
@@ -254,10 +254,10 @@ def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None
         "\n        return (\n            g,\n            None,\n            # no more\n            None,\n        )\n"
     )
     text = _ONE.format(inputs="x, n: int", body=body)
-    assert mended_by("CTX206", text) == text
+    assert fixed_by("CTX206", text) == text
     assert_mended("CTX206", text, text.replace("            # no more\n            None,\n", ""), unsafe=True)
     text = _ONE.format(inputs="x, n: int", body=" return g, None, None  # one for the flag\n")
-    assert mended_by("CTX206", text) == text
+    assert fixed_by("CTX206", text) == text
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None
 )
 def test_a_gradient_for_what_is_no_tensor_becomes_none(before: str, after: str) -> None:
     text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
-    assert mended_by("CTX204", text) == text
+    assert fixed_by("CTX204", text) == text
     assert_mended("CTX204", text, text.replace(before, after), unsafe=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _IMPORT = "from torch.autograd.function import once_differentiable\n"
 _BACKWARD = "    def backward(ctx, g):\n        return g.detach()\n"
@@ -37,13 +37,13 @@ def _marked(mark: str) -> str:
 def test_the_import_joins_those_of_torch(before: str, after: str, ending: str) -> None:
     text = before + _class(f"    @staticmethod\n{_BACKWARD}")
     expected = after + _class(_marked("@once_differentiable"))
-    assert mended_by("CTX501", text) == text
+    assert fixed_by("CTX501", text) == text
     assert_mended("CTX501", text.replace("\n", ending), expected.replace("\n", ending), unsafe=True)
 
 
 def test_any_base_and_no_import_that_sorts_before() -> None:
     text = "from torch.nn.functional import relu\nfrom base import Base\n" + _class(_BACKWARD, "Base")
-    assert mended_by("CTX501", text, unsafe=True) == text  # nobody knows what Base is
+    assert fixed_by("CTX501", text, unsafe=True) == text  # nobody knows what Base is
     head = "from torch.utils.checkpoint import CheckpointFunction\n"
     import_torch = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
     text = head + import_torch + _class(f"    @staticmethod\n{_BACKWARD}")
@@ -88,7 +88,7 @@ def test_the_name_that_the_file_has_for_it(head: str) -> None:
     ],
 )
 def test_what_cannot_be_marked_stays(text: str) -> None:
-    assert mended_by("CTX501", text, unsafe=True) == text
+    assert fixed_by("CTX501", text, unsafe=True) == text
 
 
 @pytest.mark.parametrize(

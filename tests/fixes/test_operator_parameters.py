@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 _OPERATOR = """import torch
 
@@ -69,7 +69,7 @@ def test_what_is_certain(before: tuple[str, ...], after: tuple[str, ...], ending
     ],
 )
 def test_what_is_only_likely(before: tuple[str, ...], after: tuple[str, ...]) -> None:
-    assert mended_by("CTX801", _operator(*before)) == _operator(*before)
+    assert fixed_by("CTX801", _operator(*before)) == _operator(*before)
     assert_mended("CTX801", _operator(*before), _operator(*after), unsafe=True)
 
 
@@ -90,16 +90,16 @@ def test_what_is_only_likely(before: tuple[str, ...], after: tuple[str, ...]) ->
     ],
 )
 def test_what_is_not_plain_stays(arguments: tuple[str, ...]) -> None:
-    assert mended_by("CTX801", _operator(*arguments), unsafe=True) == _operator(*arguments)
+    assert fixed_by("CTX801", _operator(*arguments), unsafe=True) == _operator(*arguments)
 
 
 def test_another_use_of_the_function() -> None:
     more = "\nkeep(None, inputs=(), outputs=None)\n"
     text, expected = _operator("ctx, inputs, outputs") + more, _operator("ctx, inputs, output") + more
-    assert mended_by("CTX801", text) == text
+    assert fixed_by("CTX801", text) == text
     assert_mended("CTX801", text, expected, unsafe=True)
     text = _operator("ctx, inputs, output", more=_KEYED) + more
-    assert mended_by("CTX801", text, unsafe=True) == text
+    assert fixed_by("CTX801", text, unsafe=True) == text
 
 
 def test_one_function_for_two_operators() -> None:
@@ -110,4 +110,4 @@ def test_one_function_for_two_operators() -> None:
     both = second.format(more="")
     assert_mended("CTX801", _operator("ctx, inputs, outs") + both, _operator("ctx, inputs, output") + both)
     text = _operator("ctx, inputs, output") + second.format(more=_KEYED)
-    assert mended_by("CTX801", text, unsafe=True) == text
+    assert fixed_by("CTX801", text, unsafe=True) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 from tests.linting import lint
 
 _CLASS = """import torch
@@ -50,7 +50,7 @@ class F(torch.autograd.Function):
 )
 def test_parameters_follow_the_outputs(outputs: str, before: str, after: str) -> None:
     text = _CLASS.format(outputs=outputs, params=before, body="torch.mul(grad_body, 2)")
-    assert mended_by("CTX205", text) == text
+    assert fixed_by("CTX205", text) == text
     assert_mended(
         "CTX205", text, _CLASS.format(outputs=outputs, params=after, body="torch.mul(grad_body, 2)"), unsafe=True
     )
@@ -58,7 +58,7 @@ def test_parameters_follow_the_outputs(outputs: str, before: str, after: str) ->
 
 def test_that_the_new_gradient_is_not_used_is_reported() -> None:
     text = _CLASS.format(outputs="x * 1, x.float().norm()", params="ctx, g", body="g * 2")
-    mended = mended_by("CTX205", text, unsafe=True)
+    mended = fixed_by("CTX205", text, unsafe=True)
     assert [each.message.partition(",")[0] for each in lint(mended) if each.code == "CTX211"] == [
         "`backward` of `F` never reads `grad_output_2`"
     ]
@@ -66,4 +66,4 @@ def test_that_the_new_gradient_is_not_used_is_reported() -> None:
 
 def test_a_parameter_that_is_read_stays() -> None:
     text = _CLASS.format(outputs="x * 1", params="ctx, g, h", body="g * 2 + h")
-    assert mended_by("CTX205", text, unsafe=True) == text
+    assert fixed_by("CTX205", text, unsafe=True) == text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ctxlint.config.settings import Selection, Settings
-from tests.fixes.fixing import assert_mended, mended_by
-from tests.linting import mend
+from tests.fixes.fixing import assert_mended, fixed_by
+from tests.linting import apply_fixes
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n"
 
@@ -100,9 +100,9 @@ def test_only_the_method_itself_may_read_the_attribute() -> None:
         "        ctx.x = ctx.x.double()\n        return grad, grad * ctx.x\n",
     ):
         text = function(forward, backward)
-        assert mended_by("CTX301", text) == text
+        assert fixed_by("CTX301", text) == text
     text = function(forward, "        return grad, grad * ctx.x\n", more="\n\nprint(Fn.apply(1, 2).grad_fn.x)\n")
-    assert mended_by("CTX301", text) == text
+    assert fixed_by("CTX301", text) == text
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_only_the_method_itself_may_read_the_attribute() -> None:
 )
 def test_an_attribute_that_is_not_set_once_on_every_path_stays(forward: str) -> None:
     text = function(forward, "        return grad, grad * ctx.x, None\n", inputs="x, y, flag")
-    assert mended_by("CTX301", text) == text
+    assert fixed_by("CTX301", text) == text
 
 
 def test_a_read_before_the_unpacking_stays() -> None:
@@ -125,7 +125,7 @@ def test_a_read_before_the_unpacking_stays() -> None:
         "        ctx.save_for_backward(x)\n        ctx.y = y\n        return x * y\n",
         "        grad_x = grad * ctx.y\n        (x,) = ctx.saved_tensors\n        return grad_x, grad * x\n",
     )
-    assert mended_by("CTX301", text) == text
+    assert fixed_by("CTX301", text) == text
 
 
 def test_a_comment_inside_what_goes_makes_the_fix_unsafe() -> None:
@@ -133,8 +133,8 @@ def test_a_comment_inside_what_goes_makes_the_fix_unsafe() -> None:
         "        ctx.y = (  # the second\n            y\n        )\n        ctx.save_for_backward(x)\n        return x * y\n",
         "        (x,) = ctx.saved_tensors\n        return grad * ctx.y, grad * x\n",
     )
-    assert mended_by("CTX301", text) == text
-    assert "ctx.save_for_backward(x, y)" in mended_by("CTX301", text, unsafe=True)
+    assert fixed_by("CTX301", text) == text
+    assert "ctx.save_for_backward(x, y)" in fixed_by("CTX301", text, unsafe=True)
 
 
 _EARLY = """        ctx.x = x
@@ -170,8 +170,8 @@ def test_an_input_and_an_intermediate_in_one_run(before: str, unpacked: str, aft
     x, inputs = "x" if unpacked else "ctx.x", "x: torch.Tensor, y: torch.Tensor"
     text = function(before, f"{unpacked}        return grad * {x} * ctx.e, grad * ctx.e\n", inputs)
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
-    mended = mend(text, "example.py", settings, unsafe=True)
+    mended = apply_fixes(text, "example.py", settings, unsafe=True)
     assert mended == function(
         after, "        x, e = ctx.saved_tensors\n        return grad * x * e, grad * e\n", inputs
     )
-    assert mend(mended, "example.py", settings, unsafe=True) == mended
+    assert apply_fixes(mended, "example.py", settings, unsafe=True) == mended

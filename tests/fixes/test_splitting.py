@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxlint.config.settings import Settings
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 from tests.linting import lint, only_rule
 
 CODE = "CTX110"
@@ -94,7 +94,7 @@ CASES = {
 def test_split(case: tuple[str, str], end: str, indent: str) -> None:
     text, expected = (each.replace("    ", indent).replace("\n", end) for each in case)
     assert_mended(CODE, text, expected, unsafe=True)
-    assert mended_by(CODE, text) == text
+    assert fixed_by(CODE, text) == text
 
 
 NO_FIX = {
@@ -128,16 +128,16 @@ NO_FIX = {
 @pytest.mark.parametrize("text", NO_FIX.values(), ids=list(NO_FIX))
 def test_no_fix(text: str) -> None:
     assert [each.code for each in lint(text, settings=only_rule(Settings(), CODE))] == [CODE]
-    assert mended_by(CODE, text, unsafe=True) == text
+    assert fixed_by(CODE, text, unsafe=True) == text
 
 
 def test_an_older_torch_has_none_or_does_not_bind_defaults() -> None:
     plain, default = fn("return x * y"), fn("return x * y", "ctx, x, y=2")
-    for text, version, mended in (
+    for text, version, fixed in (
         (plain, "1.13", False),
         (plain, "2.0", True),
         (default, "2.1", False),
         (default, "2.2", True),
     ):
-        result = mended_by(CODE, text, unsafe=True, options=f'target-torch = "{version}"\n')
-        assert ("setup_context" in result) is mended, (text, version)
+        result = fixed_by(CODE, text, unsafe=True, options=f'target-torch = "{version}"\n')
+        assert ("setup_context" in result) is fixed, (text, version)

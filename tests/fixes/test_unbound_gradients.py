@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 HEAD = """import torch
 
@@ -85,7 +85,7 @@ def test_an_early_return_on_the_way_to_both() -> None:
 def test_no_fix(rest: str) -> None:
     """More than a gradient, another input's, in a loop, in a scope of its own, deleted."""
     text = HEAD + rest
-    assert mended_by("CTX210", text, unsafe=True) == text
+    assert fixed_by("CTX210", text, unsafe=True) == text
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_a_gradient_that_may_stay_none_though_it_is_needed(computed: str) -> Non
     tests = "        b = None\n        if ctx.needs_input_grad[0]:\n" + computed
     tests += "        if ctx.needs_input_grad[1]:\n            b = grad * x\n        return a, b\n"
     text = HEAD.replace("import torch\n", "from contextlib import suppress\n\nimport torch\n", 1) + tests
-    assert mended_by("CTX210", text) == text
-    assert mended_by("CTX210", text, unsafe=True) in (
+    assert fixed_by("CTX210", text) == text
+    assert fixed_by("CTX210", text, unsafe=True) in (
         text,
         text.replace("        if ctx", "        a = None\n        if ctx", 1),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, mended_by
+from tests.fixes.fixing import assert_mended, fixed_by
 
 CODE = "CTX312"
 
@@ -106,7 +106,7 @@ def test_line_endings_and_tabs_stay(end: str, indent: str) -> None:
 
 
 def test_not_without_unsafe_fixes() -> None:
-    assert mended_by(CODE, fn(*BOTH)) == fn(*BOTH)
+    assert fixed_by(CODE, fn(*BOTH)) == fn(*BOTH)
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_not_without_unsafe_fixes() -> None:
 def test_no_fix(saving: str, taking: str) -> None:
     """More than a tensor is lost, the name is used otherwise, the tuple is shared, or somebody looks at the node."""
     text = fn(saving, taking)
-    assert mended_by(CODE, text, unsafe=True) == text
+    assert fixed_by(CODE, text, unsafe=True) == text

@@ -1,4 +1,4 @@
-"""Mended files keep what they are; nobody sees half of one."""
+"""FixedDocument files keep what they are; nobody sees half of one."""
 
 from __future__ import annotations
 

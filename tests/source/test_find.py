@@ -213,7 +213,7 @@ def test_a_file_is_read_once_whatever_links_lead_to_it(shown: Shown) -> None:
     assert shown("a3/scaling.py", "./a3/scaling.py") == ["a3/scaling.py"]
 
 
-def test_a_finding_behind_links_is_said_and_mended_once(
+def test_a_finding_behind_links_is_said_and_fixed_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stand_ins.install(monkeypatch)

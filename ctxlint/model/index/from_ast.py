@@ -1,7 +1,7 @@
 """LibCST nodes made from ``ast`` nodes: the code of a function or class without its layout.
 
 A function that is only followed for what it returns, and a class of another file that is only called, are never shown
-and never mended, so that they need no whitespace, no comments and no positions. To make their nodes from the file's
+and never fixed, so that they need no whitespace, no comments and no positions. To make their nodes from the file's
 ``ast``, which is there already, costs a fifth of what LibCST takes to parse the text. ``children`` of the nodes are the
 same either way, but for a string that is written in several pieces: it becomes an f-string, for nobody knows its text.
 """
