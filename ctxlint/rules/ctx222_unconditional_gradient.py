@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class UnconditionalGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a matrix product or a convolution in `backward` that gives the gradient of one input alone, where nothing tests
-    `ctx.needs_input_grad` and another input gets a gradient, too.
+    Reports a matrix product or a convolution in `backward` that computes the gradient of a single input without a test
+    of `ctx.needs_input_grad`, if another input gets a gradient, too.
 
     ## Why is this bad?
     Autograd runs `backward` if any input needs a gradient, and drops the gradients of the others. With a frozen weight
-    (LoRA, prompt tuning) or an input that is data, half of the work of `backward` is done for nothing.
+    (LoRA, prompt tuning), or if an input is data, half of the work of `backward` is wasted.
 
     ## Example
     ```python
@@ -64,12 +64,12 @@ class UnconditionalGradient(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Unsafe: code that calls `backward` by hand may want every gradient. Offered for an expression on one line.
+    Unsafe: code that calls `backward` directly may need every gradient. Offered for an expression on one line.
 
     ## Known limits
-    Off by default. Only operations of torch that are matrix products or convolutions are known to take work, and only a
-    `backward` with one `return` is judged. Silent where the flags are taken as a whole, and under a test that mentions
-    gradients or training.
+    Off by default. Only matrix products and convolutions of torch count as expensive, and only a `backward` with one
+    `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or
+    training.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 class IntermediateInGradient(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` without `@once_differentiable` that computes a gradient with an intermediate: a tensor that
-    `forward` computed from a differentiable input and kept, and that is neither an input nor an output.
+    Reports a `backward` without `@once_differentiable` that computes a gradient from an intermediate: a tensor that
+    `forward` computed from a differentiable input and stored, and that is neither an input nor an output.
 
     ## Why is this bad?
-    Under `create_graph=True` (gradient penalties, Hessians, meta-learning) backward is differentiated itself. A saved
-    input or output still has its graph there. An intermediate has none, since `forward` runs with grad mode off: it
-    counts as constant, and the second derivative is silently wrong. Whether it is saved or set on ctx is all the same.
+    Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated. A
+    saved input or output still has its graph there. An intermediate has none, because `forward` runs with grad mode
+    off: it counts as a constant, and the second derivative is silently wrong, whether the intermediate is saved or set
+    on ctx.
+
+    To keep the intermediate, return it as another output and use its gradient. If no caller needs a second derivative,
+    mark `backward` with `@once_differentiable`.
 
     ## Example
     ```python
@@ -65,12 +69,12 @@ class IntermediateInGradient(Rule[FunctionClass]):
     mark `backward` with `@once_differentiable`.
 
     ## Fix safety
-    Unsafe: it marks `backward` with `@once_differentiable`, as for CTX501. Then torch raises where it differentiates through
-    the incoming gradient. A penalty on the gradient alone still goes wrong silently.
+    Unsafe: it adds `@once_differentiable` to `backward`, as for CTX501. Torch then raises if it differentiates through
+    the incoming gradient. A penalty on the gradient alone is still silently wrong.
 
     ## Known limits
-    Off by default: most Functions are never differentiated twice. Only what torch itself computes and differentiates is
-    followed; where a kernel takes the intermediate, see CTX501.
+    Off by default: most Functions are never differentiated twice. Only operations of torch that it differentiates are
+    followed; if a kernel gets the intermediate, see CTX501.
 
     ## References
     - [Double backward with custom
