@@ -92,7 +92,7 @@ class UnconditionalGradient(Rule[FunctionClass]):
             what = f"`{each.name}`" if each.name is not None else f"the gradient of `{given}`"
             yield Finding(
                 fn.span(each.value),
-                f"`{fn.backward.name}` of `{fn.name}` computes {what} with `{each.operation}` even where `{given}` needs no "
+                f"`{fn.backward.name}` of `{fn.name}` computes {what} with `{each.operation}` even if `{given}` needs no "
                 f"gradient; autograd drops the result. Test `{ctx}.needs_input_grad[{each.slot}]`.",
                 fix=compute_under_flag(fn, each),
             )
