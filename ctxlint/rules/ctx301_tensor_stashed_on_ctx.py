@@ -92,8 +92,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
     and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
     tensor of which `backward` only tests `is None` or reads an attribute that the program set. Not reported under a
-    condition on the torch version, or, if `backward` reads no values, under a condition that the tensor has no
-    elements.
+    condition on the torch version, or under one that a tensor has no elements.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -119,16 +118,17 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
 
 def _message(stash: Stash, freed: bool) -> str:
-    attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 else "it"
+    attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 and not stash.one_of else "it"
     if stash.held is Held.OUTPUT_VIEW:
         view = "Save the output with `save_for_backward`, and take the view in `backward`."
         advice = remedy(stash) if stash.uses.only_asked else view
         return f"{attribute} keeps a view of an output{asked_of(stash)}; this reference cycle is never freed. {advice}"
-    what = (
-        "an output"
-        if stash.held is Held.OUTPUT
-        else f"the {'inputs' if them == 'them' else 'input'} {quoted(stash.names)}"
-    )
+    if stash.held is Held.OUTPUT:
+        what = "an output"
+    elif stash.one_of:
+        what = f"the input {' or '.join(f'`{name}`' for name in stash.names)} on some paths"
+    else:
+        what = f"the {'inputs' if them == 'them' else 'input'} {quoted(stash.names)}"
     if stash.held is Held.OUTPUT:
         end = "backward or the garbage collector runs" if freed else "the garbage collector runs"
         effect = f"this reference cycle keeps the graph alive until {end}"

@@ -20,6 +20,7 @@ from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
+    Choice,
     ContextAttribute,
     Item,
     Kind,
@@ -65,7 +66,8 @@ class Stash:
     """``ctx.attribute = tensor``, where backward reads the attribute, or nothing does and the tensor is an output.
 
     ``contained`` tells that a list or the like holds it; ``places`` are where, None for what cannot be told apart.
-    ``names`` are the inputs that are kept, where they are inputs.
+    ``names`` are the inputs that are kept, where they are inputs; ``one_of`` them on each path, or sometimes
+    none, where no single one is kept on all.
     """
 
     fn: FunctionClass
@@ -73,6 +75,7 @@ class Stash:
     held: Held
     contained: bool
     names: tuple[str, ...] = ()
+    one_of: bool = False
     places: tuple[Place | None, ...] = (None,)
 
     @property
@@ -119,7 +122,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
             continue
-        if any(map(_says_empty, write.guards)) and found.uses.only_asked:
+        if any(map(_says_empty, write.guards)):
             continue  # there is no memory to keep, and the path is that where there is nothing to compute
         yield found
 
@@ -151,9 +154,28 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     alike = [each for each in found if each.held is held]
     if alike[0].contained:  # what backward reads counts more than what just lies beside it
         alike = [each for each in alike if not _uses_of(fn, write, each).only_asked] or alike
+    one_of = False
+    if held is Held.INPUT and write.value is not None:
+        always = _on_every_path(write.value)
+        certain = [each for each in alike if each.name in always]
+        one_of = not certain
+        if one_of and alike[0].contained:
+            return None
+        alike = certain or alike
     names = dict.fromkeys(each.name for each in alike if each.name is not None)
     places = dict.fromkeys(each.place for each in alike)
-    return Stash(fn, write, held, alike[0].contained, tuple(names), tuple(places))
+    return Stash(fn, write, held, alike[0].contained, tuple(names), one_of, tuple(places))
+
+
+def _on_every_path(value: Value) -> frozenset[str]:
+    """The inputs that are kept in a value whichever of its alternatives it is, or in what it holds; but for None."""
+    if isinstance(value, Choice):
+        held = [_on_every_path(option) for option in value.alternatives if option != NONE]
+        return frozenset.intersection(*held) if held else frozenset()
+    if isinstance(value, (Sequence, Mapping)):
+        return frozenset[str]().union(*(_on_every_path(slot.value) for slot in value.slots if not slot.starred))
+    origin = usual_storage(value)  # a copy in the unusual case only
+    return frozenset([origin.name]) if isinstance(origin, Parameter) and origin.role == "input" else frozenset()
 
 
 def _uses_of(fn: FunctionClass, write: ContextWrite, kept: _Kept) -> KeptUses:
