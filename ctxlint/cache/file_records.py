@@ -83,11 +83,11 @@ def _known() -> dict[str, type]:
     """What the hints of records are made of, which are imported for type checkers only where they stand."""
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fix import Fix
-    from ctxlint.model.index.apply_calls import ApplyCall
+    from ctxlint.model.index.apply_calls import ApplyCall, Modified
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.source.source import Span
 
-    return {each.__name__: each for each in (ApplyCall, Diagnostic, FileFacts, Fix, OutsideFacts, Span)}
+    return {each.__name__: each for each in (ApplyCall, Diagnostic, FileFacts, Fix, Modified, OutsideFacts, Span)}
 
 
 def _exactly(kind: type) -> Reader:

@@ -11,6 +11,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Modified:
+    """A statement that modifies a result in place: output number ``output``, the whole result where that is None."""
+
+    span: Span
+    code: str
+    line: str
+    output: int | None = None
+
+
+@dataclass(frozen=True)
 class ApplyCall:
     """A call of, or on, a Function class. Read from ``ast``; positions are those of the file that it stands in.
 
@@ -42,6 +52,10 @@ class ApplyCall:
     """Where it starts, in a message: ``line 4``."""
     gradients_off: bool = False
     """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
+    modified: Modified | None = None
+    """Where the caller modifies the result in place."""
+    differentiated: str = ""
+    """Where the caller differentiates the result, asked for the gradient of an argument before: ``line 6``."""
     path: str = ""
     """The file that it stands in, seen from the folder of the class; empty where that is the class's own file."""
 

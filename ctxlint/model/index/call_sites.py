@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind
+from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind, Modified
+from ctxlint.model.index.results import differentiated, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE
@@ -196,8 +197,26 @@ class CallSites:
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record),
+            **self.result(record, how),
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
+
+    def result(self, record: CallRecord, how: str) -> dict[str, Any]:
+        """What the function around a call of ``apply`` does with its result afterwards."""
+        if how not in ("apply", "construct-apply"):
+            return {}
+        entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
+        body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
+        found, at = written(body, record.node), differentiated(body, record.node)
+        modified = None
+        if found is not None:
+            span = self.source.span_of(found.node)
+            code = ast.get_source_segment(self.source.text, found.node) or ""
+            modified = Modified(span, code, self.source.line_name(span.start.line), found.output)
+        return {
+            "modified": modified,
+            "differentiated": self.source.line_name(at.lineno) if at is not None else "",
+        }
 
     def gradients_off(self, record: CallRecord) -> bool:
         """Whether no gradient may be wanted here: ``with torch.no_grad():``, below autograd, or where the code asks."""

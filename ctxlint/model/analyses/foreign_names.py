@@ -1,0 +1,63 @@
+"""Names that backward reads and that only forward has."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.method import Method
+
+
+def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
+    """The reads in a method of names that forward binds and that certainly mean nothing there, in order."""
+    forward, home = fn.forward, method.home
+    if forward is None or home is None or not method.facts.complete or method.node.decorators is None:
+        return
+    module = home.unit.index.module
+    scopes = [home.record.scope, module] if home.record is not None else [module]
+    if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
+        return
+    known = {param.name for param in method.params} | set(method.binders) | set(module.names) | set(dir(builtins))
+    known |= fn.enclosing_names | _bound_inside(method)
+    given = ({param.name for param in forward.params} | set(forward.binders)) - known
+    for node in method.variables:
+        if node.value in given and _is_read(method, node):
+            yield node
+
+
+def _bound_inside(method: Method) -> set[str]:
+    """What functions, lambdas and comprehensions in a method bind for themselves."""
+    found: set[str] = set()
+    for node in method.body_nodes:
+        if isinstance(node, cst.Param):
+            found.add(node.name.value)
+        elif isinstance(node, cst.CompFor):
+            found |= {each.value for each in _names(node.target)}
+        elif isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)):
+            found |= {each.value for each in _names(node)}
+    return found
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    if isinstance(node, cst.Name):
+        yield node
+    for child in node.children:
+        yield from _names(child)
+
+
+def _is_read(method: Method, node: cst.Name) -> bool:
+    """Whether a name is evaluated where it stands, in the body and outside annotations."""
+    above: cst.CSTNode = node
+    while above in method.parents:
+        above = method.parents[above]
+        if isinstance(above, (cst.Annotation, cst.Try, cst.TryStar)):
+            return False
+        if above is method.node.body:
+            return True
+    return False

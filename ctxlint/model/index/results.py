@@ -1,0 +1,176 @@
+"""What a function does with the result of a call, in the statements that follow it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ctxlint.torch_api.operations import INPLACE_METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_MOST_STATEMENTS = 60
+"""So many statements after a call are looked at."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A statement that modifies a result in place: output number ``output``, or the one output where that is None."""
+
+    node: ast.stmt
+    output: int | None
+
+
+def written(body: Sequence[ast.stmt], call: ast.Call) -> Written | None:
+    """The first statement after a call in the same block that certainly modifies its result, under the name it has."""
+    block = _block_of(body, call)
+    names = _names_given(block[0], call) if block else {}
+    for statement in block[1:]:
+        for name, output in names.items():
+            if _writes(statement, name):
+                return Written(statement, output)
+        for each in _stored(statement):
+            names.pop(each, None)
+    return None
+
+
+def differentiated(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt | None:
+    """The statement after a call, or with it, that certainly differentiates its result: ``loss.backward()``.
+
+    Only where an argument is asked for its gradient before, in the same block: else the graph may not reach the call.
+    """
+    block, before = _block_of(body, call), _block_before(body, call)
+    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _asked_for_gradients(before)
+    if not block or not asked:
+        return None
+    flowing: set[str] = set()
+    for statement in block:
+        if _differentiates(statement, flowing, call):
+            return statement
+        stored = set(_stored(statement))
+        value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+        flows = value is not None and _is_made_of(value, flowing, call)
+        flowing = flowing | stored if flows else flowing - stored
+    return None
+
+
+def _block_of(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
+    """The statement that a call stands in, and those that follow it in its block."""
+    found = _located(body, call)
+    return list(found[0][found[1] : found[1] + _MOST_STATEMENTS]) if found is not None else []
+
+
+def _block_before(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
+    found = _located(body, call)
+    return list(found[0][: found[1]][-_MOST_STATEMENTS:]) if found is not None else []
+
+
+def _located(body: Sequence[ast.stmt], call: ast.Call) -> tuple[Sequence[ast.stmt], int] | None:
+    """The innermost block around a call, and at which of its statements it stands."""
+    for at, statement in enumerate(body):
+        if not statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno):
+            continue
+        blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
+        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
+        blocks += [case.body for case in getattr(statement, "cases", ())]
+        if not any(blocks):
+            return (body, at) if any(each is call for each in ast.walk(statement)) else None
+        return next((found for block in blocks if (found := _located(block, call)) is not None), None)
+    return None
+
+
+def _names_given(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
+    """The names that an assignment gives to the result of a call, with the output that each is."""
+    if isinstance(statement, ast.AnnAssign) and statement.value is call and isinstance(statement.target, ast.Name):
+        return {statement.target.id: None}
+    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+        return {}
+    target = statement.targets[0]
+    if isinstance(target, ast.Name):
+        return {target.id: None}
+    if isinstance(target, ast.Tuple) and all(isinstance(each, ast.Name) for each in target.elts):
+        return {each.id: at for at, each in enumerate(target.elts) if isinstance(each, ast.Name)}
+    return {}
+
+
+def _writes(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement certainly writes into the tensor that a name holds."""
+    if isinstance(statement, ast.AugAssign):
+        return _is_of(statement.target, name)
+    if isinstance(statement, ast.Assign):
+        return any(isinstance(each, ast.Subscript) and _is_of(each, name) for each in statement.targets)
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    called = value.func if isinstance(value, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in INPLACE_METHODS and _is_of(called.value, name)
+
+
+def _is_of(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a name, or an item of it."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _stored(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement may bind or delete."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+
+
+def _asked_for_gradients(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names that hold tensors made with ``requires_grad=True``, or asked for it by hand."""
+    found: set[str] = set()
+    for statement in statements:
+        found -= set(_stored(statement))
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _wants_gradient(value):
+                found.add(target.id)
+            if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _is_true(value):
+                found |= {target.value.id} if isinstance(target.value, ast.Name) else set()
+        called = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(called, ast.Call) and _wants_gradient(called) and isinstance(called.func, ast.Attribute):
+            found |= {called.func.value.id} if isinstance(called.func.value, ast.Name) else set()
+    return found
+
+
+def _wants_gradient(call: ast.Call) -> bool:
+    """Whether a call gives a tensor that requires a gradient: ``torch.ones(2, requires_grad=True)``."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
+        return all(map(_is_true, (*call.args, *(each.value for each in call.keywords))))
+    return any(each.arg == "requires_grad" and _is_true(each.value) for each in call.keywords)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _differentiates(statement: ast.stmt, flowing: set[str], call: ast.Call) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "backward":
+        return False
+    return _is_made_of(value.func.value, flowing, call)
+
+
+def _is_made_of(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
+    """Whether an expression certainly computes with the result of the call: by operators and methods of tensors."""
+    if node is call:
+        return True
+    if isinstance(node, ast.Name):
+        return node.id in flowing
+    if isinstance(node, ast.BinOp):
+        return _is_made_of(node.left, flowing, call) or _is_made_of(node.right, flowing, call)
+    if isinstance(node, ast.UnaryOp):
+        return _is_made_of(node.operand, flowing, call)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_GRAPH:
+        return _is_made_of(node.func.value, flowing, call)
+    return False
+
+
+_KEEPS_GRAPH = frozenset(
+    ["abs", "add", "div", "exp", "log", "mean", "mul", "norm", "pow", "prod", "reshape", "square", "sub", "sum", "view"]
+)
+"""Methods whose result is differentiated through their tensor."""

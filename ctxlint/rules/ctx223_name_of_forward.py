@@ -1,0 +1,85 @@
+"""CTX223: backward reads a name that only forward has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.foreign_names import names_of_forward
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class NameOfForward(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a name in `backward` that is a parameter or a local variable of `forward` and means nothing in `backward`.
+
+    ## Why is this bad?
+    The two are separate functions, and all that passes from one to the other passes through ctx. The name is not defined in
+    `backward`, which raises `NameError` whenever that line runs.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * scale, None
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            ctx.scale = scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * ctx.scale, None
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where the module has such a name, or star imports, and about names that Python has itself, such as `input`.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX223"
+    name = "name-of-forward"
+    subject = FunctionClass
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or backward.inherited or fn.forward is None:
+            return
+        seen: set[str] = set()
+        for node in names_of_forward(fn, backward):
+            if node.value in seen:
+                continue
+            seen.add(node.value)
+            yield Finding(
+                fn.span(node),
+                f"`{node.value}` in `{backward.name}` of `{fn.name}` is a name of `forward` only; it raises NameError at "
+                f"backward. Pass it on through ctx.",
+            )

@@ -1,0 +1,114 @@
+"""CTX406: a caller modifies an output in place that is a view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.returned_views import returns_view
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import ApplyCall
+
+
+class ModifiedReturnedView(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a call of a Function whose result is modified in place afterwards, where `forward` returns an input as it is, or a
+    view.
+
+    ## Why is this bad?
+    Autograd would have to rewrite the graph of the view, and with that drop the `backward` of the Function. It refuses: where
+    an input requires a gradient, the modification raises `RuntimeError: Output 0 of ViewBackward is a view and is being
+    modified inplace. This view was created inside a custom Function`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Flatten(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor):
+            ctx.shape = x.shape
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.reshape(ctx.shape)
+
+
+    def flattened_plus_one(x):
+        y = Flatten.apply(x)
+        y += 1
+        return y
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Flatten(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor):
+            ctx.shape = x.shape
+            return x.view(-1)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.reshape(ctx.shape)
+
+
+    def flattened_plus_one(x):
+        y = Flatten.apply(x)
+        return y + 1
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Only a modification in the same block as the call, under the name that the result is given there, is seen. Silent about
+    `reshape` and `contiguous`, which may copy, and where anything is marked as dirty.
+
+    ## References
+    - [In-place operations on views](https://pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks)
+    """
+
+    code = "CTX406"
+    name = "modified-returned-view"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable or fn.forward is None or not fn.forward.signature_known or fn.backward is None:
+            return
+        for call in fn.calls:
+            change = call.modified
+            if change is None or call.gradients_off or call.expects_error:
+                continue
+            what = returns_view(fn, change.output)
+            if what is None:
+                continue
+            here = not call.path
+            yield Finding(
+                change.span if here else fn.span(fn.forward.node.name),
+                f"{_code(call)} modifies the output of `{fn.name}` in place, which is {what}; it raises RuntimeError where an "
+                f"input requires a gradient. Write it out of place.",
+            )
+
+
+def _code(call: ApplyCall) -> str:
+    """The statement, with its place where that is another file."""
+    change = call.modified
+    code = change.code if change is not None else ""
+    written = f"`{code}`" if code and "\n" not in code and "`" not in code and len(code) <= _LONGEST else "The caller"
+    place = f" on {change.line} of `{call.path}`" if change is not None and call.path else ""
+    return f"{written}{place}"
+
+
+_LONGEST = 30

@@ -1,0 +1,98 @@
+"""CTX704: the result of a Function without backward is differentiated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import FunctionClass
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class MissingBackward(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a Function without `backward` and without `vjp` that is applied to a tensor which was asked for its gradient, and
+    whose result is differentiated in the same function.
+
+    ## Why is this bad?
+    A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
+    raises `NotImplementedError: You must implement either the backward or vjp method for your custom autograd.Function to
+    use it with backward mode AD.`
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x**2
+
+
+    def slope():
+        x = torch.ones(3, requires_grad=True)
+        y = Square.apply(x)
+        y.sum().backward()
+        return x.grad
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * 2 * x
+
+
+    def slope():
+        x = torch.ones(3, requires_grad=True)
+        y = Square.apply(x)
+        y.sum().backward()
+        return x.grad
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Only what one function does in one block is seen: the tensor asked for its gradient, the call, and `backward()` on what
+    operators and methods of tensors make of the result. Silent under `pytest.raises`.
+
+    ## References
+    - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
+    """
+
+    code = "CTX704"
+    name = "missing-backward"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        if not fn.signature_judgeable or fn.backward is not None or fn.forward is None or fn.has_subclass:
+            return
+        if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or fn.backward_never_runs:
+            return
+        for call in fn.calls:
+            if not call.differentiated or call.expects_error or call.gradients_off:
+                continue
+            place = f"{call.differentiated} of `{call.path}`" if call.path else call.differentiated
+            yield Finding(
+                fn.span(fn.node.name),
+                f"`{fn.name}` has neither `backward` nor `vjp`, but its result is differentiated on {place}; torch raises "
+                f"NotImplementedError there. Define `backward`.",
+            )
+            return
