@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
@@ -84,7 +85,7 @@ class MissingBackward(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.signature_judgeable or fn.backward is not None or fn.forward is None or fn.has_subclass:
             return
-        if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or fn.backward_never_runs:
+        if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or backward_never_runs(fn):
             return
         for call in fn.calls:
             if not call.differentiated or call.expects_error or call.gradients_off:
