@@ -27,7 +27,7 @@ STEPS_OF_FIXES = 1_000_000
 """For fixing a file: no more rounds are begun after that, each of which analyses the file again."""
 
 
-class TooComplex(Exception):
+class EffortExceeded(Exception):
     """The steps are used up."""
 
 
@@ -46,7 +46,7 @@ def spend(count: int = 1) -> None:
     """Count some steps of work. Raises TooComplex where fewer are left."""
     steps.left -= count
     if steps.left < 0:
-        raise TooComplex
+        raise EffortExceeded
 
 
 def limited(count: int, work: Callable[[], Result]) -> tuple[Result | None, int | None]:
@@ -57,7 +57,7 @@ def limited(count: int, work: Callable[[], Result]) -> tuple[Result | None, int 
     around, steps.left = steps.left, count
     try:
         return work(), count - steps.left
-    except TooComplex:
+    except EffortExceeded:
         return None, None
     finally:
         steps.spent += count - max(steps.left, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from ctxlint.cli import main
 from ctxlint.config.settings import Selection, Settings
-from ctxlint.effort import STEPS_OF_A_CLASS, STEPS_OF_A_FILE, Effort, TooComplex, spend, steps
+from ctxlint.effort import STEPS_OF_A_CLASS, STEPS_OF_A_FILE, Effort, EffortExceeded, spend, steps
 from ctxlint.fixes import apply
 from ctxlint.run import workers
 from ctxlint.run.in_project import forget_other_files
@@ -373,11 +373,11 @@ def test_the_steps_left_are_those_of_before_again() -> None:
     before = steps.left
     with effort.on("a"):
         spend(50)
-    with pytest.raises(TooComplex), effort.on("a"):
+    with pytest.raises(EffortExceeded), effort.on("a"):
         spend(20)
     with effort.on("b"):
         spend(40)
-    with pytest.raises(TooComplex), effort.on("c"):
+    with pytest.raises(EffortExceeded), effort.on("c"):
         spend(1)
     assert steps.left == before
     assert effort.left == 0

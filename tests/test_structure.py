@@ -1,4 +1,4 @@
-"""The structure that CONTRIBUTING.md draws: no import circle, nothing that stands twice."""
+"""The structure that CONTRIBUTING.md draws: no import circle, nothing twice, one name for one thing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tests.fixture_reader import ROOT
-from tests.structure import FUNCTIONS, circles, imports
+from tests.structure import FUNCTIONS, circles, imports, modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,20 @@ def test_no_rooms_import_each_other() -> None:
         if "." in each.importer:  # the package itself offers what is made on top of everything
             edges[each.importer.split(".")[1]].add(each.imported.split(".")[1])
     assert circles(edges) == []
+
+
+def test_no_two_modules_have_one_name() -> None:
+    """Packages do not count, and what is in ``commands`` is named after the commands."""
+    paths = (ROOT / "ctxlint").rglob("*.py")
+    names = [path.stem for path in paths if path.stem != "__init__" and path.parent.name != "commands"]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_no_two_classes_have_one_name() -> None:
+    """A rule is named after its code; what is private to a module may be called as it likes."""
+    bodies = [tree.body for name, tree in modules().items() if not name.startswith("ctxlint.rules.ctx")]
+    names = [node.name for body in bodies for node in body if isinstance(node, ast.ClassDef)]
+    assert {name for name in names if names.count(name) > 1 and not name.startswith("_")} == set()
 
 
 def test_no_body_of_a_function_stands_twice() -> None:

@@ -403,7 +403,7 @@ def _visible_line(line: str) -> str:
 
 
 def _fix_lines(report: Report, *, would: bool) -> Iterator[str]:
-    from ctxlint.report.summary import fix_summary, list_of_fixes
+    from ctxlint.report.run_summary import fix_summary, list_of_fixes
 
     if report.show_fixes:
         yield from list_of_fixes(report.visible())
@@ -436,7 +436,7 @@ def _show_files(options: Namespace, configuration: Configuration) -> int:
 
 
 def _show_settings(options: Namespace, configuration: Configuration) -> int:
-    from ctxlint.report.settings import describe
+    from ctxlint.report.settings_in_force import describe
 
     path = options.stdin_filename or (options.paths or ["."])[0]
     file = os.path.join(path, "") if os.path.isdir(path) else path

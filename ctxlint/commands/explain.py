@@ -211,9 +211,9 @@ def _show(contracts: list[Contract], options: argparse.Namespace) -> None:
         write(["\n\n".join(map(section, contracts)), "\n" if contracts else ""], sys.stdout, encoding="utf-8")
         return
     from ctxlint.explain.terminal_text import render
-    from ctxlint.report.style import Style
+    from ctxlint.report.style import TextStyle
 
-    style = Style(wants_color(options.color, sys.stdout))
+    style = TextStyle(wants_color(options.color, sys.stdout))
     write(["\n".join(render(each, _width(), style) for each in contracts)], sys.stdout)
 
 

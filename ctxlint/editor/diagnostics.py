@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxlint.editor.checking import Checked
     from ctxlint.editor.documents import Opened
     from ctxlint.editor.session import Session
-    from ctxlint.editor.views import View
+    from ctxlint.editor.views import DocumentView
 
 SOURCE = "ctxlint"
 _SYNTAX = "CTX901"
@@ -149,7 +149,7 @@ def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnost
     return found
 
 
-def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: View) -> lsp.Diagnostic:
+def diagnostic_at(diagnostic: Diagnostic, where: lsp.Range, view: DocumentView) -> lsp.Diagnostic:
     """One finding."""
     related = [
         lsp.DiagnosticRelatedInformation(view.location(each.span, each.path), each.message)

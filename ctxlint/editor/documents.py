@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
-from ctxlint.editor.position_encoding import Places
+from ctxlint.editor.position_encoding import EncodedPlaces
 from ctxlint.source.asked import AskedSource
 from ctxlint.source.discover import PYTHON_SUFFIXES
 from ctxlint.source.notebook import notebook_of
@@ -68,7 +68,7 @@ class Document:
         text = self.text
         for change in changes:
             if isinstance(change, lsp.TextDocumentContentChangePartial):
-                places = Places(Source(self.path, text), encoding)
+                places = EncodedPlaces(Source(self.path, text), encoding)
                 start, end = places.offset(change.range.start), places.offset(change.range.end)
                 text = text[:start] + change.text + text[max(start, end) :]
             else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path
 
-from ctxlint.editor.position_encoding import Places
+from ctxlint.editor.position_encoding import EncodedPlaces
 from ctxlint.source.decode import decode
 from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from ctxlint.editor.checking import Checked
     from ctxlint.editor.session import Session
-    from ctxlint.explain.contract_rows import Place
+    from ctxlint.explain.contract_rows import PlaceRow
     from ctxlint.model.function import SourceFile
     from ctxlint.source.source import Source
 
-    Find = Callable[[SourceFile, int, int], Iterable[Place]]
+    Find = Callable[[SourceFile, int, int], Iterable[PlaceRow]]
 
 
 def register(session: Session) -> None:
@@ -28,7 +28,7 @@ def register(session: Session) -> None:
 
     @session.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     async def go_to(params: lsp.DefinitionParams) -> list[lsp.Location]:
-        def find(file: SourceFile, line: int, column: int) -> Iterable[Place]:
+        def find(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import definition  # on the worker, which has imported LibCST
 
             return definition(file, line, column)
@@ -37,7 +37,7 @@ def register(session: Session) -> None:
 
     @session.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def find(params: lsp.ReferenceParams) -> list[lsp.Location]:
-        def wanted(file: SourceFile, line: int, column: int) -> Iterable[Place]:
+        def wanted(file: SourceFile, line: int, column: int) -> Iterable[PlaceRow]:
             from ctxlint.explain.definitions import references  # as above
 
             return references(file, line, column, include_definition=params.context.include_declaration)
@@ -63,7 +63,7 @@ def locations(session: Session, checked: Checked, uri: str, where: lsp.Position,
     return [each for each in found if each is not None]
 
 
-def location(session: Session, checked: Checked, place: Place) -> lsp.Location | None:
+def location(session: Session, checked: Checked, place: PlaceRow) -> lsp.Location | None:
     """A place of this document or of another file, as the client names it."""
     if place.path == checked.source.path:
         return session.view(checked).location(place.span)
@@ -71,7 +71,7 @@ def location(session: Session, checked: Checked, place: Place) -> lsp.Location |
     uri = from_fs_path(place.path)
     if source is None or uri is None:
         return None
-    return lsp.Location(uri, Places(source, session.documents.encoding).range(place.span))
+    return lsp.Location(uri, EncodedPlaces(source, session.documents.encoding).range(place.span))
 
 
 def _other(session: Session, path: str) -> Source | None:

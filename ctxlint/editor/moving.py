@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.statement_pieces import Lines, hard_starts, statements
+from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, statements
 from ctxlint.source.changes import change_between
 from ctxlint.source.source import Position, Source, Span
 
@@ -54,7 +54,7 @@ def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, 
     return tuple(sorted(found.values(), key=lambda each: each.sort_key))
 
 
-def _half_typed(result: FileResult) -> list[Lines]:
+def _half_typed(result: FileResult) -> list[StatementLines]:
     """The statements that cannot be read."""
     source = result.source
     if source is None:
@@ -63,7 +63,7 @@ def _half_typed(result: FileResult) -> list[Lines]:
     return [
         part
         for block in source.blocks
-        for piece in statements(source, Lines(*block))
+        for piece in statements(source, StatementLines(*block))
         if any(piece.first <= line <= piece.last for line in lines)
         for part in hard_starts(source, piece)
         if any(part.first <= line <= part.last for line in lines)
@@ -73,7 +73,7 @@ def _half_typed(result: FileResult) -> list[Lines]:
 def _in_untouched(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
     """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
     at = 0
-    for piece in statements(old, Lines(1, old.line_count)):
+    for piece in statements(old, StatementLines(1, old.line_count)):
         inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
         if not inside:
             continue

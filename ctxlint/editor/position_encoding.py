@@ -21,7 +21,7 @@ _BOM = "\ufeff"
 
 
 @dataclass(frozen=True)
-class Places:
+class EncodedPlaces:
     """Places in ``source`` as a client counts them: lines and columns from 0, columns in units of ``encoding``."""
 
     source: Source

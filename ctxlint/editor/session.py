@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
-from ctxlint.editor.views import View
+from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 from ctxlint.fix import is_safe
@@ -160,9 +160,9 @@ class Session(LanguageServer):
         """Whether a text was changed, and is to be checked when it is saved."""
         return uri in self.unsaved and self.settings.client_settings_for(path_of(uri)).run == "onSave"
 
-    def view(self, checked: Checked) -> View:
+    def view(self, checked: Checked) -> DocumentView:
         """A result as the client sees it."""
-        return View(checked.document, checked.source, self.documents.encoding)
+        return DocumentView(checked.document, checked.source, self.documents.encoding)
 
     # Changes
 

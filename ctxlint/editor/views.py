@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from pygls.uris import from_fs_path
 
 from ctxlint.editor.documents import NotebookDocument
-from ctxlint.editor.position_encoding import Places
+from ctxlint.editor.position_encoding import EncodedPlaces
 from ctxlint.fix import Edit
 from ctxlint.source.notebook import Notebook
 from ctxlint.source.source import Source, Span
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class View:
+class DocumentView:
     """Places and edits between ``source``, which is what ctxlint reads of ``document``, and the client."""
 
     document: Opened
@@ -37,7 +37,7 @@ class View:
             start, end = (lsp.Position(each.line - 1, each.column - 1) for each in span)
             return lsp.Location(uri, lsp.Range(start, end))
         located = self.source.locate(span)
-        places = Places(located.source, self.encoding)
+        places = EncodedPlaces(located.source, self.encoding)
         return lsp.Location(self._part(located.cell)[0], places.range(located.span))
 
     def point(self, position: Position) -> tuple[str, lsp.Position]:
@@ -48,12 +48,12 @@ class View:
     def offset(self, uri: str, position: lsp.Position) -> int | None:
         """The offset of a place of the client's; None in a cell that is not read."""
         if not isinstance(self.document, NotebookDocument) or not isinstance(self.source, Notebook):
-            return Places(self.source, self.encoding).offset(position)
+            return EncodedPlaces(self.source, self.encoding).offset(position)
         found = self.document.cell(uri)
         start = self.source.start_of(found[0]) if found is not None else None
         if found is None or start is None:
             return None
-        return start + Places(found[1].source, self.encoding).offset(position)
+        return start + EncodedPlaces(found[1].source, self.encoding).offset(position)
 
     def edits(self, edits: Sequence[Edit]) -> Iterator[lsp.TextDocumentEdit]:
         """Edits, sorted, as the client applies them."""
@@ -76,7 +76,7 @@ class View:
 
     def _text_edits(self, cell: int | None, source: Source, edits: Sequence[Edit]) -> lsp.TextDocumentEdit:
         uri, version = self._part(cell)
-        places = Places(source, self.encoding)
+        places = EncodedPlaces(source, self.encoding)
         identifier = lsp.OptionalVersionedTextDocumentIdentifier(uri, version)
         return lsp.TextDocumentEdit(identifier, [places.text_edit(edit) for edit in edits])
 

@@ -16,7 +16,7 @@ from ctxlint.explain.unknowns import notes_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.explain.contract_rows import Guard, ReturnRow
+    from ctxlint.explain.contract_rows import GuardRow, ReturnRow
     from ctxlint.model.function import Evidence, FunctionClass, Input, SourceFile
     from ctxlint.model.interpreter.method import Method
 
@@ -92,7 +92,7 @@ def _input_rows(fn: FunctionClass, returns: tuple[ReturnRow, ...]) -> Iterator[I
         )
 
 
-def _common_guards(guards: list[tuple[Guard, ...]]) -> tuple[Guard, ...]:
+def _common_guards(guards: list[tuple[GuardRow, ...]]) -> tuple[GuardRow, ...]:
     """The guards of all gradients of an input; none where one of them has none, for then it hangs on no flag."""
     if not guards or not all(guards):
         return ()

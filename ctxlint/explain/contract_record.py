@@ -13,15 +13,15 @@ if TYPE_CHECKING:
         AttributeUse,
         Contract,
         Gradient,
-        Guard,
+        GuardRow,
         InputRow,
         OutputRow,
-        Place,
+        PlaceRow,
         ReadRow,
         ReturnRow,
         SaveRow,
-        Slot,
-        Step,
+        SlotRow,
+        StepRow,
     )
 
 VERSION = 1
@@ -64,7 +64,7 @@ def record(contract: Contract) -> dict[str, Any]:
     }
 
 
-def _location(place: Place | None) -> dict[str, Any] | None:
+def _location(place: PlaceRow | None) -> dict[str, Any] | None:
     if place is None:
         return None
     start, end = place.in_cell
@@ -103,11 +103,11 @@ def _gradient(contract: Contract, gradient: Gradient) -> dict[str, Any]:
     }
 
 
-def _guard(guard: Guard) -> dict[str, Any]:
+def _guard(guard: GuardRow) -> dict[str, Any]:
     return {"test": guard.text, "input": guard.input, "location": _location(guard.place)}
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: StepRow) -> dict[str, Any]:
     return {"code": step.text, "location": _location(step.place)}
 
 
@@ -132,7 +132,7 @@ def _return(row: ReturnRow) -> dict[str, Any]:
     }
 
 
-def _slot(slot: Slot) -> dict[str, Any]:
+def _slot(slot: SlotRow) -> dict[str, Any]:
     return {
         "position": slot.position,
         "expression": slot.text,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceRow:
     """A stretch of a file. The path is that of the file at hand, or of another one that holds a base class.
 
     In a notebook ``span`` counts in the module that its cells are together; ``in_cell`` counts in its cell, number
@@ -49,19 +49,19 @@ class Reason:
     text: str
     tensor: bool | None
     weight: str
-    place: Place | None
+    place: PlaceRow | None
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRow:
     """A statement that computes or changes something, as one line of code."""
 
     text: str
-    place: Place | None
+    place: PlaceRow | None
 
 
 @dataclass(frozen=True)
-class Guard:
+class GuardRow:
     """A test of ``ctx.needs_input_grad`` that must hold for a gradient to be computed.
 
     ``input`` is the position of the input whose flag it asks; None where it asks the flags something else.
@@ -69,11 +69,11 @@ class Guard:
 
     text: str
     input: int | None
-    place: Place | None
+    place: PlaceRow | None
 
 
 @dataclass(frozen=True)
-class Slot:
+class SlotRow:
     """One element of what backward returns.
 
     ``text`` is its code, None where that is not known. ``none`` says whether it is None: ``yes``, ``no``, ``sometimes``
@@ -90,10 +90,10 @@ class Slot:
     starred: bool
     input: int | None
     input_name: str | None
-    place: Place | None
+    place: PlaceRow | None
     written_here: bool
-    computed: tuple[Step, ...] = ()
-    guards: tuple[Guard, ...] = ()
+    computed: tuple[StepRow, ...] = ()
+    guards: tuple[GuardRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class ReturnRow:
     """One ``return`` of backward; ``slots`` is None where the number of elements is unknown."""
 
     text: str
-    place: Place | None
-    guards: tuple[Guard, ...]
-    slots: tuple[Slot, ...] | None
+    place: PlaceRow | None
+    guards: tuple[GuardRow, ...]
+    slots: tuple[SlotRow, ...] | None
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Gradient:
 
     state: str
     of: ReturnRow
-    slot: Slot | None = None
+    slot: SlotRow | None = None
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ class InputRow:
     kind: str
     evidence: tuple[Reason, ...]
     gradients: tuple[Gradient, ...]
-    guards: tuple[Guard, ...]
+    guards: tuple[GuardRow, ...]
     required: bool
     variadic: bool
-    place: Place | None
+    place: PlaceRow | None
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ class OutputRow:
     """
 
     position: int
-    expressions: tuple[Step, ...]
+    expressions: tuple[StepRow, ...]
     starred: bool
     differentiable: str
     because: str | None
     parameter: str | None
-    parameter_place: Place | None
+    parameter_place: PlaceRow | None
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class ReadRow:
     name: str | None
     method: str
     whole: bool
-    place: Place | None
+    place: PlaceRow | None
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class SaveRow:
     index: int | None
     expression: str
     starred: bool
-    place: Place | None
+    place: PlaceRow | None
     reads: tuple[ReadRow, ...] | None
 
 
@@ -187,7 +187,7 @@ class AttributeUse:
     """A place where an attribute of ctx is set or read; ``text`` is the code of what it is set to, where known."""
 
     method: str
-    place: Place | None
+    place: PlaceRow | None
     text: str | None = None
 
 
@@ -206,7 +206,7 @@ class MethodRow:
 
     name: str
     parameters: str
-    place: Place | None
+    place: PlaceRow | None
     inherited: bool
 
 
@@ -220,7 +220,7 @@ class Contract:
     name: str
     qualname: str
     style: str
-    place: Place
+    place: PlaceRow
     body: Span
     methods: tuple[MethodRow, ...]
     inputs: tuple[InputRow, ...]

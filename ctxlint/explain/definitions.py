@@ -9,14 +9,14 @@ from ctxlint.explain.contract import contracts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ctxlint.explain.contract_rows import Contract, Place
+    from ctxlint.explain.contract_rows import Contract, PlaceRow
     from ctxlint.model.function import SourceFile
 
 
 class _Group:
     """Places that belong together: where something is kept, and where it is used."""
 
-    def __init__(self, kept: Iterable[Place | None], used: Iterable[Place | None]) -> None:
+    def __init__(self, kept: Iterable[PlaceRow | None], used: Iterable[PlaceRow | None]) -> None:
         self.kept = [each for each in kept if each is not None]
         self.used = [each for each in used if each is not None]
 
@@ -24,7 +24,7 @@ class _Group:
         return any(points_at(each, path, line, column) for each in (*self.kept, *self.used))
 
 
-def definition(file: SourceFile, line: int, column: int) -> tuple[Place, ...]:
+def definition(file: SourceFile, line: int, column: int) -> tuple[PlaceRow, ...]:
     """Where what stands at a position was kept: ``ctx.a`` set, a tensor saved. Empty for anything else.
 
     Line and column are 1-based, the column counts characters. There may be several places, and places in other files.
@@ -32,7 +32,7 @@ def definition(file: SourceFile, line: int, column: int) -> tuple[Place, ...]:
     return _ordered(place for group in _groups_at(file, line, column) for place in group.kept)
 
 
-def references(file: SourceFile, line: int, column: int, include_definition: bool = True) -> tuple[Place, ...]:
+def references(file: SourceFile, line: int, column: int, include_definition: bool = True) -> tuple[PlaceRow, ...]:
     """Every place that uses what stands at a position: reads of ``ctx.a``, the places where a saved tensor is taken.
 
     ``include_definition`` adds the places that ``definition`` gives.
@@ -43,7 +43,7 @@ def references(file: SourceFile, line: int, column: int, include_definition: boo
     return _ordered((*kept, *used))
 
 
-def points_at(place: Place | None, path: str, line: int, column: int) -> bool:
+def points_at(place: PlaceRow | None, path: str, line: int, column: int) -> bool:
     """Whether a position is on a place, or right behind it, where a cursor still means it."""
     if place is None or place.path != path:
         return False
@@ -65,5 +65,5 @@ def _groups(contract: Contract) -> Iterator[_Group]:
         yield _Group([save.place], (each.place for each in reads))
 
 
-def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+def _ordered(places: Iterable[PlaceRow]) -> tuple[PlaceRow, ...]:
     return tuple(sorted(set(places), key=lambda each: (each.path, each.span)))

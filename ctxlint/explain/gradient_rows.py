@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.explain.contract_rows import Gradient, Guard, ReturnRow, Slot, Step
+from ctxlint.explain.contract_rows import Gradient, GuardRow, ReturnRow, SlotRow, StepRow
 from ctxlint.explain.locations import one_line, place_of, place_with_parentheses
 from ctxlint.model.analyses.gradient_sources import FlagTest, computed_by, conditional_flag, flag_tests
 from ctxlint.model.interpreter import values
@@ -72,7 +72,7 @@ def _merged_slot(slots: list[values.Slot], whole: cst.BaseExpression | None) -> 
     return _Merged(tuple(options), tuple(nodes.values()), slots[0].starred)
 
 
-def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: list[_Merged]) -> Iterator[Slot]:
+def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: list[_Merged]) -> Iterator[SlotRow]:
     certain = positions_certain(fn)
     inside = set(_ids_under(statement))
     behind_star = False
@@ -82,7 +82,7 @@ def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: 
         shown = values.Slot(join_all(each.options), node if place is not None else None, each.starred)
         computed = computed_by(backward, shown)
         index, name = _input(fn, at, each.starred) if certain and not behind_star else (None, None)
-        yield Slot(
+        yield SlotRow(
             position=None if behind_star else at,
             text=_text(fn, each),
             none=_whether_none(each.options),
@@ -91,7 +91,7 @@ def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: 
             input_name=name,
             place=place,
             written_here=place is not None and id(node) in inside,
-            computed=tuple(Step(one_line(step.node), place_of(fn, step.node)) for step in computed),
+            computed=tuple(StepRow(one_line(step.node), place_of(fn, step.node)) for step in computed),
             guards=_slot_guards(fn, shown, [tuple(flag_tests(step.guards)) for step in computed if step.binds]),
         )
         behind_star = behind_star or each.starred
@@ -148,7 +148,7 @@ def _ids_under(node: cst.CSTNode) -> Iterator[int]:
 # The flags that a gradient hangs on
 
 
-def _slot_guards(fn: FunctionClass, slot: values.Slot, steps: list[tuple[FlagTest, ...]]) -> tuple[Guard, ...]:
+def _slot_guards(fn: FunctionClass, slot: values.Slot, steps: list[tuple[FlagTest, ...]]) -> tuple[GuardRow, ...]:
     """The flags without which a gradient is not computed; none where one of its ways to be computed hangs on none."""
     conditional = conditional_flag(slot)
     if conditional is not None:
@@ -158,9 +158,9 @@ def _slot_guards(fn: FunctionClass, slot: values.Slot, steps: list[tuple[FlagTes
     return _guards(fn, (test for tests in steps for test in tests))
 
 
-def _guards(fn: FunctionClass, tests: Iterable[FlagTest]) -> tuple[Guard, ...]:
-    found = [Guard(_test_text(each), each.index, place_of(fn, each.test)) for each in tests]
-    by_text: dict[str, Guard] = {}
+def _guards(fn: FunctionClass, tests: Iterable[FlagTest]) -> tuple[GuardRow, ...]:
+    found = [GuardRow(_test_text(each), each.index, place_of(fn, each.test)) for each in tests]
+    by_text: dict[str, GuardRow] = {}
     for guard in found:
         by_text.setdefault(guard.text, guard)
     return tuple(by_text.values())

@@ -13,7 +13,7 @@ from ctxlint.explain.definitions import points_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ctxlint.explain.contract_rows import Contract, Place
+    from ctxlint.explain.contract_rows import Contract, PlaceRow
     from ctxlint.model.function import SourceFile
     from ctxlint.source.source import Span
 
@@ -46,7 +46,7 @@ def hover(file: SourceFile, line: int, column: int) -> Hover | None:
     return Hover(best[1](), best[2]) if best is not None else None
 
 
-def _subjects(contract: Contract) -> Iterator[tuple[Place | None, Callable[[], str]]]:
+def _subjects(contract: Contract) -> Iterator[tuple[PlaceRow | None, Callable[[], str]]]:
     """What can be pointed at, and what is to be said about it."""
     yield contract.place, partial(markdown.of_class, contract)
     for method in contract.methods:

@@ -10,7 +10,7 @@ from ctxlint.explain.contract import contracts_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.explain.contract_rows import Contract, OutputRow, Place, Slot
+    from ctxlint.explain.contract_rows import Contract, OutputRow, PlaceRow, SlotRow
     from ctxlint.model.function import SourceFile
     from ctxlint.source.source import Position
 
@@ -37,7 +37,7 @@ def inlay_hints(file: SourceFile) -> tuple[InlayHint, ...]:
     return tuple(sorted(found))
 
 
-def _own(contract: Contract, place: Place | None) -> bool:
+def _own(contract: Contract, place: PlaceRow | None) -> bool:
     """Whether a place is in the class's own body: what it inherits is shown where it is written."""
     if place is None or place.path != contract.place.path:
         return False
@@ -46,9 +46,9 @@ def _own(contract: Contract, place: Place | None) -> bool:
 
 def _gradients(contract: Contract) -> Iterator[InlayHint]:
     """Behind ``y * 2`` in ``return y * 2, None`` stands ``x``, and ``shape`` behind ``None``."""
-    by_place: dict[Position, set[tuple[Slot, ...]]] = {}
+    by_place: dict[Position, set[tuple[SlotRow, ...]]] = {}
     for row in contract.returns:
-        slots: dict[Position, list[Slot]] = {}
+        slots: dict[Position, list[SlotRow]] = {}
         for slot in row.slots or ():
             if slot.written_here and slot.place is not None and _own(contract, slot.place):
                 slots.setdefault(slot.place.span.end, []).append(slot)

@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from ctxlint.explain.contract_rows import Place
+from ctxlint.explain.contract_rows import PlaceRow
 from ctxlint.model.syntax import code_of
 from ctxlint.source.source import Span
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 _CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*)*\)")
 
 
-def place_in(source: Source, span: Span) -> Place:
+def place_in(source: Source, span: Span) -> PlaceRow:
     """A stretch of a file."""
     located = source.locate(span)
-    return Place(source.path, span, located.span, located.cell)
+    return PlaceRow(source.path, span, located.span, located.cell)
 
 
-def place_of(fn: FunctionClass, node: cst.CSTNode) -> Place | None:
+def place_of(fn: FunctionClass, node: cst.CSTNode) -> PlaceRow | None:
     """Where a node stands; None for one that belongs to none of the class's statements."""
     found = fn.whereabouts(node)
     return place_in(*found) if found is not None else None
 
 
-def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> Place | None:
+def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> PlaceRow | None:
     """As ``place_of``, with the closing parentheses around an expression, which LibCST leaves out."""
     found = fn.whereabouts(node)
     if found is None:

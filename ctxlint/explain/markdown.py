@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         AttributeRow,
         Contract,
         Gradient,
-        Guard,
+        GuardRow,
         InputRow,
         OutputRow,
         ReadRow,
         ReturnRow,
         SaveRow,
-        Slot,
+        SlotRow,
     )
 
 _UNNAMED = ("unknown", "missing")
@@ -91,7 +91,7 @@ def of_input(contract: Contract, given: InputRow) -> str:
     return "\n".join(lines).rstrip()
 
 
-def of_slots(contract: Contract, slots: list[Slot]) -> str:
+def of_slots(contract: Contract, slots: list[SlotRow]) -> str:
     """What backward returns in one place: for which inputs, how computed."""
     named = [each for each in slots if each.input_name is not None]
     kinds = {each.position: each.kind for each in contract.inputs if not each.variadic}
@@ -172,11 +172,11 @@ def _gradient(gradient: Gradient) -> str:
     return _code_or_word(gradient_text(gradient)) if source is None else f"unknown, from {code(source)}"
 
 
-def _tests(guards: Iterable[Guard]) -> str:
+def _tests(guards: Iterable[GuardRow]) -> str:
     return " and ".join(dict.fromkeys(code(each.text) for each in guards))
 
 
-def _steps(contract: Contract, slot: Slot) -> Iterator[str]:
+def _steps(contract: Contract, slot: SlotRow) -> Iterator[str]:
     for step in slot.computed:
         yield f"- {with_place(code(step.text), contract, step.place)}"
 

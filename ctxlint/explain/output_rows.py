@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.explain.contract_rows import OutputRow, Place, Step
+from ctxlint.explain.contract_rows import OutputRow, PlaceRow, StepRow
 from ctxlint.explain.gradient_rows import gives_one
 from ctxlint.explain.locations import one_line, place_of
 from ctxlint.model.analyses.outputs import marked_non_differentiable, output_values, surely_differentiable
@@ -39,9 +39,9 @@ def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
         yield OutputRow(at, steps, starred, answer, because, name, place)
 
 
-def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, ...], bool]:
+def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow, ...], bool]:
     """The codes of an output over all returns, and whether a star makes it any number of them."""
-    found: dict[str, Step] = {}
+    found: dict[str, StepRow] = {}
     starred = False
     for returned in fn.outputs:
         written = returned.node.value if isinstance(returned.node, cst.Return) else None
@@ -58,7 +58,7 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[Step, .
             node = written
         place = place_of(fn, node) if node is not None else None
         if node is not None and place is not None:
-            found.setdefault(one_line(node), Step(one_line(node), place))
+            found.setdefault(one_line(node), StepRow(one_line(node), place))
     return tuple(found.values()), starred
 
 
@@ -81,7 +81,7 @@ def _differentiable(fn: FunctionClass, at: int) -> tuple[str, str | None]:
     return ("yes" if surely_differentiable(fn, at) else "unknown"), None
 
 
-def _receiver(fn: FunctionClass, backward: Method, at: int, starred: bool) -> tuple[str | None, Place | None]:
+def _receiver(fn: FunctionClass, backward: Method, at: int, starred: bool) -> tuple[str | None, PlaceRow | None]:
     if not backward.signature_known or backward.lacks_ctx or fn.patched:
         return None, None
     if at < len(backward.positional):

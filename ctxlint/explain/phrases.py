@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctxlint.explain.contract_rows import Contract, Gradient, InputRow, OutputRow, Place, SaveRow, Slot
+    from ctxlint.explain.contract_rows import Contract, Gradient, InputRow, OutputRow, PlaceRow, SaveRow, SlotRow
 
 
-def at(contract: Contract, place: Place | None) -> str:
+def at(contract: Contract, place: PlaceRow | None) -> str:
     """``line 12``, or ``base.py:12`` in another file; empty where the place is unknown."""
     if place is None:
         return ""
@@ -19,7 +19,7 @@ def at(contract: Contract, place: Place | None) -> str:
     return f"{name}:{place.line}" if place.cell is None else f"{name}, {place.where}"
 
 
-def with_place(text: str, contract: Contract, place: Place | None) -> str:
+def with_place(text: str, contract: Contract, place: PlaceRow | None) -> str:
     """``text (line 12)``; the text alone where it names the line itself, or the place is unknown."""
     where = at(contract, place)
     return f"{text} ({where})" if where and where not in text else text
@@ -41,12 +41,12 @@ def unknown_source(gradient: Gradient) -> str | None:
     return None if known or not gradient.of.text else gradient.of.text
 
 
-def place_of_gradient(gradient: Gradient) -> Place | None:
+def place_of_gradient(gradient: Gradient) -> PlaceRow | None:
     """Where a gradient is written, at the latest at its return."""
     return gradient.slot.place or gradient.of.place if gradient.slot is not None else gradient.of.place
 
 
-def slot_text(slot: Slot) -> str:
+def slot_text(slot: SlotRow) -> str:
     """The code of a slot, ``unknown`` where there is none to show."""
     text = slot.text if slot.text is not None else "unknown"
     return f"{text} or None" if slot.none == "sometimes" and "None" not in text else text

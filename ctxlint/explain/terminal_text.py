@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         ReadRow,
         ReturnRow,
         SaveRow,
-        Slot,
+        SlotRow,
     )
-    from ctxlint.report.style import Style
+    from ctxlint.report.style import TextStyle
 
 _LONGEST_NAME = 28
 _LONGEST_CODE = 160
@@ -40,7 +40,7 @@ Row = tuple[list[str], list[tuple[str, str]]]
 """The cells of the first columns, and the lines of the last one with their labels."""
 
 
-def render(contract: Contract, width: int, style: Style) -> str:
+def render(contract: Contract, width: int, style: TextStyle) -> str:
     """The whole contract, ending with a newline."""
     cell = "" if contract.place.cell is None else f"cell {contract.place.cell}:"
     place = f"{contract.place.path}:{cell}{contract.place.line}"
@@ -112,7 +112,7 @@ def _return(contract: Contract, row: ReturnRow) -> Row:
     return [line], [*((_whose(contract, each), _cut(slot_text(each))) for each in row.slots), *guards]
 
 
-def _whose(contract: Contract, slot: Slot) -> str:
+def _whose(contract: Contract, slot: SlotRow) -> str:
     """The name of the input that gets a gradient."""
     if slot.input_name is not None:
         return slot.input_name

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Item:
+class AppendedItem:
     """Where an element stands: 0-based offsets, ``after`` right behind its comma, None where it has none."""
 
     start: int
@@ -43,18 +43,18 @@ def append_target(layout: Layout, target: cst.Tuple | cst.List, new: str) -> lis
     return _append(layout, items_of(layout, target.elements), new, brackets, single=isinstance(target, cst.Tuple))
 
 
-def items_of(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[Item]:
+def items_of(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[AppendedItem]:
     """Where each of some elements stands, its star included."""
     found = []
     for each in elements:
         after = layout.after_comma(each.comma) if isinstance(each.comma, cst.Comma) else None
         starred = isinstance(each, cst.StarredElement) or (isinstance(each, cst.Arg) and bool(each.star))
-        found.append(Item(layout.start(each if starred else each.value), layout.end(each.value), after))
+        found.append(AppendedItem(layout.start(each if starred else each.value), layout.end(each.value), after))
     return found
 
 
 def _append(
-    layout: Layout, items: list[Item], new: str, brackets: tuple[int, int] | None, *, single: bool
+    layout: Layout, items: list[AppendedItem], new: str, brackets: tuple[int, int] | None, *, single: bool
 ) -> list[Edit]:
     """``single`` says that the comma of one element is not one that may be left at the end."""
     last = items[-1]
@@ -71,7 +71,7 @@ def _append(
     return [layout.insert(last.end, ","), layout.insert(layout.line_end(last.end), line)]
 
 
-def _own_lines(layout: Layout, items: list[Item], brackets: tuple[int, int] | None) -> str | None:
+def _own_lines(layout: Layout, items: list[AppendedItem], brackets: tuple[int, int] | None) -> str | None:
     """The white space before the last element, where each has a line of its own and the brackets stand on others."""
     if brackets is None or layout.indentation(brackets[1]) is None:
         return None

@@ -17,7 +17,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.wrapping import laid_out
-from ctxlint.model.index.statement_pieces import Lines, lines_inside
+from ctxlint.model.index.statement_pieces import StatementLines, lines_inside
 from ctxlint.source.source import Source
 from ctxlint.source.text_edits import Edit, apply_edits
 
@@ -111,7 +111,7 @@ def _inside(source: Source) -> frozenset[int]:
 
 def _continued_lines(source: Source) -> frozenset[int]:
     """The lines that begin inside a bracket or string, or behind a backslash."""
-    return frozenset(number for block in source.blocks for number in lines_inside(source, Lines(*block)))
+    return frozenset(number for block in source.blocks for number in lines_inside(source, StatementLines(*block)))
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.appending import Item, items_of
+from ctxlint.fixes.appending import AppendedItem, items_of
 
 if TYPE_CHECKING:
     from ctxlint.fix import Edit
@@ -32,7 +32,7 @@ def drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[E
     return edits
 
 
-def _without(layout: Layout, items: list[Item], at: int, *, keep_comma: bool) -> Edit:
+def _without(layout: Layout, items: list[AppendedItem], at: int, *, keep_comma: bool) -> Edit:
     """``keep_comma`` says that the comma of the element before must stay."""
     item = items[at]
     after = item.end if item.after is None else item.after

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.effort import TooComplex
+from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_meant, none_from_calls
@@ -125,7 +125,7 @@ class Builder:
         node, slice_ = found
         ancestry = self.project.ancestry(definition)
         if len(ancestry) > MAX_ANCESTORS:
-            raise TooComplex
+            raise EffortExceeded
         drafts, class_attributes = self.collect(ancestry, find)
         bases_known = self.project.bases_known(definition)
         style = _style(drafts, bases_known)

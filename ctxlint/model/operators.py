@@ -9,7 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ctxlint.effort import Effort, TooComplex
+from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
@@ -39,7 +39,7 @@ def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:
         try:
             with effort.on(call):
                 found = _operator(unit, call, names)
-        except TooComplex:
+        except EffortExceeded:
             yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
             continue
         if found is not None:

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxlint.effort import Effort, TooComplex
+from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
 from ctxlint.model.function import GivenUp, SourceFile
@@ -213,7 +213,7 @@ class Reader:
             try:
                 with effort.on(record.qualname):
                     function = builder.build(record) if store is None else store.built(builder, record)
-            except TooComplex:
+            except EffortExceeded:
                 given_up.append(_given_up(self.unit.source, record))
                 continue
             if function is not None:
@@ -281,7 +281,7 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
     try:
         with Effort().on(target):
             return project.once(("outlines", target.path), lambda: _outliner(unit, project)).outline(record)
-    except TooComplex:
+    except EffortExceeded:
         return None
 
 

@@ -10,7 +10,7 @@ from ctxlint.report.visible import TAB, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.report.style import Style
+    from ctxlint.report.style import TextStyle
     from ctxlint.source.source import Source, Span
 
 _CONTEXT = 1
@@ -24,7 +24,7 @@ class Frame:
 
     source: Source
     span: Span
-    style: Style
+    style: TextStyle
     mark: str = "^"
 
     @property

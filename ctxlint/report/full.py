@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ctxlint.report import applicability_of
 from ctxlint.report.frame import Frame
 from ctxlint.report.paths import relative
-from ctxlint.report.style import Style
-from ctxlint.report.summary import summary
+from ctxlint.report.run_summary import summary
+from ctxlint.report.style import TextStyle
 from ctxlint.report.visible import visible
 from ctxlint.result import locate
 
@@ -29,7 +29,7 @@ _NOTES = {
 
 def render(report: Report) -> Iterator[str]:
     """A paragraph for each finding, then the summary."""
-    style = Style(on=report.color)
+    style = TextStyle(on=report.color)
     for result, diagnostic in report.findings:
         mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
         yield f"{style.code(diagnostic.code)} {mark}{style.bold(diagnostic.message)}\n"
@@ -39,7 +39,7 @@ def render(report: Report) -> Iterator[str]:
     yield from summary(report)
 
 
-def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Iterator[str]:
+def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) -> Iterator[str]:
     if source is None:
         yield f"{style.frame(' -->')} {diagnostic.path}:{locate(diagnostic, source).place}"
         return
@@ -54,7 +54,7 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: Style) -> Ite
             yield f"{style.bold('note')}: {_NOTES[applicability.value]}"
 
 
-def _note(related: Related, source: Source, path: str, style: Style) -> Iterator[str]:
+def _note(related: Related, source: Source, path: str, style: TextStyle) -> Iterator[str]:
     yield f"{style.bold('note')}: {related.message}"
     if related.path:
         yield f"{style.frame(' -->')} {relative(related.path)}:{related.span.start.line}:{related.span.start.column}"
@@ -62,13 +62,13 @@ def _note(related: Related, source: Source, path: str, style: Style) -> Iterator
     yield from _place(source.locate(related.span), path, style, mark="-")
 
 
-def _place(located: Located, path: str, style: Style, mark: str = "^") -> Iterator[str]:
+def _place(located: Located, path: str, style: TextStyle, mark: str = "^") -> Iterator[str]:
     frame = Frame(located.source, located.span, style, mark)
     yield f"{' ' * frame.width}{style.frame('-->')} {path}:{located.place}"
     yield from frame.lines()
 
 
-def fix_diff(source: Source, fix: Fix, style: Style) -> Iterator[str]:
+def fix_diff(source: Source, fix: Fix, style: TextStyle) -> Iterator[str]:
     """What ``fix`` changes: old lines with ``-``, new ones with ``+`` and their numbers, one line around.
 
     Cells of a notebook are shown one by one.
@@ -77,7 +77,7 @@ def fix_diff(source: Source, fix: Fix, style: Style) -> Iterator[str]:
         yield from _diff(each, style)
 
 
-def _diff(located: LocatedEdits, style: Style) -> Iterator[str]:
+def _diff(located: LocatedEdits, style: TextStyle) -> Iterator[str]:
     from difflib import SequenceMatcher
 
     source = located.source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.report.style import Style
-from ctxlint.report.summary import summary
+from ctxlint.report.run_summary import summary
+from ctxlint.report.style import TextStyle
 from ctxlint.result import locate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def render(report: Report) -> Iterator[str]:
     """A paragraph for each file with findings, then the summary."""
-    style = Style(on=report.color)
+    style = TextStyle(on=report.color)
     for result in report.results:
         if not result.diagnostics:
             continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ctxlint.report.style import Style
-from ctxlint.report.summary import summary
+from ctxlint.report.run_summary import summary
+from ctxlint.report.style import TextStyle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def render_statistics(report: Report, output_format: str) -> Iterator[str]:
         ]
         yield json.dumps(records, indent=2) + "\n"
         return
-    style = Style(on=report.color)
+    style = TextStyle(on=report.color)
     width = max((len(str(each.count)) for each in found), default=1)
     marked = any(each.fixable for each in found)
     for each in found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Style:
+class TextStyle:
     """Paints words when ``on``, and leaves them alone when not."""
 
     on: bool

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.analyses.refused_gradients import Refused
+    from ctxlint.model.analyses.refused_gradients import RefusedGradient
     from ctxlint.model.function import Input, Returned
     from ctxlint.model.interpreter.values import Value
 
@@ -120,7 +120,7 @@ def _fits(fn: FunctionClass, value: Sequence) -> bool:
     return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
 
-def _complaint(fn: FunctionClass, returned: Returned, refused: Refused) -> str:
+def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) -> str:
     """What is refused, what torch does, and what to write instead."""
     value = refused.value.options()[0]
     if refused.position is None:
@@ -142,13 +142,13 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: Refused) -> str:
     return f"{_kind(value)} as the gradient for {name}; torch raises RuntimeError at backward. {advice}"
 
 
-def _faces(fn: FunctionClass, refused: Refused) -> Input | None:
+def _faces(fn: FunctionClass, refused: RefusedGradient) -> Input | None:
     """The input that a refused gradient is for."""
     at = refused.position
     return fn.inputs[at] if at is not None and at < len(fn.inputs) else None
 
 
-def _is_plain(refused: Refused) -> bool:
+def _is_plain(refused: RefusedGradient) -> bool:
     """Whether it is a number, a string or the like, which has no elements to return instead."""
     return isinstance(refused.value.options()[0], (Constant, Scalar, Mapping))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.skipped_state import Skipped
+    from ctxlint.model.analyses.skipped_state import SkippedState
 
 
 class StateMissingOnPath(Rule[FunctionClass]):
@@ -86,7 +86,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
             yield Finding(fn.span(each.node), _message(each))
 
 
-def _message(skipped: Skipped) -> str:
+def _message(skipped: SkippedState) -> str:
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what == "ctx.save_for_backward" else ("is set", "Set")
     if skipped.returns:

@@ -99,7 +99,7 @@ def _judge(
     subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
-    from ctxlint.effort import Effort, TooComplex
+    from ctxlint.effort import Effort, EffortExceeded
     from ctxlint.model.function import FunctionClass
     from ctxlint.rules import all_rules
 
@@ -118,7 +118,7 @@ def _judge(
                 doubted = isinstance(subject, FunctionClass) and subject.known_in_part
                 findings = _ask(rule, subject, settings, effort, judging)
                 found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
-            except TooComplex:
+            except EffortExceeded:
                 found.extend(_given_up(subject, source, settings))
             except RecursionError:
                 found.append(too_deep(path))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import ApplyCall
-    from ctxlint.model.index.outside_facts import Alias, FileFacts, Own
+    from ctxlint.model.index.outside_facts import FileFacts, NameAlias, Own
     from ctxlint.run.project_index import ProjectIndex
     from ctxlint.source.discover import Found
 
@@ -323,7 +323,7 @@ def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
     for facts in members:
         by_module[_module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
     _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
-    aliases: dict[tuple[str, str], set[Alias]] = defaultdict(set)
+    aliases: dict[tuple[str, str], set[NameAlias]] = defaultdict(set)
     for facts in members:
         for alias in facts.aliases:
             aliases[alias.path, alias.name].add(alias)

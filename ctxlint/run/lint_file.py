@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 
-class Surroundings(Protocol):
+class SurroundingProject(Protocol):
     """What finds out what a project says about a text in it."""
 
     def leads(self, path: str, data: bytes) -> frozenset[str]:
@@ -68,18 +68,18 @@ def lint_file(
     return result._replace(read=read, alone=result.alone._replace(read=read) if result.alone is not None else None)
 
 
-def lint_bytes(path: str, data: bytes, settings: Settings, around: Surroundings | None = None) -> FileResult:
+def lint_bytes(path: str, data: bytes, settings: Settings, around: SurroundingProject | None = None) -> FileResult:
     """The result for a file with this content, knowing what the project ``around`` it says."""
     return _lint(path, data, lambda: decode(path, data), settings, around)
 
 
-def lint_text(path: str, text: str, settings: Settings, around: Surroundings | None = None) -> FileResult:
+def lint_text(path: str, text: str, settings: Settings, around: SurroundingProject | None = None) -> FileResult:
     """The result for a file with this text; that of a notebook is its JSON. ``around`` as for ``lint_bytes``."""
     return _lint(path, text.encode("utf-8", "surrogatepass"), lambda: source_of(path, text), settings, around)
 
 
 def _lint(
-    path: str, data: bytes, read: Callable[[], Source], settings: Settings, around: Surroundings | None
+    path: str, data: bytes, read: Callable[[], Source], settings: Settings, around: SurroundingProject | None
 ) -> FileResult:
     leads = around.leads(path, data) if around is not None else frozenset[str]()
     candidate = holds_candidate(data)
@@ -94,7 +94,7 @@ def _lint(
         return FileResult(path, skipped=str(error), settings=settings)
 
 
-def lint_source(source: Source, settings: Settings, around: Surroundings | None = None) -> list[Diagnostic]:
+def lint_source(source: Source, settings: Settings, around: SurroundingProject | None = None) -> list[Diagnostic]:
     """The findings in one file that is already in memory, sorted. ``around`` as for ``lint_bytes``."""
     data = source.text.encode("utf-8", "surrogatepass")
     return list(_lint(source.path, data, lambda: source, settings, around).diagnostics)

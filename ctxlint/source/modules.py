@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 _MAX_ASCENT = 12
 
 
-class Place(NamedTuple):
+class ModulePlace(NamedTuple):
     """A file, and what is left of the dotted name inside it (empty for the module itself)."""
 
     path: str
     rest: str
 
 
-def locate(importer: str, target: str) -> Place | None:
+def locate(importer: str, target: str) -> ModulePlace | None:
     """The file of the project that ``target`` leads to, as imported in the file ``importer``; None outside the project.
 
     ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An
@@ -30,7 +30,7 @@ def locate(importer: str, target: str) -> Place | None:
 
 
 @lru_cache(maxsize=65536)
-def locate_from(folder: str, target: str) -> Place | None:
+def locate_from(folder: str, target: str) -> ModulePlace | None:
     """As ``locate``, for a file in the folder with this absolute path."""
     name = target.lstrip(".")
     level = len(target) - len(name)
@@ -124,22 +124,22 @@ def _holds(root: str, name: str) -> bool:
     return _is_file(os.path.join(root, name + ".py")) or _is_folder(os.path.join(root, name))
 
 
-def _descend(folder: str, parts: list[str]) -> Place | None:
+def _descend(folder: str, parts: list[str]) -> ModulePlace | None:
     for at, part in enumerate(parts):
         module = os.path.join(folder, part + ".py")
         package = os.path.join(folder, part)
         if _is_file(os.path.join(package, "__init__.py")) or (_is_folder(package) and not _is_file(module)):
             folder = package
         elif _is_file(module):
-            return Place(module, ".".join(parts[at + 1 :]))
+            return ModulePlace(module, ".".join(parts[at + 1 :]))
         else:
             return _package(folder, parts[at:])
     return _package(folder, [])
 
 
-def _package(folder: str, rest: list[str]) -> Place | None:
+def _package(folder: str, rest: list[str]) -> ModulePlace | None:
     initial = os.path.join(folder, "__init__.py")
-    return Place(initial, ".".join(rest)) if _is_file(initial) else None
+    return ModulePlace(initial, ".".join(rest)) if _is_file(initial) else None
 
 
 @lru_cache(maxsize=65536)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import Source
-    from ctxlint.suppression.comment_layout import Layout, Lines
+    from ctxlint.suppression.comment_layout import CommentLayout, Lines
 
 VERSION = 1
 _MOST_BYTES = 50_000_000
@@ -141,7 +141,7 @@ def _keyed(result: FileResult) -> Iterator[tuple[Diagnostic, Known | None]]:
         yield diagnostic, Known(diagnostic.code, scopes.get(statement, ""), _digest(layout, statement))
 
 
-def _scopes(layout: Layout) -> dict[Lines, str]:
+def _scopes(layout: CommentLayout) -> dict[Lines, str]:
     """The dotted names of the classes and functions that each statement stands in; its own name is the last."""
     found: dict[Lines, str] = {}
     stack: list[tuple[int, str]] = []
@@ -158,14 +158,14 @@ def _scopes(layout: Layout) -> dict[Lines, str]:
     return found
 
 
-def _digest(layout: Layout, statement: Lines) -> str:
+def _digest(layout: CommentLayout, statement: Lines) -> str:
     """A hash of a statement that formatting it does not change."""
     text = _without_comments(layout, statement)
     normal = _FORMATTING.sub("", text).replace("'", '"')
     return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _without_comments(layout: Layout, statement: Lines) -> str:
+def _without_comments(layout: CommentLayout, statement: Lines) -> str:
     source: Source = layout.source
     at = source.line_starts[statement.first - 1]
     end = at + len(source.lines(statement.first, min(statement.last, source.line_count)))

@@ -57,7 +57,7 @@ class Lines(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class CommentLayout:
     """The comments, the strings and continuations over several lines, and the logical lines of a file, in order."""
 
     source: Source
@@ -244,7 +244,7 @@ class _Scanner:
             self.line_start = max(self.line_start, last_end + 1)
 
 
-def read_layout(source: Source) -> Layout:
+def read_layout(source: Source) -> CommentLayout:
     """Scan ``source`` once, each cell of a notebook for itself. Any text will do; nothing is raised."""
     comments: list[Comment] = []
     joined: list[Lines] = []
@@ -263,7 +263,7 @@ def read_layout(source: Source) -> Layout:
             comments.append(Comment(number, above + start, text, alone))
         joined += (Lines(line(above + start), line(above + end)) for start, end in scanner.joined)
         statements += (Lines(line(above + start), line(above + end)) for start, end in scanner.statements)
-    return Layout(
+    return CommentLayout(
         source,
         tuple(comments),
         tuple(sorted(lines for lines in joined if lines.last > lines.first)),

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.config.options import nearest, nearest_of
 from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
 from ctxlint.profiling import stage
-from ctxlint.suppression.comment_layout import Comment, Layout, Lines, read_layout
+from ctxlint.suppression.comment_layout import Comment, CommentLayout, Lines, read_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -192,7 +192,7 @@ def _may_matter(source: Source, directive: re.Match[str], lines: set[int]) -> bo
     return joined and min(lines) < line
 
 
-def read_directives(layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
+def read_directives(layout: CommentLayout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
     """Every directive in the comments of a file, in order, and every comment that fails to be one."""
     for comment in layout.comments:
         yield from _file_level(comment)
@@ -231,7 +231,7 @@ def _file_level(comment: Comment) -> Iterator[Directive | Mistake]:
         yield Mistake(comment, Lines(comment.line, comment.line), f"`{_shown(found)}` must be on a line of its own")
 
 
-def _own(comment: Comment, layout: Layout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
+def _own(comment: Comment, layout: CommentLayout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
     for tool in _OWN_TOOL.finditer(comment.text):
         lines = layout.statement_below(comment.line) if comment.alone else layout.statement_at(comment.line)
         if lines is None:

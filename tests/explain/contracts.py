@@ -12,7 +12,7 @@ from tests.model.models import read
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ctxlint.explain.contract_rows import Contract, Place
+    from ctxlint.explain.contract_rows import Contract, PlaceRow
     from ctxlint.model.function import SourceFile
 
 HEAD = "import torch\nfrom torch.autograd import Function\n\n\n"
@@ -46,7 +46,7 @@ def hinted(file: SourceFile) -> str:
     return text[len(HEAD) :]
 
 
-def shown(file: SourceFile, places: Iterable[Place]) -> list[str]:
+def shown(file: SourceFile, places: Iterable[PlaceRow]) -> list[str]:
     """The code at each place, after its line number in the code that the test gives."""
     above = HEAD.count("\n")
     text, offset = file.source.text, file.source.offset

@@ -12,7 +12,7 @@ from ctxlint.explain.definitions import definition, references
 from ctxlint.explain.hover_text import hover
 from ctxlint.explain.inlay_hints import inlay_hints
 from ctxlint.explain.terminal_text import render
-from ctxlint.report.style import Style
+from ctxlint.report.style import TextStyle
 from tests.fixture_reader import PROGRAMS, RULE_FIXTURES, fenced_blocks, read_marks
 from tests.model.models import read
 from tests.test_messages import NAMES_OF_THE_MODEL
@@ -20,7 +20,7 @@ from tests.test_messages import NAMES_OF_THE_MODEL
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ctxlint.explain.contract_rows import Contract, Place
+    from ctxlint.explain.contract_rows import Contract, PlaceRow
 
 SOURCES = [*sorted(PROGRAMS.glob("*/*.py")), *sorted(RULE_FIXTURES.glob("*.md"))]
 
@@ -34,7 +34,7 @@ def test_every_fixture_can_be_shown(path: Path) -> None:
         contracts = contracts_of(file)
         assert len(document(contracts)["functions"]) == len(file.functions)
         for contract in contracts:
-            shown = render(contract, 100, Style(on=False))
+            shown = render(contract, 100, TextStyle(on=False))
             assert contract.qualname in shown
             assert not NAMES_OF_THE_MODEL.search(shown)
             for place in _places(contract):
@@ -49,8 +49,8 @@ def test_every_fixture_can_be_shown(path: Path) -> None:
                 assert {each.place for each in attribute.set} <= set(definition(file, *use.place.span.start))
 
 
-def _places(contract: Contract) -> list[Place]:
-    found: list[Place | None] = [contract.place]
+def _places(contract: Contract) -> list[PlaceRow]:
+    found: list[PlaceRow | None] = [contract.place]
     found += [each.place for each in contract.methods]
     found += [each.place for each in contract.inputs]
     found += [each.parameter_place for each in contract.outputs]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxlint.model.index import statement_pieces
-from ctxlint.model.index.statement_pieces import Lines, note_parsed, statements
+from ctxlint.model.index.statement_pieces import StatementLines, note_parsed, statements
 from ctxlint.source.source import Source
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "fixtures" / "programs" / "clean").glob("*.py"))
@@ -49,10 +49,10 @@ def test_what_is_read_of_a_changed_text_is_what_all_of_it_gives(path: Path, monk
         (parsed,) = statement_pieces._PARSED.values()
         new = Source("typed.py", changed)
         fast += parsed.statements_of(new) is not None
-        found = statements(new, Lines(1, new.line_count))
+        found = statements(new, StatementLines(1, new.line_count))
         statement_pieces._PARSED.clear()
         whole = Source("other.py", changed)
-        assert found == statements(whole, Lines(1, whole.line_count)), changed
+        assert found == statements(whole, StatementLines(1, whole.line_count)), changed
         try:
             ast.parse(changed)
         except (SyntaxError, ValueError):

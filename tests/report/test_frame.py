@@ -7,11 +7,11 @@ import pytest
 from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.report.frame import Frame, columns
 from ctxlint.report.full import fix_diff
-from ctxlint.report.style import Style
+from ctxlint.report.style import TextStyle
 from ctxlint.report.visible import visible
 from ctxlint.source.source import Position, Source, Span
 
-PLAIN = Style(on=False)
+PLAIN = TextStyle(on=False)
 
 
 def _frame(text: str, start: tuple[int, int], end: tuple[int, int]) -> str:

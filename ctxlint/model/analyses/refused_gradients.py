@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedGradient:
     """A value that backward returns and autograd refuses. ``position`` (from 0) is None where it is the whole of it."""
 
     value: Value
     position: int | None = None
 
 
-def refused_gradient(fn: FunctionClass, returned: Returned) -> Refused | None:
+def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient | None:
     """What autograd refuses of one return, first come; None where it may take all of it.
 
     What faces an input that is certainly no tensor is left out: whatever it is, only None would do.
     """
     if is_no_gradient(returned.value):
-        return Refused(returned.value)
+        return RefusedGradient(returned.value)
     if not isinstance(returned.value, Sequence):
         return None
     for position, slot in enumerate(returned.slots):
@@ -44,7 +44,7 @@ def refused_gradient(fn: FunctionClass, returned: Returned) -> Refused | None:
         if position < len(fn.inputs) and fn.inputs[position].against_a_gradient:
             continue
         if is_no_gradient(slot.value) or _is_tuple(slot.value):
-            return Refused(slot.value, position)
+            return RefusedGradient(slot.value, position)
     return None
 
 

@@ -30,7 +30,7 @@ _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "com
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedState:
     """Something that backward needs on every path and that forward leaves out on one.
 
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
@@ -56,14 +56,14 @@ class _Needed:
     error: str
 
 
-def skipped_state(fn: FunctionClass) -> list[Skipped]:
+def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     """What is skipped, the first that backward reads: there it raises. Empty where ctx is out of sight."""
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
     if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
         return []
-    found: list[tuple[cst.CSTNode, Skipped]] = []
+    found: list[tuple[cst.CSTNode, SkippedState]] = []
     for each in _needed(forward, backward):
         skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each.what, each.events)
         skipped = skipped or _one_arm(forward, each.what, each.events)
@@ -105,7 +105,7 @@ def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
     return [_Needed("ctx.save_for_backward", saves, node, error) for error, nodes in errors for node in nodes if saves]
 
 
-def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> Skipped | None:
+def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> SkippedState | None:
     """A return before anything is provided, on a path that backward may well follow."""
     orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
@@ -118,7 +118,7 @@ def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Ev
             continue
         if each.bare or not _may_need_gradient(fn, each.guards):
             continue
-        return Skipped(each.node, what, _text(each.guards), returns=True)
+        return SkippedState(each.node, what, _text(each.guards), returns=True)
     return None
 
 
@@ -159,7 +159,7 @@ def _input_of(value: Value) -> int | None:
     return value.index if isinstance(value, Parameter) and value.role == "input" else None
 
 
-def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | None:
+def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState | None:
     """Everything that provides it hangs on the flags of some inputs, while another one gets a gradient, too.
 
     Where only that one needs a gradient, each of the events has a test that fails.
@@ -169,7 +169,7 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> Skipped | No
         failing = [next((flags for flags in tests if other not in flags), None) for tests in asked]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            return Skipped(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))
+            return SkippedState(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))
     return None
 
 
@@ -188,7 +188,7 @@ def _flags_asked(guard: Guard) -> frozenset[int]:
 _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
-def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:
+def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | None:
     """Everything that provides it stands in one arm of a test of what an input is."""
     shared = set.intersection(*(set(event.guards) for event in events))
     tests = [
@@ -203,7 +203,7 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> Skipped | None:
     orders = orders_of(events)
     if all(orders & each.before for each in forward.returns):
         return None
-    return Skipped(events[0].node, what, _text(events[0].guards), returns=False)
+    return SkippedState(events[0].node, what, _text(events[0].guards), returns=False)
 
 
 def _asks_input_for_none(guard: Guard) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ctxlint.model.index.outside_facts import Alias, FileFacts, OutsideFacts, Own, Target
+from ctxlint.model.index.outside_facts import FileFacts, NameAlias, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope, dotted_name, meanings
 
@@ -129,13 +129,13 @@ def _last(dotted: str) -> str:
     return rest.rpartition(".")[2] if last == "apply" and rest else last
 
 
-def _attached(elsewhere: Elsewhere) -> Iterator[Alias]:
+def _attached(elsewhere: Elsewhere) -> Iterator[NameAlias]:
     """``ops.softmax = Softmax.apply``, where ``ops`` is another module and ``Softmax`` any Function."""
     for owner, attribute, value, scope in elsewhere.unit.index.attribute_aliases:
         module = elsewhere.module(owner, scope)
         key = elsewhere.function(value.value, scope) if module is not None else None
         if module is not None and key is not None:
-            yield Alias(module, attribute, elsewhere.targets.get(key) or Target(elsewhere.path, key))
+            yield NameAlias(module, attribute, elsewhere.targets.get(key) or Target(elsewhere.path, key))
 
 
 def _subclassed(elsewhere: Elsewhere, functions: Iterable[str]) -> Iterator[Target]:

@@ -71,7 +71,7 @@ class Own(NamedTuple):
         return any(each.learns_from(kind) for kind, each in zip(call.arguments, self.inputs))
 
 
-class Alias(NamedTuple):
+class NameAlias(NamedTuple):
     """A module (its file) that another file gives a new attribute: ``ops.softmax = Softmax.apply``."""
 
     path: str
@@ -99,7 +99,7 @@ class FileFacts:
     names: tuple[tuple[str, str], ...] = ()
     stars: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    aliases: tuple[NameAlias, ...] = ()
     calls: tuple[tuple[Target, ApplyCall], ...] = ()
     applied: tuple[Target, ...] = ()
     by_hand: tuple[tuple[Target, str], ...] = ()
@@ -129,7 +129,7 @@ class OutsideFacts:
     """
 
     names: tuple[str, ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    aliases: tuple[NameAlias, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
     applied: tuple[str, ...] = ()
     by_hand: tuple[tuple[str, str], ...] = ()
@@ -157,7 +157,7 @@ class KnownNames:
     """
 
     names: tuple[str, ...] = ()
-    aliases: tuple[Alias, ...] = ()
+    aliases: tuple[NameAlias, ...] = ()
 
     def told_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
         """What of this the file ``path`` has a use for, which calls what is ``called`` so (see ``FileFacts``)."""

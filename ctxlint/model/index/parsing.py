@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Union
 
 from ctxlint.model.index.older_syntax import in_older_syntax
-from ctxlint.model.index.statement_pieces import Lines, hard_starts, note_parsed, statements
+from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, note_parsed, statements
 from ctxlint.profiling import stage
 from ctxlint.records import record
 from ctxlint.source.nesting import too_deep_for_ast
@@ -40,7 +40,7 @@ class BrokenStatement:
 
 
 Found = Union["list[ast.stmt]", BrokenStatement]
-Read = Callable[[Lines], Found]
+Read = Callable[[StatementLines], Found]
 """Parses some lines of a file."""
 
 
@@ -68,7 +68,7 @@ def parse(source: Source) -> Parsed:
     kept = _KEPT.get()
     read = partial(_parse_lines, source) if kept is None else kept.reading(source)
     for each in source.blocks:
-        block = Lines(*each)
+        block = StatementLines(*each)
         found = read(block) if kept is None else _parse_known(source, block, read)
         if isinstance(found, BrokenStatement):
             found, more = _parse_piecewise(source, block, read)
@@ -99,7 +99,7 @@ _ON_LINE = re.compile(r"\bon line (\d+)")
 """As in ``expected an indented block after 'if' statement on line 3``."""
 
 
-def _parse_known(source: Source, block: Lines, read: Read) -> Found:
+def _parse_known(source: Source, block: StatementLines, read: Read) -> Found:
     """As ``_parse_lines``, where most pieces are known.
 
     What parses piece by piece, parses as a whole. All from the first piece on that does not may parse all the same:
@@ -109,13 +109,13 @@ def _parse_known(source: Source, block: Lines, read: Read) -> Found:
     for piece in statements(source, block):
         found = read(piece)
         if isinstance(found, BrokenStatement):
-            rest = _parse_lines(source, Lines(piece.first, block.last))
+            rest = _parse_lines(source, StatementLines(piece.first, block.last))
             return rest if isinstance(rest, BrokenStatement) else [*body, *rest]
         body.extend(found)
     return body
 
 
-def _parse_piecewise(source: Source, block: Lines, read: Read) -> tuple[list[ast.stmt], list[BrokenStatement]]:
+def _parse_piecewise(source: Source, block: StatementLines, read: Read) -> tuple[list[ast.stmt], list[BrokenStatement]]:
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
     for piece in statements(source, block):
@@ -133,12 +133,12 @@ def _parse_piecewise(source: Source, block: Lines, read: Read) -> tuple[list[ast
     return body, broken
 
 
-def _parse_piece(source: Source, lines: Lines, read: Read) -> Found:
+def _parse_piece(source: Source, lines: StatementLines, read: Read) -> Found:
     found = read(lines)
     return _parse_older(source, lines) or found if isinstance(found, BrokenStatement) else found
 
 
-def _parse_lines(source: Source, lines: Lines) -> Found:
+def _parse_lines(source: Source, lines: StatementLines) -> Found:
     text = source.lines(*lines)
     reason = too_deep_for_ast(text)
     if reason is not None:
@@ -152,7 +152,7 @@ def _parse_lines(source: Source, lines: Lines) -> Found:
         return BrokenStatement(Position(lines.first, 1), f"not read: {error}")
 
 
-def _parse_older(source: Source, lines: Lines) -> list[ast.stmt] | None:
+def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None:
     """As ``_parse_lines``, for what is newer than the ``ast`` of this Python; None where that is not what is wrong."""
     older = in_older_syntax(source, *lines)
     if older is None or too_deep_for_ast(older) is not None:
@@ -190,7 +190,7 @@ class ParsedPieces:
         while len(self._pieces) > self.files:
             self._pieces.popitem(last=False)
 
-        def read(lines: Lines) -> Found:
+        def read(lines: StatementLines) -> Found:
             key = (lines.first, source.lines(*lines))
             if key not in now:
                 now[key] = before[key] if key in before else _parse_lines(source, lines)

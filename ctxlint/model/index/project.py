@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from ctxlint.effort import spend
 from ctxlint.model.index.module_unit import Unit, read_unit
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, meanings, resolutions
-from ctxlint.source.modules import Place, locate
+from ctxlint.source.modules import ModulePlace, locate
 from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Project:
         self.trace.add(trace)
         return cast("Result", found)
 
-    def locate(self, unit: Unit, name: str) -> Place | None:
+    def locate(self, unit: Unit, name: str) -> ModulePlace | None:
         """The file that an imported name leads to, and what is left of the name there."""
         place = locate(unit.path, name)
         self.trace.look_ups.add(LookUp(unit.path, name, place.path if place is not None else None))

@@ -34,7 +34,7 @@ _DECORATOR = re.compile(r"@\s*\w")
 _HARD_START = re.compile(r"(?:class|def|async|import|from|if|for|while|with|try)\b|@")
 
 
-class Lines(NamedTuple):
+class StatementLines(NamedTuple):
     """The first and the last line of a piece of a file, both included, counted from 1."""
 
     first: int
@@ -42,7 +42,7 @@ class Lines(NamedTuple):
 
 
 @lru_cache(maxsize=8)  # who types is asked three times of every text, and again and again of the last that parsed
-def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
+def statements(source: Source, block: StatementLines) -> tuple[StatementLines, ...]:
     """The pieces of the lines ``block`` of a file that look like top-level statements, with their ``else``.
 
     Decorators belong to what they decorate. A line in brackets, in a string or after a backslash begins none.
@@ -56,7 +56,7 @@ def statements(source: Source, block: Lines) -> tuple[Lines, ...]:
 
 def note_parsed(source: Source) -> None:
     """Note that all of a text parses: where nearly the same text is taken apart, only what is different is read."""
-    _PARSED[source.path] = _Parsed(source, statements(source, Lines(1, source.line_count)))
+    _PARSED[source.path] = _Parsed(source, statements(source, StatementLines(1, source.line_count)))
     while len(_PARSED) > _PARSED_KEPT:
         del _PARSED[next(iter(_PARSED))]
 
@@ -66,13 +66,13 @@ class _Parsed:
     """A text that parses, and its statements: its brackets are balanced, so each statement begins outside of any."""
 
     source: Source
-    pieces: tuple[Lines, ...]
+    pieces: tuple[StatementLines, ...]
 
     @cached_property
     def _offsets(self) -> list[int]:
         return [self.source.line_starts[piece.first - 1] for piece in self.pieces]
 
-    def statements_of(self, new: Source) -> tuple[Lines, ...] | None:
+    def statements_of(self, new: Source) -> tuple[StatementLines, ...] | None:
         """The statements of another text; None where only all of it tells.
 
         It is read from before the statement that changes first, whose beginning is as it was, to after the one that
@@ -86,8 +86,8 @@ class _Parsed:
             return None
         first = self.pieces[before].first
         more = new.line_count - old.line_count
-        rest = [Lines(piece.first + more, piece.last + more) for piece in self.pieces[after:]]
-        part = Lines(first, rest[0].first - 1)
+        rest = [StatementLines(piece.first + more, piece.last + more) for piece in self.pieces[after:]]
+        part = StatementLines(first, rest[0].first - 1)
         if new.line_starts[rest[0].first - 1] != self._offsets[after] + change.added or part.last < part.first:
             return None
         inside, is_open = _inside(new, part)
@@ -103,7 +103,7 @@ _PARSED: dict[str, _Parsed] = {}
 _PARSED_KEPT = 4
 
 
-def _starts(source: Source, block: Lines, open_lines: set[int]) -> tuple[list[int], bool]:
+def _starts(source: Source, block: StatementLines, open_lines: set[int]) -> tuple[list[int], bool]:
     """The lines of a stretch that begin a statement, and whether it ends behind a decorator."""
     text = source.text
     starts: list[int] = []
@@ -118,7 +118,7 @@ def _starts(source: Source, block: Lines, open_lines: set[int]) -> tuple[list[in
     return starts, after_decorator
 
 
-def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
+def hard_starts(source: Source, piece: StatementLines) -> Iterator[StatementLines]:
     """A piece taken apart at its lines that begin, at the margin, with a word that can only begin a statement."""
     starts = [piece.first]
     after_decorator = _DECORATOR.match(source.line(piece.first)) is not None
@@ -132,16 +132,16 @@ def hard_starts(source: Source, piece: Lines) -> Iterator[Lines]:
     return _between(starts, piece.last)
 
 
-def _between(starts: list[int], last: int) -> Iterator[Lines]:
-    return (Lines(first, after - 1) for first, after in zip(starts, [*starts[1:], last + 1]))
+def _between(starts: list[int], last: int) -> Iterator[StatementLines]:
+    return (StatementLines(first, after - 1) for first, after in zip(starts, [*starts[1:], last + 1]))
 
 
-def lines_inside(source: Source, block: Lines) -> set[int]:
+def lines_inside(source: Source, block: StatementLines) -> set[int]:
     """The numbers of the lines of ``block`` that begin inside brackets or a string, or after a backslash."""
     return _inside(source, block)[0]
 
 
-def _inside(source: Source, block: Lines) -> tuple[set[int], bool | None]:
+def _inside(source: Source, block: StatementLines) -> tuple[set[int], bool | None]:
     """As ``lines_inside``, and whether brackets are open at the end; None where a string or a line goes on there."""
     line_starts = source.line_starts
     at = line_starts[block.first - 1]

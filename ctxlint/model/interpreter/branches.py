@@ -12,7 +12,7 @@ from ctxlint.model.interpreter.assignments import Assignments
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.local_names import captured_by, times_bound
 from ctxlint.model.interpreter.sequences import is_mutable, unknown_content
-from ctxlint.model.interpreter.state import State, covers, meet, merge
+from ctxlint.model.interpreter.state import State, covers, join_environments, join_states
 from ctxlint.model.interpreter.values import UNKNOWN, Context, Opaque, Value, join
 from ctxlint.model.syntax import children
 
@@ -47,7 +47,7 @@ class Branches(Assignments):
             self.enter(before, node, node.test, holds)
             self.otherwise(body)
             arms.append(self.state)
-        self.state = merge(before, arms)
+        self.state = join_states(before, arms)
 
     def otherwise(self, body: cst.BaseSuite | cst.If | cst.Else | None) -> None:
         """The body of an ``if``, or what follows it: ``elif``, ``else`` or nothing."""
@@ -83,7 +83,7 @@ class Branches(Assignments):
         if suppresses:
             ended = self.state
             stopped = self.interrupted(before, ended, [node.body]).fork(Guard(id(node.body), "except"))
-            self.state = merge(before, [ended, stopped])
+            self.state = join_states(before, [ended, stopped])
 
     # try
 
@@ -106,7 +106,7 @@ class Branches(Assignments):
                 self.state.names[handler.name.name.value] = Opaque(handler)
             self.block(handler.body)
             ends.append(self.state)
-        self.state = merge(before, ends)
+        self.state = join_states(before, ends)
         # Where no handler comes back, whatever follows the statement follows the body, without a condition.
         self.state.guards = tuple(guard for guard in self.state.guards if guard.block != id(node))
         if node.finalbody is not None:
@@ -116,8 +116,8 @@ class Branches(Assignments):
         """The state where ``bodies`` have raised: anything between ``before`` and ``after`` them."""
         revived = after.fork()
         revived.live = True
-        state = merge(before, [before.fork(), revived])
-        state.names = meet(before.names, after.names, _either_or_between)
+        state = join_states(before, [before.fork(), revived])
+        state.names = join_environments(before.names, after.names, _either_or_between)
         straight = after.live and not after.thinned
         for name, times in sum((times_bound(body) for body in bodies), Counter[str]()).items():
             if not straight or (times > 1 and before.names.get(name) is not after.names.get(name)):
@@ -177,7 +177,7 @@ class Branches(Assignments):
             irrefutable = irrefutable or (wildcard and case.guard is None)
         if not irrefutable:
             arms.append(before.fork(Guard(id(node), "no case")))
-        self.state = merge(before, arms)
+        self.state = join_states(before, arms)
 
 
 def _either_or_between(before: Value, after: Value) -> Value:

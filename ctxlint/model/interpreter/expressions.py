@@ -11,7 +11,7 @@ from ctxlint.effort import spend
 from ctxlint.model.interpreter.attribute_access import Access
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.sequences import concatenation, fold, repetition, spread
-from ctxlint.model.interpreter.state import merge
+from ctxlint.model.interpreter.state import join_states
 from ctxlint.model.interpreter.values import (
     NONE,
     Choice,
@@ -192,7 +192,7 @@ class Expressions(Access):
         before = self.state
         self.state = before.fork(*guards)
         right = self.use(node.right)
-        self.state = merge(before, [before.fork(), self.state])
+        self.state = join_states(before, [before.fork(), self.state])
         if _is_flag(left) and _is_flag(right):
             return Scalar("bool", node)
         if isinstance(left, Constant):
@@ -215,7 +215,7 @@ class Expressions(Access):
         self.state = before.fork(*self.guards_of(node.test, False, node))
         self.narrow(node.test, False)
         second = self.use(node.orelse)
-        self.state = merge(before, [taken, self.state])
+        self.state = join_states(before, [taken, self.state])
         return join(first, second)
 
     def walrus(self, node: cst.NamedExpr) -> Value:

@@ -11,7 +11,7 @@ from ctxlint.model.interpreter.branches import Branches
 from ctxlint.model.interpreter.events import Guard, Return
 from ctxlint.model.interpreter.local_names import target_names, times_bound
 from ctxlint.model.interpreter.sequences import iterated_item, unknown_many
-from ctxlint.model.interpreter.state import State, covers, meet, merge, widen
+from ctxlint.model.interpreter.state import State, covers, join_environments, join_states, widen
 from ctxlint.model.interpreter.values import UNBOUND, UNKNOWN, Sequence, SomeTensor, Tri, Value, is_tensor
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ class Loops(Branches):
             turn = self.turn(node, start, begin)
         self.loops -= 1
         turn.forget_special_cases(start)
-        self.state = merge(start, [] if endless else [start.fork(), turn.end, *turn.continues])
+        self.state = join_states(start, [] if endless else [start.fork(), turn.end, *turn.continues])
         self.state.guards = before.guards
         if node.orelse is not None and self.state.live:
             if turn.breaks:
                 self.state = self.state.fork(Guard(id(node), "not broken"))
             self.block(node.orelse.body)
-        self.state = merge(start, [self.state, *turn.breaks])
+        self.state = join_states(start, [self.state, *turn.breaks])
         self.state.guards, self.state.paths = before.guards, before.paths
         if any(isinstance(event, Return) for event in self.events[len(recorded) :]):
             self.state.doubt(Guard(id(node), "exhausted"))
@@ -151,7 +151,7 @@ def widened(start: State, turn: Turn, combine: Callable[[Value, Value], Value]) 
     wide = start.fork()
     for state in turn.goes_on():
         ends = {name: state.names.get(name, UNBOUND) for name in start.names}
-        wide.names = meet(wide.names, ends, combine)
+        wide.names = join_environments(wide.names, ends, combine)
         wide.attributes = {
             name: value for name, value in wide.attributes.items() if state.attributes.get(name) == value
         }

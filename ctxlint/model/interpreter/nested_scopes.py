@@ -11,7 +11,7 @@ from ctxlint.model.interpreter.conditions import Conditions
 from ctxlint.model.interpreter.events import Escape, Guard
 from ctxlint.model.interpreter.local_names import borrowed_names, rebound_from_inside, target_names
 from ctxlint.model.interpreter.sequences import element_of, iterated_item, rest_of, unknown_many
-from ctxlint.model.interpreter.state import State, meet, widen
+from ctxlint.model.interpreter.state import State, join_environments, widen
 from ctxlint.model.interpreter.values import UNKNOWN, Context, Mapping, Opaque, Scalar, Sequence, Slot, Value
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class NestedScopes(Conditions):
         own = set(target_names(clause.target))
         kept = {name: inside.names[name] for name in outside.names if name not in own and name in inside.names}
         changed = {**outside.names, **kept}
-        outside.names = changed if certain else meet(outside.names, changed, widen)
+        outside.names = changed if certain else join_environments(outside.names, changed, widen)
         outside.names.update((name, Opaque(clause)) for name in sorted(self.walrus_names))
         outside.maybe |= inside.maybe
         if certain:

@@ -75,7 +75,7 @@ _MAX_PATHS = 32
 """Ways that are told apart; beyond, they count as one way about which nothing is known."""
 
 
-def merge(before: State, arms: list[State]) -> State:
+def join_states(before: State, arms: list[State]) -> State:
     """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method is under them."""
     alive = [arm for arm in arms if arm.live]
     maybe = reduce(or_, (arm.maybe for arm in alive), before.maybe)
@@ -92,7 +92,7 @@ def merge(before: State, arms: list[State]) -> State:
     first = alive[0]
     names = first.names
     for other in alive[1:]:
-        names = meet(names, other.names, join)
+        names = join_environments(names, other.names, join)
     attributes = {
         name: value
         for name, value in first.attributes.items()
@@ -107,7 +107,7 @@ def merge(before: State, arms: list[State]) -> State:
     return State(names, attributes, before.guards, done, maybe, paths=paths, thinned=before.thinned or thinned)
 
 
-def meet(
+def join_environments(
     first: dict[str, Value], second: dict[str, Value], combine: Callable[[Value, Value], Value]
 ) -> dict[str, Value]:
     """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.report import applicability_of, counted
-from ctxlint.report.style import Style
+from ctxlint.report.style import TextStyle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def _still_fixable(report: Report) -> Iterator[str]:
     unsafe = 0 if report.unsafe_fixes else unsafe_count(report)
     hint = f"{counted(unsafe, 'unsafe fix')} available with `--fix --unsafe-fixes`"
     if fixable:
-        star = Style(on=report.color).mark("*")
+        star = TextStyle(on=report.color).mark("*")
         yield f"[{star}] {fixable} fixable with `--fix`{f' ({hint})' if unsafe else ''}.\n"
     elif unsafe:
         yield f"{hint}.\n"
@@ -66,7 +66,7 @@ def list_of_fixes(report: Report) -> Iterator[str]:
     """What ``--show-fixes`` adds: the rules that were fixed, file by file, the most frequent first."""
     if not fix_count(report):
         return
-    style = Style(on=report.color)
+    style = TextStyle(on=report.color)
     yield f"\nFixed {counted(fix_count(report), 'error')}:\n"
     width = max(len(str(fixed.count)) for result in report.results for fixed in result.fixed)
     for result in report.results:
