@@ -122,7 +122,7 @@ class ConflictingMembers(Rule[FunctionClass]):
         if names and forward.signature_known and settings.torch.reach(2, 13):
             yield Finding(
                 fn.span(forward.node.name),
-                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only and has a `setup_context`; torch raises "
+                f"`forward` of `{fn.name}` takes {quoted(names)} by keyword only although `setup_context` is defined; torch raises "
                 f"TypeError at `apply`{since}. Take {'it' if len(names) == 1 else 'them'} by position.",
             )
 

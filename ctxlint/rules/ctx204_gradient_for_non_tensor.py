@@ -99,7 +99,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
             if not refused or fn.backward is None:
                 continue
             first = refused[0]
-            reason = first.against_a_gradient[0].reason.removeprefix("it is ")
+            reason = first.against_a_gradient[0].reason.replace("it is annotated", "annotated")
             names = quoted(each.name for each in refused)
             what = f"is not a tensor ({reason})" if len(refused) == 1 else f"are not tensors (`{first.name}`: {reason})"
             if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):

@@ -112,7 +112,7 @@ def _where(fn: FunctionClass, returned: Returned) -> str:
     text = guards[0].text if len(guards) == 1 else ""
     if not text or len(text) > _LONGEST_CONDITION or "\n" in text or "`" in text:
         return ""
-    return f" {'where' if guards[0].holds else 'unless'} `{text}`"
+    return f" {'if' if guards[0].holds else 'unless'} `{text}`"
 
 
 _LONGEST_CONDITION = 40

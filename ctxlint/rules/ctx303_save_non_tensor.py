@@ -153,7 +153,7 @@ def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
     if given.is_tensor is not Tri.NO or _may_be_none(given.param.annotation, given.param.default):
         return None
     against = next((each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)), None)
-    return f"not a tensor ({against.reason.removeprefix('it is ')})" if against is not None else None
+    return f"not a tensor ({against.reason.replace('it is annotated', 'annotated')})" if against is not None else None
 
 
 def _may_be_none(annotation: str | None, default: Value | None) -> bool:
