@@ -138,7 +138,7 @@ def _set_client_settings(session: Session, given: object) -> None:
 def log_to(level: str, file: str) -> None:
     """Write the log as the client wants it: from a level on, and to a file."""
     root = logging.getLogger()
-    if level:
+    if level != "error":
         root.setLevel(level.upper())
     if file and not any(getattr(each, "baseFilename", None) == os.path.abspath(file) for each in root.handlers):
         try:

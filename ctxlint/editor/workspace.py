@@ -46,7 +46,7 @@ class ClientSettings:
     noqa_actions: bool = True
     run: str = "onType"
     preference: str = "editorFirst"
-    log_level: str = ""
+    log_level: str = "error"
     log_file: str = ""
     mistakes: tuple[str, ...] = ()
 
@@ -95,7 +95,7 @@ _SWITCHES = {
 _CHOICES = {
     "run": ("run", ("onType", "onSave")),
     "configuration-preference": ("preference", ("editorFirst", "filesystemFirst", "editorOnly")),
-    "log-level": ("log_level", ("", "error", "warning", "info", "debug")),
+    "log-level": ("log_level", ("error", "warning", "info", "debug")),
 }
 """Settings that are one of some words."""
 

@@ -2,17 +2,17 @@
 
 import * as vscode from 'vscode';
 import { LanguageClient, type LanguageClientOptions } from 'vscode-languageclient/node';
-import { fixNotebookOnSave, fixOnSave } from './saving';
-import { expanded } from './places';
+import { find, type Found, interpreter, onInterpreter } from './discovery';
+import { fixNotebookOnSave, fixOnSave, setUpFixOnSave } from './saving';
 
 const SECTION = 'ctxlint';
-const OPTIONS: LanguageClientOptions = {
-  documentSelector: [
-    { scheme: 'file', language: 'python' },
-    { scheme: 'untitled', language: 'python' },
-    { notebook: 'jupyter-notebook', language: 'python' },
-  ],
-};
+const DOCUMENTS = [
+  { scheme: 'file', language: 'python' },
+  { scheme: 'untitled', language: 'python' },
+  { notebook: 'jupyter-notebook', language: 'python' },
+];
+const OPTIONS: LanguageClientOptions = { documentSelector: DOCUMENTS };
+const INSTALL = 'pip install "ctxlint[lsp]"';
 
 /** A client that is silent while it starts and stops: what is wrong then is said once, by `complain`. */
 class Client extends LanguageClient {
@@ -24,20 +24,34 @@ class Client extends LanguageClient {
 }
 
 let client: Client | undefined;
+let found: Found | undefined;
 let output: vscode.OutputChannel | undefined; // outlives the servers: it says why one did not start
+let status: vscode.LanguageStatusItem | undefined;
 let turn: Promise<void> = Promise.resolve();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  output = vscode.window.createOutputChannel('ctxlint');
+  status = vscode.languages.createLanguageStatusItem('ctxlint', DOCUMENTS);
+  status.name = 'ctxlint';
+  status.command = { title: 'Show Logs', command: 'ctxlint.showLogs' };
   context.subscriptions.push(
+    output,
+    status,
     vscode.commands.registerCommand('ctxlint.restart', restart),
+    vscode.commands.registerCommand('ctxlint.showLogs', () => output?.show()),
+    vscode.commands.registerCommand('ctxlint.fixAll', fixAll),
+    vscode.commands.registerCommand('ctxlint.setUpFixOnSave', setUpFixOnSave),
+    vscode.commands.registerCommand('ctxlint.debugInformation', () => debugInformation(context)),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
-      if (event.affectsConfiguration(`${SECTION}.path`)) {
+      if (['path', 'enable'].some((each) => event.affectsConfiguration(`${SECTION}.${each}`))) {
         await restart();
       }
     }),
-    vscode.workspace.onWillSaveTextDocument(fixOnSave),
-    vscode.workspace.onWillSaveNotebookDocument(fixNotebookOnSave),
+    vscode.workspace.onDidGrantWorkspaceTrust(restart),
+    vscode.workspace.onWillSaveTextDocument((event) => fixOnSave(event, output)),
+    vscode.workspace.onWillSaveNotebookDocument((event) => fixNotebookOnSave(event, output)),
   );
+  void onInterpreter(context, restart);
   await restart();
 }
 
@@ -59,16 +73,26 @@ function inTurn(work: () => Promise<void>): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  const path = vscode.workspace.getConfiguration(SECTION).get<string>('path') || 'ctxlint';
-  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-  const command = expanded(path, folder);
-  output ??= vscode.window.createOutputChannel('ctxlint');
-  const server = { command, args: ['server'], options: folder ? { cwd: folder } : {} };
-  client = new Client(SECTION, 'ctxlint', server, { ...OPTIONS, outputChannel: output });
+  if (!vscode.workspace.getConfiguration(SECTION).get<boolean>('enable', true)) {
+    show('off', 'ctxlint.enable is false');
+    return;
+  }
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  found = await find(folder);
+  if (found === undefined) {
+    show('not found', 'ctxlint is not installed', vscode.LanguageStatusSeverity.Error);
+    void offerToInstall(folder);
+    return;
+  }
+  const { command, args, from } = found;
+  const server = { command, args: [...args, 'server'], options: folder ? { cwd: folder.uri.fsPath } : {} };
+  client = new Client(SECTION, 'ctxlint', server, { ...OPTIONS, outputChannel: output! });
   try {
     await client.start();
     client.isUp = true;
+    show('ready', `${command}, from ${from}`);
   } catch {
+    show('failed', `\`${command} server\` does not start`, vscode.LanguageStatusSeverity.Error);
     void complain(command); // the channel has the reason
   }
 }
@@ -84,15 +108,64 @@ async function stop(): Promise<void> {
   }
 }
 
+function show(text: string, detail: string, severity = vscode.LanguageStatusSeverity.Information): void {
+  if (status !== undefined) {
+    Object.assign(status, { text: `ctxlint: ${text}`, detail, severity });
+  }
+}
+
 async function complain(command: string): Promise<void> {
   const chosen = await vscode.window.showErrorMessage(
-    `ctxlint: \`${command} server\` does not start. Run \`pip install "ctxlint[lsp]"\`, or say in the settings where it is.`,
+    `ctxlint: \`${command} server\` does not start. Run \`${INSTALL}\`, or say in the settings where it is.`,
     'Open Settings',
     'Show Output',
   );
   if (chosen === 'Open Settings') {
-    await vscode.commands.executeCommand('workbench.action.openSettings', `${SECTION}.path`);
+    await openSettings();
   } else if (chosen === 'Show Output') {
     output?.show();
   }
+}
+
+async function offerToInstall(folder: vscode.WorkspaceFolder | undefined): Promise<void> {
+  const python = await interpreter(folder);
+  const buttons = [...(python === undefined ? [] : ['Install']), 'Open Settings'];
+  const where = python === undefined ? '' : ` in ${python}`;
+  const chosen = await vscode.window.showErrorMessage(
+    `ctxlint is not installed. Run \`${INSTALL}\`${where}, or say in the settings where it is.`, ...buttons,
+  );
+  if (chosen === 'Install') {
+    const terminal = vscode.window.createTerminal('ctxlint');
+    terminal.show();
+    terminal.sendText(`"${python}" -m ${INSTALL}`);
+    vscode.window.onDidCloseTerminal((closed) => (closed === terminal ? restart() : undefined));
+  } else if (chosen === 'Open Settings') {
+    await openSettings();
+  }
+}
+
+function openSettings(): Thenable<unknown> {
+  return vscode.commands.executeCommand('workbench.action.openSettings', `${SECTION}.path`);
+}
+
+function fixAll(): Thenable<unknown> {
+  return vscode.commands.executeCommand('editor.action.codeAction', {
+    kind: 'source.fixAll.ctxlint', apply: 'first', preferred: false,
+  });
+}
+
+async function debugInformation(context: vscode.ExtensionContext): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  const content = JSON.stringify({
+    extension: context.extension.packageJSON.version,
+    editor: `${vscode.env.appName} ${vscode.version}`,
+    system: `${process.platform} ${process.arch}`,
+    server: found,
+    running: client?.isUp ?? false,
+    capabilities: client?.initializeResult?.serverInfo,
+    interpreter: await interpreter(folder),
+    trusted: vscode.workspace.isTrusted,
+    settings: vscode.workspace.getConfiguration(SECTION),
+  }, null, 2);
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: 'json', content }));
 }

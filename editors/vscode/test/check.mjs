@@ -112,11 +112,35 @@ await withWorkbench(async (code) => {
   await code.problems(/CTX203/);
   passed('a path that leads nowhere is said, and one that leads to ctxlint starts it');
 
-  await set(code, { ...ownSetting, 'ctxlint.fixOnSave': false });
+  const [pid, program] = ['pid', '.venv/bin/ctxlint'].map((name) => path.join(workspace, name));
+  fs.mkdirSync(path.dirname(program), { recursive: true });
+  fs.writeFileSync(program, `#!/bin/sh\necho $$ >'${pid}.new' && mv '${pid}.new' '${pid}'\nexec '${process.env.CTXLINT}' "$@"\n`, { mode: 0o755 });
+  await set(code, { 'ctxlint.path': '' });
+  await code.until(() => fs.existsSync(pid), 'the one of .venv is started');
+  await code.problems(/CTX203/);
+  passed('ctxlint is found in .venv');
+
+  await page.locator('.editor-instance .view-line').last().click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.insertText('# slow');
+  await code.problems(/CTX203/);
+  const server = Number(fs.readFileSync(pid, 'utf8'));
+  process.kill(server, 'SIGSTOP');
+  try {
+    await code.save();
+    await page.locator('.notification-toast', { hasText: 'functions.py was saved without fixes' }).waitFor();
+  } finally {
+    process.kill(server, 'SIGCONT');
+  }
+  assert.ok(read().endsWith(`${missingNone('Typed')}# slow`));
+  passed('a save whose fixes come too late is reported');
+
+  const found = { 'ctxlint.path': '' };
+  await set(code, { ...found, ...ownSetting, 'ctxlint.fixOnSave': false });
   await page.keyboard.insertText('# saved again');
   await code.problems(/CTX203/);
   await code.save();
-  assert.ok(read().endsWith(`${mended(missingNone('Typed'))}# saved again`));
+  assert.ok(read().endsWith(`${mended(missingNone('Typed'))}# slow# saved again`));
   await code.problems();
   passed('editor.codeActionsOnSave of the documentation does the same');
 
@@ -130,7 +154,7 @@ await withWorkbench(async (code) => {
       const text = fs.readFileSync(place, 'utf8');
       return text.endsWith('}') || text.endsWith('}\n') ? [JSON.parse(text).cells[0].source].flat().join('') : '';
     };
-    await set(code, onSave);
+    await set(code, { ...found, ...onSave });
     await code.open(name, `class ${className(name)}`);
     await code.problems(/CTX203 \[Ln 12, Col 15\]/);
     assert.equal(await page.locator('.notebookOverlay:visible .squiggly-error').count(), 1);

@@ -78,6 +78,6 @@ for _ in $(seq 300); do
 done
 say "VS Code is up"
 
-WORKSPACE=$work/workspace ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
+CTXLINT=$(command -v ctxlint) WORKSPACE=$work/workspace ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
     TOOLS=$tools node "$here/$script" || { find "$work/user" -name '*ctxlint*.log' -exec tail -n 50 {} +; give_up "$script"; }
 say "done"
