@@ -27,7 +27,10 @@ class Untraceable(Exception):
 
 
 def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) -> Edit | None:
-    """Take a positional parameter out, with its comma; comments stay. None where the syntax would not allow that."""
+    """Take a positional parameter out, with its comma, and a comment behind it on a line of its own.
+
+    None where the syntax would not allow that.
+    """
     params = function.params
     if any(each is param for each in params.posonly_params) and len(params.posonly_params) == 1:
         return None
@@ -37,9 +40,12 @@ def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) 
         blank = end
         while layout.text[blank : blank + 1] in (" ", "\t"):
             blank += 1
-        if layout.text[blank : blank + 1] != "#" or layout.indentation(start) is not None:
+        own_line = layout.indentation(start) is not None
+        if layout.text[blank : blank + 1] != "#":
             end = blank
-        if layout.line_end(end) == end and layout.indentation(start) is not None and end < len(layout.text):
+        elif own_line:
+            end = layout.line_end(blank)
+        if layout.line_end(end) == end and own_line and end < len(layout.text):
             # It had its lines for itself: the next one takes its place.
             following = end
             while layout.text[following : following + 1].isspace():

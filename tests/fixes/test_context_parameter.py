@@ -103,7 +103,7 @@ _SETUP = "\n    @staticmethod\n    def setup_context(ctx, inputs, output):\n    
         ),
         (
             "\n        ctx,  # not used\n        x,\n    ):\n        return x * 2\n",
-            "\n        # not used\n        x,\n    ):\n        return x * 2\n",
+            "\n        x,\n    ):\n        return x * 2\n",
         ),
         ("ctx: object, x):\n        return x * 2\n", "x):\n        return x * 2\n"),
         ("ctx, /, x):\n        return x * 2\n", "ctx, /, x):\n        return x * 2\n"),

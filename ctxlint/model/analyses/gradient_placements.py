@@ -14,11 +14,24 @@ from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
 from ctxlint.model.function import Style
-from ctxlint.model.interpreter.values import Parameter, Slot, Tri, is_none, storage
-from ctxlint.model.syntax import root_name
+from ctxlint.model.interpreter.events import Assigned, ContextRead
+from ctxlint.model.interpreter.values import (
+    ContextAttribute,
+    Item,
+    Parameter,
+    Sequence,
+    Slot,
+    Tri,
+    is_none,
+    storage,
+)
+from ctxlint.model.syntax import children, root_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    import libcst as cst
 
     from ctxlint.model.function import ApplyCall, FunctionClass, Returned
     from ctxlint.model.interpreter.method import Method
@@ -253,18 +266,48 @@ def _kept_as_plain_value(fn: FunctionClass, index: int) -> bool:
         return isinstance(value, Parameter) and value.role == "input" and value.index == index
 
     names = [write.attribute for write in fn.context_writes if is_it(write.value)]
-    if not names:
+    places = {
+        (write.attribute, at)
+        for write in fn.context_writes
+        if isinstance(write.value, Sequence) and write.value.exact
+        for at, slot in enumerate(write.value.slots)
+        if is_it(slot.value)
+    }
+    if not names and not places:
         return False
     saved = (argument.value for call in fn.context_calls("save_for_backward") for argument in call.arguments)
     if any(is_it(storage(value)) for value in saved):
         return False
-    return not any(_used_as_tensor(method, frozenset(names)) for method in fn.reading_methods)
+    return not any(_used_as_tensor(method, frozenset(names), places) for method in fn.reading_methods)
 
 
-def _used_as_tensor(method: Method, attributes: frozenset[str]) -> bool:
-    """Whether a method uses one of these attributes of ctx as only a tensor can be used."""
+def _used_as_tensor(method: Method, attributes: frozenset[str], places: AbstractSet[tuple[str, int]]) -> bool:
+    """Whether a method uses one of these attributes of ctx as only a tensor can be used.
+
+    ``places`` are those in tuples that attributes hold; only what the method unpacks by name can be followed.
+    """
     if method.ctx is None:
         return False
+    unpacked = {
+        each.name: (each.value.of.name, each.value.key)
+        for each in method.facts.of(Assigned)
+        if isinstance(each.value, Item) and isinstance(each.value.of, ContextAttribute)
+    }
+    held = {attribute for attribute, _ in places}
+    if any(each.attribute in held for each in method.facts.of(ContextRead)) and not places <= set(unpacked.values()):
+        return True
+    names = [name for name, place in unpacked.items() if place in places]
+    body = method.node.body
     uses = Uses((f"{method.ctx.name}.{name}" for name in attributes), lambda _node: None)
-    uses.walk(method.node.body)
-    return any(each.tensor for found in uses.evidence.values() for each in found)
+    uses.walk(body)
+    local = Uses(names, lambda _node: None)
+    for statement in body.body if names else ():
+        binds = any(each.name in names for each in method.facts.of(Assigned) if each.statement in _inside(statement))
+        if not binds:
+            local.walk(statement)
+    found = [*uses.evidence.values(), *local.evidence.values()]
+    return any(each.tensor for evidence in found for each in evidence)
+
+
+def _inside(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    return (statement, *children(statement))

@@ -217,6 +217,20 @@ class Uses:
         """``assert isinstance(x, torch.Tensor)``."""
         self.holds(node.test)
 
+    def conditional(self, node: cst.If) -> None:
+        """``if not isinstance(x, int): raise TypeError``, which asserts as much."""
+        raises = node.orelse is None and _only_raises(node.body)
+        tests = _alternatives(node.test) if raises else []
+        for test in tests:
+            if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                self.holds(test.expression)
+            else:
+                self.walk(test)
+        if raises:
+            self.walk(node.body)
+        else:
+            self.inside(node)
+
     def holds(self, test: cst.BaseExpression) -> None:
         """A condition without which the method does not go on; of ``a and b`` that is each part."""
         if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
@@ -355,6 +369,20 @@ def _strings_only(node: cst.BaseExpression) -> bool:
 
 _NOTHING_INSIDE = frozenset({cst.Name, cst.SimpleString, cst.ConcatenatedString, cst.Integer, cst.Float, cst.Ellipsis})
 
+
+def _only_raises(body: cst.BaseSuite) -> bool:
+    """Whether a block is one ``raise``."""
+    line = body.body[0] if len(body.body) == 1 else None
+    return isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and isinstance(line.body[0], cst.Raise)
+
+
+def _alternatives(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The parts of ``a or b``, each of which is false where the whole is."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
+        return [*_alternatives(test.left), *_alternatives(test.right)]
+    return [test]
+
+
 _VISITS: dict[type, Callable[..., None]] = {
     cst.Assign: Uses.assignment,
     cst.AnnAssign: Uses.assignment,
@@ -381,5 +409,6 @@ _VISITS: dict[type, Callable[..., None]] = {
     cst.Subscript: Uses.subscript,
     cst.Return: Uses.returned,
     cst.Assert: Uses.asserted,
+    cst.If: Uses.conditional,
     cst.Call: Uses.call,
 }
