@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 RULE_FIXTURES = ROOT / "fixtures" / "rules"
 PROGRAMS = ROOT / "fixtures" / "programs"
 
-_MARK = re.compile(r"[ \t]*# error: \[([^\]\n]*)\]")
+_MARK = re.compile(r"[ \t]*# error(?:\[(\d+)-(\d+)\])?: \[([^\]\n]*)\]")
 _MESSAGE = re.compile(r"[ \t]*# message: (.*?)[ \t]*$", re.MULTILINE)
 _LANGUAGES = frozenset({"py", "pyi", "fixed", "toml", "run", "console"})
 
@@ -38,27 +38,38 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """Where a finding starts and ends: columns as reports show them, on the line of the mark."""
+
+    mark: Mark
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Marked:
     """Code and what must be found in it. ``messages`` are texts that occur in messages of its findings."""
 
     text: str
     marks: tuple[Mark, ...]
     messages: tuple[str, ...]
+    extents: tuple[Extent, ...] = ()
 
 
 def read_marks(text: str) -> Marked:
     r"""Take the expectations out of ``text``.
 
     ``# error: [CTX203, CTX201]`` at the end of a line speaks of that line; alone on a line, of the next line that is
-    left. ``# message: some text`` may stand anywhere. Lines that hold nothing else go, other lines keep their rest.
-    Lines end at ``\n`` only here.
+    left. ``# error[9-14]: [CTX203]`` also says from which column to which. ``# message: some text`` may stand anywhere.
+    Lines that hold nothing else go, other lines keep their rest. Lines end at ``\n`` only here.
     """
     kept: list[str] = []
     marks: list[Mark] = []
     messages: list[str] = []
-    waiting: list[str] = []
+    extents: list[Extent] = []
+    waiting: list[tuple[str, str, str]] = []
     for line in text.split("\n"):
-        codes = [code.strip() for found in _MARK.findall(line) for code in found.split(",")]
+        codes = [(start, end, code.strip()) for start, end, found in _MARK.findall(line) for code in found.split(",")]
         said = _MESSAGE.findall(line)
         messages += said
         rest = _MESSAGE.sub("", _MARK.sub("", line))
@@ -66,11 +77,14 @@ def read_marks(text: str) -> Marked:
             waiting += codes
             continue
         kept.append(rest)
-        marks += [Mark(len(kept), code) for code in waiting + codes]
+        marks += [Mark(len(kept), code) for _start, _end, code in waiting + codes]
+        extents += [
+            Extent(Mark(len(kept), code), int(start), int(end)) for start, end, code in waiting + codes if start
+        ]
         waiting = []
     if waiting:
-        raise MalformedFixture(f"no line follows the mark for {', '.join(waiting)}")
-    return Marked("\n".join(kept), tuple(sorted(marks)), tuple(messages))
+        raise MalformedFixture(f"no line follows the mark for {', '.join(code for *_, code in waiting)}")
+    return Marked("\n".join(kept), tuple(sorted(marks)), tuple(messages), tuple(extents))
 
 
 @dataclass(frozen=True)

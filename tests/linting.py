@@ -10,7 +10,7 @@ from ctxlint.config.configuration import read_configuration
 from ctxlint.config.settings import INTERNAL_ERROR, Selection, Settings
 from ctxlint.run.lint_file import check_source, lint_source
 from ctxlint.source.source import Source
-from tests.fixture_reader import Mark
+from tests.fixture_reader import Extent, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -68,6 +68,12 @@ def apply_fixes(text: str, path: str, settings: Settings, *, unsafe: bool) -> st
 def found_marks(diagnostics: Iterable[Diagnostic]) -> tuple[Mark, ...]:
     """Where the findings start, in the form in which fixtures demand it."""
     return tuple(sorted(Mark(each.span.start.line, each.code) for each in diagnostics))
+
+
+def extent_of(diagnostic: Diagnostic) -> Extent:
+    """Where on its line a finding starts and ends."""
+    span = diagnostic.span
+    return Extent(Mark(span.start.line, diagnostic.code), span.start.column, span.end.column)
 
 
 def listing(diagnostics: Iterable[Diagnostic]) -> str:

@@ -18,7 +18,7 @@ from ctxlint.rules.page import summary_of
 from ctxlint.source.source import WHOLE_FILE
 from tests.console import replay
 from tests.fixture_reader import RULE_FIXTURES, Block, Fixture, fenced_blocks, rule_fixtures
-from tests.linting import apply_fixes, found_marks, lint, listing, only_rule, settings_from, with_rule
+from tests.linting import apply_fixes, extent_of, found_marks, lint, listing, only_rule, settings_from, with_rule
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -57,9 +57,11 @@ def _findings(case: Case, text: str) -> list[Diagnostic]:
 
 @pytest.mark.parametrize("case", [case for fixture in FIXTURES for case in fixture.cases], ids=_place)
 def test_case(case: Case) -> None:
-    """Findings start exactly where the block marks them."""
+    """Findings start exactly on the lines that the block marks, and start and end at the columns that it names."""
     diagnostics = _findings(case, case.marked.text)
     assert found_marks(diagnostics) == case.marked.marks, listing(diagnostics)
+    for extent in case.marked.extents:
+        assert extent in map(extent_of, diagnostics), f"{extent} is none of {list(map(extent_of, diagnostics))}"
     for message in case.marked.messages:
         assert any(message in each.message for each in diagnostics), f"{message!r} is not in\n{listing(diagnostics)}"
 
