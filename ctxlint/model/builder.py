@@ -354,6 +354,7 @@ class Builder:
                         *self.from_record(forward, param),
                     ],
                     [*none_from_calls(index, calls), *uses.none_tests[param.name]],
+                    alone=len(params) == 1 and forward.variadic is None,
                 )
                 for index, param in enumerate(params)
             )

@@ -28,6 +28,13 @@ _READ_ONLY = frozenset(
 _TUPLES = frozenset({"dirty_tensors", "non_differentiable", "to_save"})
 _FLAGS = frozenset({"materialize_grads", "_is_pure_view", "_materialize_non_diff_grads"})
 _BROKEN_AT_BACKWARD = frozenset({"apply", "_forward_cls"})
+_METHODS = {
+    "save_for_backward": "saves nothing",
+    "save_for_forward": "saves nothing",
+    "mark_dirty": "marks nothing",
+    "mark_non_differentiable": "marks nothing",
+    "set_materialize_grads": "sets nothing",
+}
 
 
 class ReservedCtxAttribute(Rule[FunctionClass]):
@@ -43,6 +50,8 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     - `needs_input_grad`: accepted, but overrides the value that `backward` reads (read-only up to torch 2.0).
     - `saved_for_forward`: overwritten by torch; `backward` reads `None`.
     - `apply`, `_forward_cls`: backward raises.
+    - `save_for_backward`, `mark_dirty` and the other methods: the value is an attribute like any other, and torch neither
+      saves nor marks anything.
 
     ## Example
     ```python
@@ -107,6 +116,8 @@ def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | 
     if name in _READ_ONLY or (name == "needs_input_grad" and not settings.torch.reach(2, 1)):
         when = "at `apply`" if before_backward else f"in `{method}`"
         return f"is read-only; torch raises AttributeError {when}. Use another name."
+    if name in _METHODS and before_backward and write.value is not None:
+        return f"is a method of ctx; assigning to it silently {_METHODS[name]}. Call `ctx.{name}(...)` instead."
     if name in _TUPLES and before_backward and write.value is not None and _is_no_tuple(write.value):
         return f"takes only a tuple; torch raises RuntimeError at `apply`. Call `ctx.{_method_for(name)}(...)` instead."
     if name in _FLAGS and before_backward and write.value is not None and _is_no_bool(write.value):

@@ -63,6 +63,7 @@ DESCRIPTOR_KEEPING_DECORATORS = frozenset(
 
 CLASS_DECORATORS = frozenset(
     {
+        "builtins.staticmethod",
         "torch._dynamo.allow_in_graph",
         "torch.compiler.allow_in_graph",
         "torch._dynamo.disable",

@@ -55,6 +55,7 @@ WRITES = {
     "the size of a group": "def f(t, n=None):\n    n = dist.group.WORLD\n    if n.size() > 1:\n        dist.all_reduce(t)\n    return t\n",
     "None given": "def f(t, m=None):\n    if m is None:\n        t.mul_(2)\n    return t\n",
     "itself": "def f(t, n=3):\n    t.mul_(2)\n    return f(t, n - 1) if n else t\n",
+    "both arms": "def f(t):\n    if t.dim() == 2:\n        t.mul_(2)\n        return t\n    t.add_(2)\n    return t\n",
     "what is None": "def f(t):\n    if t is None:\n        return None\n    return t.mul_(2)\n",
 }
 DOES_NOT = {

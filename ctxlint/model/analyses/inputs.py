@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.function import (
     ApplyCall,
     ArgumentKind,
@@ -20,13 +22,12 @@ from ctxlint.model.function import (
     Trust,
 )
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.values import Constant, Tri, is_none, is_tensor
+from ctxlint.model.interpreter.values import Constant, Opaque, Tri, is_none, is_tensor
+from ctxlint.model.interpreter.walk import sounds_final
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    import libcst as cst
 
     from ctxlint.model.interpreter.values import Value
 
@@ -54,16 +55,22 @@ def describe(
     required: int,
     evidence: Iterable[Evidence],
     may_be_none: Iterable[Evidence] = (),
+    *,
+    alone: bool = False,
 ) -> Input:
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
     ``required`` is the number of inputs that backward must have a gradient for, those without a default unless
-    ``inputs_meant`` says otherwise. ``may_be_none`` is what its uses and calls say about None.
+    ``inputs_meant`` says otherwise. ``may_be_none`` is what its uses and calls say about None. ``alone`` says that it
+    is the only input: then the result of whatever backward calls is for it.
     """
     gradient = gradient_of(index, required, gradients)
+    of_calls = alone and gradient is Tri.UNKNOWN and any(map(given_by_a_call, gradients))
+    gradient = Tri.YES if of_calls else gradient
     collected = [*evidence, *from_signature(param)]
-    if gradient is Tri.YES and any(is_tensor(value) is not Tri.NO for value in slot_values(index, gradients)):
-        node = slot_node(index, gradients)
+    values = slot_values(index, gradients)
+    if gradient is Tri.YES and (of_calls or any(is_tensor(value) is not Tri.NO for value in values)):
+        node = slot_node(index, gradients) or gradients[0].node
         collected.append(Evidence(True, Trust.PROOF, "`backward` returns a gradient for it", node, own_gradient=True))
     elif gradient is Tri.NO and index < max((len(each.slots) for each in gradients), default=0):
         # Tensors that need no gradient get None as well.
@@ -71,6 +78,12 @@ def describe(
     ordered = tuple(sorted(collected, key=lambda each: -each.trust.value))
     absent = (*none_from_signature(param), *may_be_none)
     return Input(index, param.name, param, decide(ordered, bool(absent)), ordered, gradient, absent)
+
+
+def given_by_a_call(returned: Returned) -> bool:
+    """Whether backward returns what an unknown function makes of something."""
+    node = returned.value.node if isinstance(returned.value, Opaque) else None
+    return isinstance(node, cst.Call) and bool(node.args) and not sounds_final(node.func)
 
 
 def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:

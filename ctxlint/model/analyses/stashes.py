@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
@@ -256,6 +257,8 @@ _ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
     """Whether some gradient of an input is more than zeros, as empty tensors get where others get None."""
     slots = [each.slots[index] for each in fn.gradients if each.known and index < len(each.slots)]
+    if len(fn.inputs) == 1 and any(map(given_by_a_call, fn.gradients)):
+        return True
     return any(slot.value != NONE and not is_call_for_zeros(slot.node) for slot in slots)
 
 

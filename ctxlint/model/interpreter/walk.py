@@ -138,7 +138,7 @@ class Interpreter(Loops):
             return
         if result is NEVER or self.canonical(value.func) in python.NEVER_RETURNING:
             self.state.live = False
-        elif _sounds_final(value.func):
+        elif sounds_final(value.func):
             self.state.doubt(Guard(id(node), "returns"))
 
     def return_(self, node: cst.Return) -> None:
@@ -222,7 +222,7 @@ def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
     return [target] if isinstance(target, cst.BaseExpression) else []
 
 
-def _sounds_final(func: cst.BaseExpression) -> bool:
+def sounds_final(func: cst.BaseExpression) -> bool:
     """Whether the name of a function says that it raises; its body may be in another file."""
     name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
     return _FINAL.search(name) is not None

@@ -118,11 +118,8 @@ class _Kernel:
             return self.block(node.body)
         if isinstance(node, ast.With):
             return self.block(node.body)
-        found: Found = {}
-        for call in ast.walk(node):
-            if isinstance(call, ast.Call):
-                for name, way in self.call(call, node).items():
-                    found.setdefault(name, way)
+        value = node.value if isinstance(node, (ast.Expr, ast.Assign)) else None
+        found = self.call(value, node) if isinstance(value, ast.Call) else {}
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             found = {**self.assigned(node), **found}
         return found

@@ -79,6 +79,11 @@ class Summaries:
         self._circle = _DEPTH
         """The number of the first active function that a later one has come back to."""
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a summary is being worked out."""
+        return bool(self._active)
+
     def of(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Summary | None:
         """What a function does when it is given these, which are of a ``Shape``; None where that is unknown."""
         if definition in self._active or len(self._active) >= _DEPTH:
@@ -155,12 +160,14 @@ class Follower:
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[Definition, Summary, Shape] | None:
         """The function, what it does for these arguments, and what they are in its summary; None where unknown."""
-        definition = self._definition(name)
-        if definition is None:
-            return None
         shape = Shape()
         given = tuple(map(shape.slot, arguments))
         named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
+        if self.summaries.is_at_work and not shape.objects and not name.startswith(LOCAL):
+            return None  # what another file makes of numbers is not worth reading it
+        definition = self._definition(name)
+        if definition is None:
+            return None
         summary = self.summaries.of(definition, given, named)
         return (definition, summary, shape) if summary is not None else None
 

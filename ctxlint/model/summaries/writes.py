@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
     """The writes of a function into what it is given, in the order of its code, each tensor once."""
     seen: set[Value] = set()
+    doubted: dict[Value, list[Guard]] = {}
     tests: _Tests | None = None
     for mutation in facts.of(Mutation):
         target = mutation.target
@@ -32,10 +33,22 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
         if target is None or not _is_callers(origin) or origin in seen:
             continue
         tests = tests or _Tests(definition, bound_names(node, definition.unit.source.has_walrus))
-        if not all(map(tests.let, mutation.guards)):
+        doubts = [guard for guard in mutation.guards if not tests.let(guard)]
+        if doubts and not _completes(doubts, doubted.setdefault(origin, [])):  # type: ignore[arg-type]
             continue
         seen.add(origin)  # type: ignore[arg-type]
         yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through))
+
+
+def _completes(doubts: list[Guard], before: list[Guard]) -> bool:
+    """Whether the other arm of the one test that a write depends on has written, too; else it is noted for later."""
+    (first, *more) = doubts
+    if more:
+        return False
+    if any(each.block == first.block and each.arm != first.arm for each in before):
+        return first.arm in ("True", "False")
+    before.append(first)
+    return False
 
 
 def _is_callers(origin: Value | None) -> bool:
