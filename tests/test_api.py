@@ -55,6 +55,13 @@ def test_lint_source() -> None:
     assert ctxlint.lint_source("\ufeff" + BROKEN) == ctxlint.lint_source(BROKEN)
 
 
+def test_a_form_feed_before_the_class_takes_no_fix() -> None:
+    plain, fed = (ctxlint.lint_source(BROKEN.replace("class", word))[0].fix for word in ("class", "\fclass"))
+    assert plain is not None
+    assert fed is not None
+    assert fed.applicability is plain.applicability
+
+
 def test_severity() -> None:
     """What torch only warns of is no error, whatever else the rule reports."""
     _, applied, called = ctxlint.lint_source(f"{BROKEN}y = Double().apply(x)\nz = Double()(x)\n")

@@ -253,6 +253,8 @@ cache-dir = ".cache/ctxlint"
             "[tool.ctxlint]\nper-file-ignores = { 'a.py' = 'CTX2' }\n",
             "pyproject.toml:2: `per-file-ignores`: `a.py`: expected a list of strings, got a string",
         ),
+        ("[tool]\nctxlint = []\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, got a list"),
+        ('[tool]\nctxlint = ""\n', "pyproject.toml:2: `tool.ctxlint`: expected a table, got a string"),
         ("[tool]\nctxlint = 3\n", "pyproject.toml:2: `tool.ctxlint`: expected a table, got a number"),
         ("[tool.ctxlint]\nselect = ?\n", "pyproject.toml:2:10: not valid TOML"),
         (

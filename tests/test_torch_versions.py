@@ -60,14 +60,14 @@ def test_a_range(text: str, expected: tuple[str, str]) -> None:
     assert _ends(*read_target(text).specifiers) == expected
 
 
-@pytest.mark.parametrize("text", ["", "new", "2.4+", ">2.x", ">=2.7,<2.1", "2.1,2.2", "=>2", ">=2.*"])
+@pytest.mark.parametrize("text", ["", "new", "2.4+", ">2.x", "2.1,2.2", "=>2", ">=2.*"])
 def test_what_is_no_range(text: str) -> None:
     with pytest.raises(ValueError, match="expected a version such as") as caught:
         read_target(text)
     assert str(caught.value).endswith(f'found "{text}"')
 
 
-@pytest.mark.parametrize("text", [">=99", "24", "==99.1", ">24,<25", "~=24.1", ">=2024.1"])
+@pytest.mark.parametrize("text", [">=99", ">=2.7,<2.1", "24", "==99.1", ">24,<25", "~=24.1", ">=2024.1"])
 def test_what_no_version_meets(text: str) -> None:
     with pytest.raises(ValueError, match="which no version meets") as caught:
         read_target(text)

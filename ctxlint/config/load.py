@@ -28,7 +28,8 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | N
         raise _asked_by.error(("extend",), f"`extend`: {error}") from None
     document = _parse(path, data)
     if os.path.basename(path) == PROJECT_FILE:
-        table: object = _own_table(document) or {}
+        own = _own_table(document)
+        table: object = {} if own is None else own
         above: tuple[str, ...] = _TABLE
     else:
         table, above = document, ()

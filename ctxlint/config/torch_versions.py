@@ -61,11 +61,22 @@ def read_target(text: str) -> TorchVersions:
     if _is_too_long(text):
         raise ValueError(f"expected at most {_MOST_CLAUSES} comparisons in {LONGEST} characters")
     specifier = normal(text)
-    if _AT_LEAST.fullmatch(specifier) is None and _bounds_of(specifier) is None:
+    bounds = _bounds_of(specifier)
+    if bounds is None and not _is_range(specifier):
         raise ValueError(f'expected a version such as "2.4" or a range such as ">=2.1,<2.7", got "{text}"')
-    if _bounds((specifier,))[0] > _FARTHEST:
+    if bounds is None or bounds[0] > _FARTHEST:
         raise ValueError(f'expected a torch version such as "2.4", got "{text}", which matches no version')
     return TorchVersions((specifier,))
+
+
+def _is_range(specifier: str) -> bool:
+    """Whether it says something about versions, met by some or not."""
+    from packaging.specifiers import SpecifierSet
+
+    try:
+        return len(SpecifierSet(specifier)) > 0
+    except ValueError:
+        return False
 
 
 def _is_too_long(specifier: str) -> bool:

@@ -68,5 +68,6 @@ class InvalidSyntax(Rule[SourceFile]):
         """One finding for each statement."""
         for broken in file.broken:
             end = "" if broken.message.endswith((".", "?", "!")) else "."
-            message = f"Syntax error: {broken.message}{end} The statement was not checked."
+            what = "Syntax error" if broken.is_syntax else "ctxlint cannot parse this statement"
+            message = f"{what}: {broken.message}{end} The statement was not checked."
             yield Finding(Span(broken.position, broken.position), message)

@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ctxlint.profiling import stage
+from ctxlint.source.disguise import FOREIGN_MARKS
 from ctxlint.source.reading import Undecodable, refusal
 
 if TYPE_CHECKING:
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 
 NOTEBOOK = ".ipynb"
 _BOM = "\ufeff"
-_FOREIGN_MARKS = {
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 _TWO_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _PLAIN = ("utf-8", "ascii", "iso-8859-1")
@@ -44,7 +39,7 @@ def decode(path: str, data: bytes) -> Source:
     """
     from ctxlint.source.source import Source  # most files are never decoded
 
-    for mark, name in _FOREIGN_MARKS.items():
+    for mark, name in FOREIGN_MARKS.items():
         if data.startswith(mark):
             raise Undecodable(f"The file is in {name}, which Python cannot read; save it as UTF-8")
     bom = data.startswith(codecs.BOM_UTF8)

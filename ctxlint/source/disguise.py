@@ -7,8 +7,17 @@ that but to hide it.
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
+
+FOREIGN_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+"""The byte order marks of encodings that Python does not take for source code; the longer ones first."""
 
 _ASCII = bytes(range(128))
 _LOOK_ALIKES = re.compile(
@@ -60,7 +69,10 @@ def _says_words(text: str) -> bool:
 
 
 def _encoding(data: bytes) -> str:
-    """The encoding that the file declares, where that may not spell ASCII as it is."""
+    """The encoding that the file declares, by a mark or in words, where that may not spell ASCII as it is."""
+    for mark, name in FOREIGN_MARKS.items():
+        if data.startswith(mark):
+            return name
     head = data[: data.find(b"\n", data.find(b"\n") + 1)]
     found = _COOKIE.search(head) if b"coding" in head else None
     return "" if found is None or found[1].lower().replace(b"_", b"-") in _TRANSPARENT else found[1].decode("ascii")

@@ -50,7 +50,7 @@ class Statement:
 
     def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
         """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
-        return ("\f" not in self.text and self.places.write(function, head=head)) or self.faithful
+        return ("\f" not in self.text.lstrip("\f") and self.places.write(function, head=head)) or self.faithful
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 from ctxlint.model.reader import understand
 from ctxlint.source.decode import decode
+from ctxlint.source.reading import Undecodable
 from ctxlint.source.scanner import Mentions, holds_candidate
 from ctxlint.source.source import Source
 
@@ -64,8 +65,14 @@ def test_files_that_cannot_matter(text: str) -> None:
     assert not holds_candidate(text.encode())
 
 
-def test_utf_16_is_no_python() -> None:
-    assert not holds_candidate(CANDIDATES[0].encode("utf-16"))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_what_python_cannot_read_is_reported(encoding: str) -> None:
+    """`decode` says so; but nothing is said of such a file that would not matter anyway."""
+    data = CANDIDATES[0].encode(encoding)
+    assert holds_candidate(data)
+    with pytest.raises(Undecodable, match="which Python cannot read"):
+        decode("a.py", data)
+    assert not holds_candidate("import torch\n".encode(encoding))
 
 
 def test_every_character_that_python_takes_for_a_letter_of_a_word_is_known() -> None:

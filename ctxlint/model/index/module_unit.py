@@ -192,5 +192,5 @@ class Slices:
                 reason = error.message
             except RecursionError:
                 reason = "nested too deeply"
-        self.broken.append(BrokenStatement(Position(first, 1), f"not read: {reason}"))
+        self.broken.append(BrokenStatement(Position(first, 1), reason, is_syntax=False))
         return None

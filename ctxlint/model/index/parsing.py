@@ -33,10 +33,14 @@ if TYPE_CHECKING:
 
 @record
 class BrokenStatement:
-    """A top-level statement that no parser can read, in a file that holds a Function."""
+    """A top-level statement that no parser can read, in a file that holds a Function.
+
+    Where it ``is_syntax``, the message is Python's; else Python may read it, and only ctxlint does not.
+    """
 
     position: Position
     message: str
+    is_syntax: bool = True
 
 
 Found = Union["list[ast.stmt]", BrokenStatement]
@@ -142,14 +146,14 @@ def _parse_lines(source: Source, lines: StatementLines) -> Found:
     text = source.lines(*lines)
     reason = too_deep_for_ast(text)
     if reason is not None:
-        return BrokenStatement(Position(lines.first, 1), f"not read: {reason}")
+        return BrokenStatement(Position(lines.first, 1), reason, is_syntax=False)
     try:
         return _parse(text, lines.first).body
     except SyntaxError as error:
         line = min(max(error.lineno or 1, lines.first), lines.last)
         return BrokenStatement(Position(line, max(error.offset or 1, 1)), error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
-        return BrokenStatement(Position(lines.first, 1), f"not read: {error}")
+        return BrokenStatement(Position(lines.first, 1), str(error), is_syntax=False)
 
 
 def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None:
