@@ -186,7 +186,11 @@ class Style(Enum):
 
 @record
 class FunctionClass:
-    """A subclass of ``torch.autograd.Function`` and all that its own source says."""
+    """A subclass of ``torch.autograd.Function`` and all that its own source says.
+
+    Invariants: ``inputs`` are numbered from 0 without gaps. It is not changed once it is built, except for
+    ``notes``, which hold nothing that does not follow from it.
+    """
 
     name: str
     qualname: str

@@ -100,6 +100,9 @@ class Event:
     ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
     ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop`` says that it may happen many
     times.
+
+    Invariants: ``order`` is unique in a method; ``before`` is a subset of ``maybe_before``, and both hold smaller
+    orders only. An event is recorded where the path is live, never in code that certainly does not run.
     """
 
     node: cst.CSTNode
@@ -355,7 +358,7 @@ class UnboundContext(Event):
 
 @record
 class GenericCall(Event):
-    """Any other call: ``callee`` is the dotted name with imports resolved, None when it is no dotted name.
+    """Any other call, but not of a builtin (``super`` aside): ``callee`` is the dotted name with imports resolved.
 
     ``followed`` is the function of the project whose summary counts for it.
     """

@@ -37,6 +37,10 @@ class State:
     ``attributes`` are the ctx attributes that this method itself certainly wrote. A state that is not ``live`` has left
     the method (or the loop) already. ``paths`` are the ways that lead here, each with all its tests; ways that meet
     again before any of them has left count as one. ``thinned`` says that some way since the last fork has left.
+
+    Invariants: ``done`` is a subset of ``maybe``; both only grow along a path, and a join intersects ``done`` and
+    unites ``maybe``. What a name or attribute is bound to covers all values that it may hold on the path (see
+    ``covers``). A fork shares no dict with the state that it was made from, so that arms can be walked in any order.
     """
 
     names: dict[str, Value] = field(default_factory=dict)

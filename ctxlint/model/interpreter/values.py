@@ -46,7 +46,11 @@ class Kind(Enum):
 
 
 class Value:
-    """What an expression may evaluate to. Two equal values are the same object at run time, unless said otherwise."""
+    """What an expression may evaluate to. Two equal values are the same object at run time, unless said otherwise.
+
+    Invariants: a value never changes, and is no part of itself; a Choice holds at least two alternatives, none of which
+    is a Choice; UNKNOWN covers every value. ``join`` never drops what one of its operands allows.
+    """
 
     weight: int = 1
     """Of how many values it is made, those that are in it several times counted as often."""
