@@ -343,7 +343,7 @@ def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("autograd Function", "The file is not a notebook: it is not valid JSON (Expecting value in line 1, column 1)"),
+        ("autograd Function", "The file is not a notebook: it is not valid JSON (Expecting value on line 1, column 1)"),
         ('["autograd Function"]', "The file is not a notebook: its JSON is not an object"),
         ('{"autograd": "Function"}', "The file is not a notebook: its JSON has no nbformat"),
         (
@@ -357,7 +357,7 @@ def test_explain_says_that_a_notebook_is_in_another_language(run: Run) -> None:
         ),
         (
             '{"nbformat": 4, "cells": [{"cell_type": "code", "source": "autograd Function \\u0000"}]}',
-            "Cell 1 of the notebook holds a character that no Python source can hold",
+            "Cell 1 of the notebook contains a character that is not allowed in Python source",
         ),
     ],
 )
