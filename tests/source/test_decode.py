@@ -82,7 +82,7 @@ def test_a_byte_order_mark_is_no_text_and_comes_back() -> None:
 def test_an_edit_is_written_in_the_encoding_of_the_file() -> None:
     source = decode("a.py", b"# coding: latin-1\nx\n")
     assert encode(source, source.text + "'é'") == b"# coding: latin-1\nx\n'\xe9'"
-    with pytest.raises(Undecodable, match="iso-8859-1 cannot write '日'"):
+    with pytest.raises(Undecodable, match="iso-8859-1 cannot encode '日'"):
         encode(source, "日")
 
 
@@ -232,5 +232,5 @@ def test_a_file_too_large_for_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_source_with_a_lone_surrogate_cannot_be_written() -> None:
-    with pytest.raises(Undecodable, match="cannot write"):
+    with pytest.raises(Undecodable, match="cannot encode"):
         encode(Source("a.py", ""), "\ud800")
