@@ -264,6 +264,30 @@ def test_an_instance_is_made_elsewhere() -> None:
     assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is called")
 
 
+def test_instances_of_a_class_that_keeps_state_on_them() -> None:
+    """``apply`` does not work before its methods are static, in whichever file it is defined."""
+    legacy = """
+        from torch.autograd import Function
+
+
+        class Scale(Function):
+            def __init__(self, factor):
+                self.factor = factor
+
+            def forward(self, x):
+                return x * self.factor
+
+            def backward(self, grad_output):
+                return grad_output * self.factor
+        """
+    caller = "def f(x):\n    scale = Scale(2)\n    return scale(x)\n\n\ndef g(x):\n    return Scale(2)(x)\n"
+    write({"ops.py": legacy, "train.py": f"from ops import Scale\n\n\n{caller}"})
+    remedy = "Make its methods static first (CTX108), then use `Scale.apply`."
+    _legacy, stored, called = found()
+    assert stored.startswith("train.py:5: CTX703") and stored.endswith(remedy)
+    assert called.startswith("train.py:10: CTX703") and called.endswith(remedy)
+
+
 def test_apply_of_an_instance_made_elsewhere() -> None:
     """It is one finding, of the call as a whole; none of the instance in it, which only a run over both files follows."""
     write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale().apply(x, y)\n"})

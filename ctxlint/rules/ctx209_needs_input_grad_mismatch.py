@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import ask_about_own_input
-from ctxlint.model.analyses.flags import input_names, misplaced_gradients
+from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -81,7 +81,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a name is bound under several flags, one of them its own, or under `or`, which usually guards work
-    shared by several gradients.
+    shared by several gradients; or if it is not bound without the flag, which raises (gradient-unbound, CTX210).
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -97,7 +97,10 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
             return
         names = input_names(fn)
+        raising = {use.name for use, _flags in unbound_uses(fn, fn.backward)}  # CTX210: it is never `None`
         for each in misplaced_gradients(fn):
+            if each.name in raising:
+                continue
             asked = [names[index] for index in sorted(each.flags)]
             receiver = names[each.slot]
             what = f"`{each.name}`" if each.name else "a gradient"

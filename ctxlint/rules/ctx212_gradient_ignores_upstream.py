@@ -85,5 +85,5 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient without reading {names}; the result is silently wrong "
-                f"unless 1 comes in. Multiply by the incoming gradient.",
+                "unless the incoming gradient is 1. Multiply by it.",
             )

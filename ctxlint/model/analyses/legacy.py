@@ -33,11 +33,11 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
     if initial is not None:
         set_there = attributes_set_by(initial)
         for method in instances:
-            for read in method.facts.of(ContextRead):
-                name = method.ctx.name if method.ctx is not None else ""
-                if (name, read.attribute) in set_there:
-                    return f"`__init__` sets `{name}.{read.attribute}`"
-                helper = methods.get(read.attribute)
+            name = method.ctx.name if method.ctx is not None else ""
+            for attribute in _attributes_read(method, name):
+                if (name, attribute) in set_there:
+                    return f"`__init__` sets `{name}.{attribute}`"
+                helper = methods.get(attribute)
                 state = _state_read(helper, {attribute for _name, attribute in set_there}) if helper else None
                 if state is not None:
                     return f"`__init__` sets `{name}.{state}`"
@@ -51,13 +51,24 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
     return None
 
 
+def _attributes_read(method: Method, instance: str) -> Iterator[str]:
+    """The attributes of the instance that a method reads; by name alone where its body was not walked (outlines)."""
+    if method.facts.complete:
+        return (read.attribute for read in method.facts.of(ContextRead))
+    return _attributes_named(method, instance)
+
+
+def _attributes_named(method: Method, instance: str) -> Iterator[str]:
+    named = (node for node in method.body_nodes if isinstance(node, cst.Attribute))
+    return (node.attr.value for node in named if dotted(node.value) == instance)
+
+
 def _state_read(helper: Method, attributes: set[str]) -> str | None:
     """The first of some attributes that a method of the instance reads."""
     if helper.binding is not Binding.INSTANCE or not helper.params:
         return None
-    instance = helper.params[0].name
-    read = (node for node in helper.body_nodes if isinstance(node, cst.Attribute) and dotted(node.value) == instance)
-    return next((node.attr.value for node in read if node.attr.value in attributes), None)
+    named = _attributes_named(helper, helper.params[0].name)
+    return next((attribute for attribute in named if attribute in attributes), None)
 
 
 def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:
