@@ -284,8 +284,10 @@ def test_instances_of_a_class_that_keeps_state_on_them() -> None:
     write({"ops.py": legacy, "train.py": f"from ops import Scale\n\n\n{caller}"})
     remedy = "Make its methods static first (CTX108), then use `Scale.apply`."
     _legacy, stored, called = found()
-    assert stored.startswith("train.py:5: CTX703") and stored.endswith(remedy)
-    assert called.startswith("train.py:10: CTX703") and called.endswith(remedy)
+    assert stored.startswith("train.py:5: CTX703")
+    assert stored.endswith(remedy)
+    assert called.startswith("train.py:10: CTX703")
+    assert called.endswith(remedy)
 
 
 def test_apply_of_an_instance_made_elsewhere() -> None:
