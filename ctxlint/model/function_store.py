@@ -55,7 +55,8 @@ class _Kept(NamedTuple):
 class _Entry:
     """A Function without a place, the steps that it took, and where it stood.
 
-    ``homes`` are the classes of the file that its methods are written in, by the names of the methods.
+    ``homes`` are the classes of the file that its methods are written in, by the names of the methods; ``has_places``
+    says that it names places in the file, in the summaries of helpers.
     """
 
     function: FunctionClass
@@ -64,6 +65,7 @@ class _Entry:
     firsts: tuple[int, ...]
     calls: tuple[ApplyCall, ...]
     homes: dict[str, str]
+    has_places: bool
     judged: dict[Hashable, _Judged] = field(default_factory=dict)
 
 
@@ -119,7 +121,7 @@ class FunctionStore:
         key = (statements.index(record.statement), tuple(map(reach.text, statements)), *facts)
         versions = self._versions(unit, record.qualname)
         entry = versions.get(key)
-        if entry is not None and _still_so(entry.asked, source):
+        if entry is not None and _still_so(entry.asked, source) and (not entry.has_places or entry.firsts == firsts):
             versions.move_to_end(key)
             spend(entry.steps)
             function = _placed(entry, unit, dict(zip(entry.firsts, firsts)), builder.calls.get(record.qualname, ()))
@@ -131,7 +133,9 @@ class FunctionStore:
                 return built
             function, homes = built, _homes(built, unit)
             taken_out, asked = _taken_out(built, homes), dict(source.asked)
-            versions[key] = entry = _Entry(taken_out, before - steps.left, asked, firsts, built.calls, homes)
+            taken = before - steps.left
+            entry = _Entry(taken_out, taken, asked, firsts, built.calls, homes, _has_places(built))
+            versions[key] = entry
             while len(versions) > _VERSIONS_KEPT:
                 versions.popitem(last=False)
         self._of[id(function)] = (function, entry, firsts)
@@ -299,6 +303,13 @@ def _homes(function: FunctionClass, unit: Unit) -> dict[str, str]:
     """The classes of a file that methods are written in."""
     homes = ((name, method.home) for name, method in function.methods.items())
     return {name: home.qualname for name, home in homes if home is not None and home.unit is unit}
+
+
+def _has_places(function: FunctionClass) -> bool:
+    """Whether something that happens in a method is known with its place: the way through a helper to what it does."""
+    events = (event for method in function.methods.values() for event in method.facts.events)
+    fields = (each for event in events for each in vars(event).values() if type(each) is tuple)
+    return any(isinstance(getattr(each, "span", None), Span) for items in fields for each in items)
 
 
 def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:

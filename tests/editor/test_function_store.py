@@ -107,6 +107,62 @@ def test_the_same_in_files_of_many_functions(tmp_path: Path) -> None:
     compare(text + "\n\nLayer1.apply(1, 2)\nHeir2.apply(1.0, None)\n", "many.py", 200, tmp_path)
 
 
+HELPERS = """import torch
+from torch.autograd import Function
+
+SCALE = 2
+
+
+def fill(t, value):
+    t.add_(value)
+    return t
+
+
+def outer(t):
+    return fill(t, SCALE)
+
+
+def pair(x):
+    return x * 2, None
+
+
+class First(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        outer(x)
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        fill(grad, 1)
+        return pair(grad)
+
+
+class Second(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.x = fill(x, 1)
+        ctx.scale = scale
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        outer(ctx.x)
+        return grad * ctx.scale
+
+
+def use(a):
+    return First.apply(a, 2.0) + Second.apply(a, None)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int) -> None:
+    compare(HELPERS, f"helpers{seed}.py", 80, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("change", "built"),
     [
