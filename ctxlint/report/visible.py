@@ -8,7 +8,6 @@ place. JSON and XML escape it, and mean the same.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,6 +57,8 @@ def visible_result(result: FileResult) -> FileResult:
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:
+    from dataclasses import replace  # start-up: a run without findings has no use for it
+
     fix = diagnostic.fix
     return replace(
         diagnostic,
