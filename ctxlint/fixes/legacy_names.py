@@ -40,13 +40,12 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     if tensor is None or not understood or isinstance(tensor, _NO_TENSORS):
         return None
     detaches = requires_grad is not None or turns_gradients_on(method)
-    around = code.parents[node]
-    if not detaches and _assigns_to(around, tensor):
-        return code.fix("Drop the statement", [code.without(around)], Applicability.UNSAFE)
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
     if code.layout.line_number(start) != code.layout.line_number(end):
         edits = None if detaches else _without_name(code, node, start)
+    elif not detaches and _assigns_to(around := code.parents[node], tensor):
+        return code.fix("Drop the statement", [code.without(around)], Applicability.UNSAFE)
     else:
         text = code.layout.code(tensor)
         bare = bool(tensor.lpar) or isinstance(tensor, _ATOMS)
