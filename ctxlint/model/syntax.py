@@ -13,6 +13,9 @@ from ctxlint.effort import spend
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _CODE = cst.Module([])
 
 
@@ -56,7 +59,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """
     spend()
     found: list[cst.CSTNode] = []
-    for name in _FIELDS_OF_CODE[type(node)]:
+    for name in FIELDS_OF_CODE[type(node)]:
         value = getattr(node, name)
         kind = type(value)
         if kind in _MANY:
@@ -64,6 +67,15 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
         elif kind not in _NO_NODES:
             found.append(value)
     return found
+
+
+def words_of(node: cst.CSTNode) -> Iterator[str]:
+    """The names, numbers and strings in some code; they are there without its layout."""
+    value = getattr(node, "value", None)
+    if isinstance(value, str):
+        yield value
+    for child in children(node):
+        yield from words_of(child)
 
 
 def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
@@ -150,7 +162,7 @@ _BLOCKS = {"body": 1, "handlers": 2, "orelse": 3, "finalbody": 4}
 """Blocks come after what stands in the head of their statement."""
 
 _FIELDS = _Fields()
-_FIELDS_OF_CODE = _FieldsOfCode()
+FIELDS_OF_CODE = _FieldsOfCode()
 
 
 def literal_integer(node: cst.Integer) -> int | None:

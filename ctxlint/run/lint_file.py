@@ -6,6 +6,7 @@ LibCST, and with it the model and the rules, is imported in ``check_source`` and
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -121,6 +122,33 @@ def check_source(
     concerned: bool = True,
 ) -> FileResult:
     """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
+
+    See ``_checked`` for what is given.
+    """
+    from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_when_asked
+
+    check = partial(_checked, source, settings, outside, known, alone)
+    if not settings.is_selected(
+        "CTX110", "missing-setup-context", default=False
+    ):  # it asks for the layout of nearly all
+        with suppress(UnlikeLibCST), layout_when_asked():
+            return check(facts_only=facts_only, ask=ask, concerned=concerned)
+        _project.cache_clear()
+    return check(facts_only=facts_only, ask=ask, concerned=concerned)
+
+
+def _checked(
+    source: Source,
+    settings: Settings,
+    outside: OutsideFacts | None,
+    known: KnownNames | None,
+    alone: Alone | None,
+    *,
+    facts_only: bool,
+    ask: Ask | None,
+    concerned: bool,
+) -> FileResult:
+    """What ``check_source`` gives.
 
     ``outside`` is what other files say about this one; see ``cross_file``. With ``known`` it is judged only if
     it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again

@@ -22,7 +22,7 @@ from ctxlint.source.positions import Places
 from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
 """LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string.
@@ -36,7 +36,12 @@ class Statement:
     """The text of a top-level statement, wherever it stands, and what LibCST makes of it."""
 
     text: str
-    module: cst.Module
+    parse: Callable[[], cst.Module]
+
+    @cached_property
+    def module(self) -> cst.Module:
+        """The statement as LibCST sees it."""
+        return self.parse()
 
     @cached_property
     def faithful(self) -> bool:
@@ -112,11 +117,17 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
     return Slice(source, first_line, last_line, statement)
 
 
-@stage("parse")
 def parse_statement(text: str) -> Statement:
     """Parse a statement; raises as ``parse_slice`` does."""
+    module = parse_text(text)
+    return Statement(text, lambda: module)
+
+
+@stage("parse")
+def parse_text(text: str) -> cst.Module:
+    """What LibCST makes of a text; raises as ``parse_slice`` does."""
     try:
-        return Statement(text, cst.parse_module(text))
+        return cst.parse_module(text)
     except _REFUSALS as error:
         lines = text.split("\n")
         raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,8 @@ import libcst as cst
 import pytest
 
 import ctxlint
-from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast
+from ctxlint.model.index.bare_nodes import Layout, UnlikeLibCST
+from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.module_unit import read_unit
 from ctxlint.model.syntax import children
 from ctxlint.source.source import Source
@@ -107,7 +110,7 @@ BODIES = {
     "lambdas": "lambda: 0, lambda a, /, b=1, *c, d, e=2, **f: a, lambda *, k: k",
     "comprehensions": "[a for a, b in c if d if e for f in g], {a for a in b}, {a: b for a, b in c}, (a for a in b)",
     "yields": "a = yield\nyield b\nyield from c",
-    "nested functions": "@d.e\n@f(1)\nasync def g(a: int, /, b: str = 'x', *c, d=1, **e) -> int:\n  async for i in j: await k\n"
+    "nested functions": "@d.e\n@f(1)\nasync def g(a: int, /, b: str = 'x', *c, d=1, **e) -> int:\n  async for i in j: k\n"
     "  async with l as m, n: return [o async for o in p]",
     "nested class": "@d\nclass C(A, B[int], metaclass=M, **k):\n  '''text'''\n  x = 1\n  def f(self): nonlocal y",
     "if": "if a: b; c\nelif d:\n  e\nelse:\n  if f: g\n  else: pass",
@@ -126,7 +129,7 @@ def test_syntax(name: str) -> None:
     assert made == read
 
 
-@pytest.mark.parametrize("body", ["a[(  # one\n b, c)]", "x = 1j", "x = 1e999"])
+@pytest.mark.parametrize("body", ["a[(  # one\n b, c)]", "x = 1j", "x = 1e999", "await x", "x = f'{x=}'"])
 def test_left_to_libcst(body: str) -> None:
     """What ``ast`` does not tell apart, and what is too rare."""
     with pytest.raises(NotMade):
@@ -150,3 +153,84 @@ def test_bare_functions_are_found(name: str) -> None:
     assert read is not None
     assert _meaning(found) == _meaning(read)
     assert slices.find_bare_function("helper") in (found, read)
+
+
+# The layout, when it is asked for
+
+
+def _statements(text: str) -> Iterator[tuple[cst.CSTNode, str]]:
+    """The statements of a text that can be made bare, each with its own text."""
+    source = Source("f.py", text)
+    for node in ast.parse(text).body:
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        with suppress(NotMade):
+            yield statement_from_ast(node, source), source.lines(first, node.end_lineno or node.lineno)
+
+
+@pytest.mark.parametrize("path", sorted(_ROOT.glob("model/*.py")), ids=lambda path: path.stem)
+def test_layout_of_this_package(path: Path) -> None:
+    """What LibCST says of whitespace, commas and brackets comes into the same nodes."""
+    for top, text in _statements(path.read_text(encoding="utf-8")):
+        layout = Layout(top, partial(cst.parse_module, text))
+        assert layout.module.body[0] is top
+        assert layout.module.code == text
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_layout_of_syntax(name: str) -> None:
+    """All kinds of syntax."""
+    body = textwrap.indent(BODIES[name], "    ")
+    for top, text in _statements(f"@a\ndef f(x, y=1, *args: int, z: str, **more) -> None:\n{body}\n"):
+        assert Layout(top, partial(cst.parse_module, text)).module.code == text
+
+
+def test_layout_comes_when_a_field_of_it_is_read() -> None:
+    """Until then, LibCST is not asked."""
+    text = "def f(x):\n    return (x +  1)  # why\n"
+    [(top, _)] = _statements(text)
+    asked: list[str] = []
+    layout = Layout(top, lambda: asked.append(text) or cst.parse_module(text))  # type: ignore[func-returns-value]
+    assert isinstance(top, cst.FunctionDef)
+    line = top.body.body[0]
+    assert isinstance(line, cst.SimpleStatementLine)
+    value = cst.ensure_type(line.body[0], cst.Return).value
+    assert isinstance(value, cst.BinaryOperation)
+    assert isinstance(value.left, cst.Name)
+    assert asked == []
+    assert len(value.lpar) == 1
+    assert cst.Module([]).code_for_node(value) == "(x +  1)"
+    assert asked == [text]
+    assert layout.module.code == text
+
+
+def test_nodes_of_nobody_have_the_usual_layout() -> None:
+    """As a function of another file that is only followed."""
+    text = "def f(x):\n    return (x +  1)\n"
+    node = ast.parse(text).body[0]
+    assert isinstance(node, ast.FunctionDef)
+    made = function_from_ast(node, Source("f.py", text))
+    assert cst.Module([made]).code == "def f(x):\n    return x + 1\n"
+    with pytest.raises(AttributeError):
+        made.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("other", ["def f(x):\n    return x, x\n", "def f(:\n", "a = 1\nb = 2\n"])
+def test_another_statement_is_refused(other: str) -> None:
+    """Layout never comes from another statement."""
+    [(top, _)] = _statements("def f(x):\n    return x + 1\n")
+    with pytest.raises(UnlikeLibCST):
+        _ = Layout(top, partial(cst.parse_module, other)).module
+
+
+def test_what_libcst_reads_otherwise_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The findings are those of a file that LibCST has read from the start."""
+    text = (Path(__file__).parents[2] / "fixtures/programs/broken").glob("*.py")
+    source = next(iter(sorted(text))).read_text(encoding="utf-8")
+    before = ctxlint.lint_source(source)
+    assert before
+    monkeypatch.setattr("ctxlint.model.index.bare_nodes._complete", _refuse)
+    assert ctxlint.lint_source(source) == before
+
+
+def _refuse(*_: object) -> None:
+    raise UnlikeLibCST

@@ -149,8 +149,9 @@ def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
 
 def _contradicts_itself(path: tuple[Guard, ...]) -> bool:
     """One test holds and does not, in the same words. What it asks about may have changed in between: who knows."""
-    held = {guard.text for guard in path if guard.text and guard.holds}
-    return any(guard.text in held for guard in path if not guard.holds)
+    refused = [guard for guard in path if not guard.holds and guard.test is not None]
+    alike = ((one, other) for one in refused for other in path if other.holds and one.words == other.words)
+    return any(one.text == other.text for one, other in alike)
 
 
 def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:

@@ -114,7 +114,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         name = write.attribute
         if name in exempt or write.value is None or (name not in read and not _never_read(fn, write)):
             continue
-        if any(_RELEASES.search(guard.text) for guard in write.guards):
+        if any(_RELEASES.search(word) for guard in write.guards for word in guard.words):
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
             continue  # it is replaced before forward ends

@@ -1,38 +1,30 @@
-"""The LibCST visitor that finds the classes of a slice, and what their bodies hold."""
+"""The classes and functions of a statement, and what the bodies of classes hold."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import libcst as cst
 
 
-class ClassFinder(cst.CSTVisitor):
-    """Collects the class and function statements of a slice in source order, nested ones included.
+@dataclass
+class Definitions:
+    """The class and function statements of a slice in source order, nested ones included."""
 
-    The walk keeps to what holds some: a visit costs much more than a look at the blocks.
-    """
+    classes: list[cst.ClassDef] = field(default_factory=list)
+    functions: list[cst.FunctionDef] = field(default_factory=list)
 
-    def __init__(self) -> None:
-        """Begin with nothing found."""
-        super().__init__()
-        self.classes: list[cst.ClassDef] = []
-        self.functions: list[cst.FunctionDef] = []
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        """Note a definition; go on into what holds more of them."""
+    def add(self, node: cst.CSTNode) -> None:
+        """Note a definition, and those in the blocks below a node."""
         if isinstance(node, cst.ClassDef):
             self.classes.append(node)
         elif isinstance(node, cst.FunctionDef):
             self.functions.append(node)
-        return type(node) in _HOLD_STATEMENTS and _holds_definition(node)
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        """Nothing is done on the way back."""
-
-    def on_visit_attribute(self, node: cst.CSTNode, attribute: str) -> None:
-        """Nothing is done for a single field."""
-
-    def on_leave_attribute(self, original_node: cst.CSTNode, attribute: str) -> None:
-        """Nothing is done for a single field."""
+        for name in _BLOCKS:
+            block = getattr(node, name, None)
+            for each in block if isinstance(block, (tuple, list)) else (block,):
+                if type(each) in _HOLD_STATEMENTS:
+                    self.add(each)
 
 
 _HOLD_STATEMENTS = frozenset(
@@ -57,19 +49,7 @@ _HOLD_STATEMENTS = frozenset(
 )
 
 
-_DEFINITIONS = frozenset({cst.ClassDef, cst.FunctionDef})
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
-
-
-def _holds_definition(node: cst.CSTNode) -> bool:
-    """Whether a class or function statement stands anywhere in the blocks of ``node``."""
-    for name in _BLOCKS:
-        block = getattr(node, name, None)
-        for each in block if isinstance(block, (tuple, list)) else (block,):
-            kind = type(each)
-            if kind in _DEFINITIONS or (kind in _HOLD_STATEMENTS and _holds_definition(each)):
-                return True
-    return False
 
 
 def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:

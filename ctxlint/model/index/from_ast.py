@@ -1,9 +1,8 @@
-"""LibCST nodes made from ``ast`` nodes: the code of a function or class without its layout.
+"""LibCST nodes made from ``ast`` nodes: the code of a statement without its layout.
 
-A function that is only followed for what it returns, and a class of another file that is only called, are never shown
-and never fixed, so that they need no whitespace, no comments and no positions. To make their nodes from the file's
-``ast``, which is there already, costs a fifth of what LibCST takes to parse the text. ``children`` of the nodes are the
-same either way, but for a string that is written in several pieces: it becomes an f-string, for nobody knows its text.
+The file's ``ast`` is there already, and most of what is read of it is never shown and never fixed, so that it needs no
+whitespace, no comments and no positions. What these nodes have, they have as LibCST reads it; ``bare_nodes`` says how
+they get the rest.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import libcst as cst
+
+from ctxlint.model.index.bare_nodes import bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,17 +43,29 @@ def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
     return _made(_Maker(source).class_, node)
 
 
+def statement_from_ast(node: ast.stmt, source: Source) -> cst.CSTNode:
+    """As ``function_from_ast``, for any statement that holds others."""
+    text = source.lines(node.lineno, node.end_lineno or node.lineno)
+    if type(node) not in _COMPOUND or "\f" in text or not (text.isascii() or _is_utf8(text)):
+        raise NotMade
+    made: cst.CSTNode = _made(_Maker(source).statement, node)
+    return made
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether LibCST can be given a text at all."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _made(make: Callable[[Node], Made], node: Node) -> Made:
     try:
         return make(node)
-    except (cst.CSTValidationError, ValueError) as error:  # a number without end, for one
+    except (cst.ParserSyntaxError, cst.CSTValidationError, ValueError) as error:
         raise NotMade from error
-
-
-_NO_SPACE = cst.SimpleWhitespace("")
-_SPACE = cst.SimpleWhitespace(" ")
-_LINE_END = cst.TrailingWhitespace()
-"""What has no meaning is shared by all nodes."""
 
 
 class _Maker:
@@ -61,7 +74,9 @@ class _Maker:
     def __init__(self, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None) -> None:
         self.source = source
         self.places = places if places is not None else {}
-        self.words: dict[str, cst.Name] = {}
+        self.ascii = source.text.isascii()
+        self.in_string = False
+        """Whether it is at an expression in an f-string; where that stands, Python 3.11 does not say."""
 
     # Expressions
 
@@ -75,37 +90,33 @@ class _Maker:
         return None if node is None else self.expression(node)
 
     def name(self, node: ast.Name) -> cst.Name:
-        return cst.Name(node.id)
+        return bare.Name(node.id)
 
     def attribute(self, node: ast.Attribute) -> cst.Attribute:
-        return cst.Attribute(self.expression(node.value), self.word(node.attr))
-
-    def word(self, text: str) -> cst.Name:
-        """A name that is no expression: it has no value, and may stand at several places."""
-        if text not in self.words:
-            self.words[text] = cst.Name(text)
-        return self.words[text]
+        return bare.Attribute(self.expression(node.value), bare.Name(node.attr))
 
     def constant(self, node: ast.Constant) -> cst.BaseExpression:
         value = node.value
         if isinstance(value, (str, bytes)):
             return self.string(node, value)
         if value is None or isinstance(value, bool):
-            return cst.Name(str(value))
+            return bare.Name(str(value))
         if isinstance(value, int):
-            return cst.Integer(str(value))
-        if isinstance(value, float):
-            return cst.Float(repr(value))
+            return bare.Integer(str(value) if self.in_string else self.written(node))
+        if isinstance(value, float) and value != _INFINITE:
+            return bare.Float(repr(value) if self.in_string else self.written(node))
         if value is ...:
-            return cst.Ellipsis()
+            return bare.Ellipsis()
         raise NotMade
 
     def string(self, node: ast.Constant, value: str | bytes) -> cst.BaseExpression:
-        plain = repr(value)
-        if node.lineno == node.end_lineno and (node.end_col_offset or 0) - node.col_offset == len(plain):
-            return cst.SimpleString(plain)  # two quotes, and no room for more
+        if self.in_string:
+            return bare.SimpleString(repr(value))
         text = self.written(node)
-        return cst.SimpleString(text) if _ONE_STRING.fullmatch(text) else cst.FormattedString(())
+        return bare.SimpleString(text) if _ONE_STRING.fullmatch(text) else self.several_strings(text)
+
+    def several_strings(self, text: str) -> cst.BaseExpression:
+        return cst.parse_expression(f"({text})")
 
     def written(self, node: ast.expr) -> str:
         """The text of a node."""
@@ -113,38 +124,37 @@ class _Maker:
 
     def text(self, start: tuple[int, int], end: tuple[int, int]) -> str:
         """The text between two places; ``ast`` counts columns in bytes."""
+        if self.ascii:
+            starts = self.source.line_starts
+            return self.source.text[starts[start[0] - 1] + start[1] : starts[end[0] - 1] + end[1]]
         lines = self.source.lines(start[0], end[0]).encode()
         after = len(self.source.lines(end[0], end[0]).encode()) - end[1]
         return lines[start[1] : len(lines) - after].decode()
 
-    def formatted(self, node: ast.JoinedStr) -> cst.FormattedString:
-        return cst.FormattedString(self.pieces(node))
+    def formatted(self, node: ast.JoinedStr) -> cst.BaseExpression:
+        text = "" if self.in_string else self.written(node)
+        if self.in_string or _SAYS_ITSELF.search(text):
+            raise NotMade
+        if not _ONE_STRING.fullmatch(text):
+            return self.several_strings(text)
+        self.in_string = True
+        pieces = self.pieces(node)
+        self.in_string = False
+        return bare.FormattedString(pieces, 'f"', '"')
 
-    def pieces(self, node: ast.JoinedStr) -> list[cst.BaseFormattedStringContent]:
+    def pieces(self, node: ast.JoinedStr) -> tuple[cst.BaseFormattedStringContent, ...]:
         found: list[cst.BaseFormattedStringContent] = []
         for each in node.values:
             if isinstance(each, ast.FormattedValue):
                 layout = each.format_spec
                 specification = self.pieces(layout) if isinstance(layout, ast.JoinedStr) else None
-                found.append(
-                    cst.FormattedStringExpression(
-                        self.expression(each.value),
-                        format_spec=specification,
-                        whitespace_before_expression=_NO_SPACE,
-                        whitespace_after_expression=_NO_SPACE,
-                    )
-                )
+                found.append(bare.FormattedStringExpression(self.expression(each.value), format_spec=specification))
             elif isinstance(each, ast.Constant):
-                found.append(cst.FormattedStringText(str(each.value)))
-        return found
+                found.append(bare.FormattedStringText(str(each.value)))
+        return tuple(found)
 
     def call(self, node: ast.Call) -> cst.Call:
-        return cst.Call(
-            self.expression(node.func),
-            self.arguments(node.args, node.keywords),
-            whitespace_after_func=_NO_SPACE,
-            whitespace_before_args=_NO_SPACE,
-        )
+        return bare.Call(self.expression(node.func), self.arguments(node.args, node.keywords))
 
     def arguments(self, given: list[ast.expr], keywords: list[ast.keyword]) -> list[cst.Arg]:
         if not keywords:
@@ -156,33 +166,28 @@ class _Maker:
 
     def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
         if isinstance(node, ast.keyword):
-            keyword = None if node.arg is None else self.word(node.arg)
+            keyword = None if node.arg is None else bare.Name(node.arg)
             return self.passed(node.value, keyword, "**" if node.arg is None else "")
         if isinstance(node, ast.Starred):
             return self.passed(node.value, None, "*")
         return self.passed(node, None, "")
 
     def passed(self, value: ast.expr, keyword: cst.Name | None, star: Any) -> cst.Arg:
-        return cst.Arg(
-            self.expression(value),
-            keyword,
-            star=star,
-            whitespace_after_star=_NO_SPACE,
-            whitespace_after_arg=_NO_SPACE,
-        )
+        return bare.Arg(self.expression(value), keyword, star)
 
     def subscript(self, node: ast.Subscript) -> cst.Subscript:
-        return cst.Subscript(
+        return bare.Subscript(
             self.expression(node.value),
-            [cst.SubscriptElement(self.index(each)) for each in self.indices(node.slice)],
-            lbracket=_LEFT_BRACKET,
-            rbracket=_RIGHT_BRACKET,
-            whitespace_after_value=_NO_SPACE,
+            [bare.SubscriptElement(self.index(each)) for each in self.indices(node.slice)],
         )
 
     def indices(self, node: ast.expr) -> Sequence[ast.expr]:
         """The parts of a subscript; a tuple in parentheses is one part."""
-        if not isinstance(node, ast.Tuple) or not node.elts or self.has_parentheses(node):
+        if not isinstance(node, ast.Tuple) or not node.elts:
+            return (node,)
+        if self.in_string:
+            raise NotMade
+        if self.has_parentheses(node):
             return (node,)
         return node.elts
 
@@ -200,95 +205,88 @@ class _Maker:
     def index(self, node: ast.expr) -> cst.BaseSlice:
         if isinstance(node, ast.Slice):
             step = self.optional(node.step)
-            return cst.Slice(self.optional(node.lower), self.optional(node.upper), step, first_colon=_COLON)
-        return cst.Index(self.expression(node))
+            return bare.Slice(self.optional(node.lower), self.optional(node.upper), step)
+        return bare.Index(self.expression(node))
 
     def tuple_(self, node: ast.Tuple) -> cst.Tuple:
-        return cst.Tuple(self.elements(node.elts), (), ()) if node.elts else cst.Tuple(())
+        return bare.Tuple(self.elements(node.elts)) if node.elts else bare.Tuple(())
 
     def list_(self, node: ast.List) -> cst.List:
-        return cst.List(self.elements(node.elts), lbracket=_LEFT_BRACKET, rbracket=_RIGHT_BRACKET)
+        return bare.List(self.elements(node.elts))
 
     def set_(self, node: ast.Set) -> cst.Set:
-        return cst.Set(self.elements(node.elts))
+        return bare.Set(self.elements(node.elts))
 
     def elements(self, nodes: list[ast.expr]) -> list[cst.BaseElement]:
         return [
-            cst.StarredElement(self.expression(each.value))
+            bare.StarredElement(self.expression(each.value))
             if isinstance(each, ast.Starred)
-            else cst.Element(self.expression(each))
+            else bare.Element(self.expression(each))
             for each in nodes
         ]
 
     def dict_(self, node: ast.Dict) -> cst.Dict:
-        return cst.Dict(
+        return bare.Dict(
             [
-                cst.StarredDictElement(self.expression(value))
+                bare.StarredDictElement(self.expression(value))
                 if key is None
-                else cst.DictElement(self.expression(key), self.expression(value))
+                else bare.DictElement(self.expression(key), self.expression(value))
                 for key, value in zip(node.keys, node.values)
             ]
         )
 
     def binary(self, node: ast.BinOp) -> cst.BinaryOperation:
-        return cst.BinaryOperation(self.expression(node.left), _OPERATORS[type(node.op)], self.expression(node.right))
+        return bare.BinaryOperation(self.expression(node.left), _OPERATORS[type(node.op)], self.expression(node.right))
 
     def unary(self, node: ast.UnaryOp) -> cst.UnaryOperation:
-        return cst.UnaryOperation(_UNARY[type(node.op)], self.expression(node.operand))
+        return bare.UnaryOperation(_UNARY[type(node.op)], self.expression(node.operand))
 
     def boolean(self, node: ast.BoolOp) -> cst.BooleanOperation:
         operator = _BOOLEAN[type(node.op)]
         result: cst.BooleanOperation = self.expression(node.values[0])
         for value in node.values[1:]:
-            result = cst.BooleanOperation(result, operator, self.expression(value))
+            result = bare.BooleanOperation(result, operator, self.expression(value))
         return result
 
     def comparison(self, node: ast.Compare) -> cst.Comparison:
         parts = zip(node.ops, node.comparators)
-        return cst.Comparison(
+        return bare.Comparison(
             self.expression(node.left),
-            [cst.ComparisonTarget(_COMPARISONS[type(operator)], self.expression(value)) for operator, value in parts],
+            [bare.ComparisonTarget(_COMPARISONS[type(operator)], self.expression(value)) for operator, value in parts],
         )
 
     def conditional(self, node: ast.IfExp) -> cst.IfExp:
-        return cst.IfExp(
+        return bare.IfExp(
             self.expression(node.test),
             self.expression(node.body),
             self.expression(node.orelse),
-            whitespace_before_if=_SPACE,
-            whitespace_after_if=_SPACE,
-            whitespace_before_else=_SPACE,
-            whitespace_after_else=_SPACE,
         )
 
     def walrus(self, node: ast.NamedExpr) -> cst.NamedExpr:
-        return cst.NamedExpr(self.expression(node.target), self.expression(node.value))
+        return bare.NamedExpr(self.expression(node.target), self.expression(node.value))
 
     def lambda_(self, node: ast.Lambda) -> cst.Lambda:
-        return cst.Lambda(self.parameters(node.args), self.expression(node.body))
-
-    def await_(self, node: ast.Await) -> cst.Await:
-        return cst.Await(self.expression(node.value))
+        return bare.Lambda(self.parameters(node.args), self.expression(node.body))
 
     def yield_(self, node: ast.Yield) -> cst.Yield:
-        return cst.Yield(self.optional(node.value))
+        return bare.Yield(self.optional(node.value))
 
     def yield_from(self, node: ast.YieldFrom) -> cst.Yield:
-        return cst.Yield(cst.From(self.expression(node.value)))
+        return bare.Yield(bare.From(self.expression(node.value)))
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> cst.BaseSimpleComp:
         return _COMPREHENSIONS[type(node)](self.expression(node.elt), self.clauses(node.generators))
 
     def dict_comprehension(self, node: ast.DictComp) -> cst.DictComp:
-        return cst.DictComp(self.expression(node.key), self.expression(node.value), self.clauses(node.generators))
+        return bare.DictComp(self.expression(node.key), self.expression(node.value), self.clauses(node.generators))
 
     def clauses(self, generators: list[ast.comprehension]) -> Any:
         inner: cst.CompFor | None = None
         for each in reversed(generators):
-            inner = cst.CompFor(
+            inner = bare.CompFor(
                 self.expression(each.target),
                 self.expression(each.iter),
-                [cst.CompIf(self.expression(test)) for test in each.ifs],
+                [bare.CompIf(self.expression(test)) for test in each.ifs],
                 inner,
                 cst.Asynchronous() if each.is_async else None,
             )
@@ -298,42 +296,36 @@ class _Maker:
 
     def parameters(self, node: ast.arguments) -> cst.Parameters:
         positional = [*node.posonlyargs, *node.args]
-        bare = len(positional) - len(node.defaults)
-        made = [
-            self.parameter(each, node.defaults[at - bare] if at >= bare else None) for at, each in enumerate(positional)
-        ]
+        defaults: list[ast.expr | None] = [*[None] * (len(positional) - len(node.defaults)), *node.defaults]
+        made = [self.parameter(each, default) for each, default in zip(positional, defaults)]
         star: cst.Param | cst.ParamStar | cst.MaybeSentinel = cst.MaybeSentinel.DEFAULT
         if node.vararg is not None:
-            star = self.parameter(node.vararg)
+            star = self.parameter(node.vararg, star="*")
         elif node.kwonlyargs:
             star = cst.ParamStar()
         split = len(node.posonlyargs)
-        return cst.Parameters(
+        return bare.Parameters(
             made[split:],
             star,
             [self.parameter(each, default) for each, default in zip(node.kwonlyargs, node.kw_defaults)],
-            self.parameter(node.kwarg) if node.kwarg is not None else None,
+            self.parameter(node.kwarg, star="**") if node.kwarg is not None else None,
             made[:split],
             cst.ParamSlash() if split else cst.MaybeSentinel.DEFAULT,
         )
 
-    def parameter(self, node: ast.arg, default: ast.expr | None = None) -> cst.Param:
-        return cst.Param(
-            cst.Name(node.arg),
-            self.annotation(node.annotation),
-            default=self.optional(default),
-            whitespace_after_star=_NO_SPACE,
-            whitespace_after_param=_NO_SPACE,
+    def parameter(self, node: ast.arg, default: ast.expr | None = None, star: str = "") -> cst.Param:
+        return bare.Param(
+            bare.Name(node.arg), self.annotation(node.annotation), default=self.optional(default), star=star
         )
 
     def annotation(self, node: ast.expr | None) -> cst.Annotation | None:
-        return None if node is None else cst.Annotation(self.expression(node), whitespace_after_indicator=_SPACE)
+        return None if node is None else bare.Annotation(self.expression(node))
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> cst.FunctionDef:
         if getattr(node, "type_params", None):
             raise NotMade
-        return cst.FunctionDef(
-            cst.Name(node.name),
+        return bare.FunctionDef(
+            bare.Name(node.name),
             self.parameters(node.args),
             self.block(node.body),
             [self.decorator(each) for each in node.decorator_list],
@@ -344,8 +336,8 @@ class _Maker:
     def class_(self, node: ast.ClassDef) -> cst.ClassDef:
         if getattr(node, "type_params", None):
             raise NotMade
-        return cst.ClassDef(
-            cst.Name(node.name),
+        return bare.ClassDef(
+            bare.Name(node.name),
             self.block(node.body),
             [self.argument(each) for each in node.bases],
             [self.argument(each) for each in node.keywords],
@@ -353,62 +345,72 @@ class _Maker:
         )
 
     def decorator(self, node: ast.expr) -> cst.Decorator:
-        return cst.Decorator(self.expression(node), trailing_whitespace=_LINE_END)
+        return bare.Decorator(self.expression(node))
 
     # Statements
 
-    def block(self, body: list[ast.stmt]) -> cst.IndentedBlock:
-        return cst.IndentedBlock([self.statement(each) for each in body], _LINE_END)
+    def block(self, body: list[ast.stmt]) -> cst.BaseSuite:
+        first = body[0]
+        if type(first) in _SMALL and self.text((first.lineno, 0), _start(first)).strip():
+            return bare.SimpleStatementSuite([self.small(each) for each in body])
+        found: list[Any] = []
+        line = 0
+        for each in body:
+            if type(each) not in _SMALL:
+                found.append(self.statement(each))
+            elif each.lineno == line:  # behind a semicolon
+                found[-1].body.append(self.small(each))
+            else:
+                found.append(bare.SimpleStatementLine([self.small(each)]))
+                self.places[found[-1]] = each
+            line = each.end_lineno or each.lineno
+        return bare.IndentedBlock(found)
+
+    def small(self, node: ast.stmt) -> Any:
+        made = _SMALL[type(node)](self, node)
+        self.places[made] = node
+        return made
 
     def statement(self, node: ast.stmt) -> Any:
-        kind = type(node)
-        small, compound = _SMALL.get(kind), _COMPOUND.get(kind)
-        if small is not None:
-            made: Any = cst.SimpleStatementLine([small(self, node)], trailing_whitespace=_LINE_END)
-        elif compound is not None:
-            made = compound(self, node)
-        else:
+        compound = _COMPOUND.get(type(node))
+        if compound is None:
             raise NotMade
+        made = compound(self, node)
         self.places[made] = node
         return made
 
     def assign(self, node: ast.Assign) -> cst.Assign:
-        return cst.Assign(
-            [
-                cst.AssignTarget(self.expression(each), whitespace_before_equal=_SPACE, whitespace_after_equal=_SPACE)
-                for each in node.targets
-            ],
-            self.expression(node.value),
-        )
+        targets = [bare.AssignTarget(self.expression(each)) for each in node.targets]
+        return bare.Assign(targets, self.expression(node.value))
 
     def augmented(self, node: ast.AugAssign) -> cst.AugAssign:
-        return cst.AugAssign(self.expression(node.target), _AUGMENTED[type(node.op)], self.expression(node.value))
+        return bare.AugAssign(self.expression(node.target), _AUGMENTED[type(node.op)], self.expression(node.value))
 
     def annotated(self, node: ast.AnnAssign) -> cst.AnnAssign:
-        annotation = cst.Annotation(self.expression(node.annotation))
-        return cst.AnnAssign(self.expression(node.target), annotation, self.optional(node.value))
+        annotation = bare.Annotation(self.expression(node.annotation))
+        return bare.AnnAssign(self.expression(node.target), annotation, self.optional(node.value))
 
     def raise_(self, node: ast.Raise) -> cst.Raise:
-        cause = cst.From(self.expression(node.cause)) if node.cause is not None else None
-        return cst.Raise(self.optional(node.exc), cause)
+        cause = bare.From(self.expression(node.cause)) if node.cause is not None else None
+        return bare.Raise(self.optional(node.exc), cause)
 
     def delete(self, node: ast.Delete) -> cst.Del:
         targets = node.targets
-        return cst.Del(self.expression(targets[0]) if len(targets) == 1 else cst.Tuple(self.elements(targets), (), ()))
+        return bare.Del(self.expression(targets[0]) if len(targets) == 1 else bare.Tuple(self.elements(targets)))
 
     def import_(self, node: ast.Import) -> cst.Import:
-        return cst.Import([self.alias(each) for each in node.names])
+        return bare.Import([self.alias(each) for each in node.names])
 
     def import_from(self, node: ast.ImportFrom) -> cst.ImportFrom:
         star = [each.name for each in node.names] == ["*"]
-        return cst.ImportFrom(
+        return bare.ImportFrom(
             _dotted(node.module) if node.module is not None else None,
             cst.ImportStar() if star else [self.alias(each) for each in node.names],
-            [cst.Dot()] * node.level,
+            [cst.Dot() for _ in range(node.level)],
         )
 
     def alias(self, node: ast.alias) -> cst.ImportAlias:
-        return cst.ImportAlias(_dotted(node.name), _as_name(cst.Name(node.asname)) if node.asname else None)
+        return bare.ImportAlias(_dotted(node.name), _as_name(bare.Name(node.asname)) if node.asname else None)
 
     def if_(self, node: ast.If) -> cst.If:
         rest = node.orelse
@@ -417,19 +419,17 @@ class _Maker:
             orelse = self.if_(rest[0])  # an ``elif``
         elif rest:
             orelse = self.otherwise(rest)
-        return cst.If(
+        return bare.If(
             self.expression(node.test),
             self.block(node.body),
             orelse,
-            whitespace_before_test=_SPACE,
-            whitespace_after_test=_NO_SPACE,
         )
 
     def otherwise(self, body: list[ast.stmt]) -> cst.Else | None:
-        return cst.Else(self.block(body)) if body else None
+        return bare.Else(self.block(body)) if body else None
 
     def for_(self, node: ast.For | ast.AsyncFor) -> cst.For:
-        return cst.For(
+        return bare.For(
             self.expression(node.target),
             self.expression(node.iter),
             self.block(node.body),
@@ -438,12 +438,12 @@ class _Maker:
         )
 
     def while_(self, node: ast.While) -> cst.While:
-        return cst.While(self.expression(node.test), self.block(node.body), self.otherwise(node.orelse))
+        return bare.While(self.expression(node.test), self.block(node.body), self.otherwise(node.orelse))
 
     def with_(self, node: ast.With | ast.AsyncWith) -> cst.With:
-        return cst.With(
+        return bare.With(
             [
-                cst.WithItem(
+                bare.WithItem(
                     self.expression(each.context_expr),
                     _as_name(self.expression(each.optional_vars)) if each.optional_vars is not None else None,
                 )
@@ -454,20 +454,20 @@ class _Maker:
         )
 
     def try_(self, node: ast.Try) -> cst.Try:
-        return cst.Try(
+        return bare.Try(
             self.block(node.body),
             [self.handler(each) for each in node.handlers],
             self.otherwise(node.orelse),
-            cst.Finally(self.block(node.finalbody)) if node.finalbody else None,
+            bare.Finally(self.block(node.finalbody)) if node.finalbody else None,
         )
 
     def handler(self, node: ast.ExceptHandler) -> cst.ExceptHandler:
-        return cst.ExceptHandler(
-            self.block(node.body), self.optional(node.type), _as_name(cst.Name(node.name)) if node.name else None
+        return bare.ExceptHandler(
+            self.block(node.body), self.optional(node.type), _as_name(bare.Name(node.name)) if node.name else None
         )
 
 
-def _start(node: ast.expr) -> tuple[int, int]:
+def _start(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
@@ -477,19 +477,23 @@ def _end(node: ast.expr) -> tuple[int, int]:
 
 def _dotted(path: str) -> Any:
     first, *rest = path.split(".")
-    node: cst.Name | cst.Attribute = cst.Name(first)
+    node: cst.Name | cst.Attribute = bare.Name(first)
     for part in rest:
-        node = cst.Attribute(node, cst.Name(part))
+        node = bare.Attribute(node, bare.Name(part))
     return node
 
 
 def _as_name(node: Any) -> cst.AsName:
-    return cst.AsName(node, _SPACE, _SPACE)
+    return bare.AsName(node)
 
 
 def _names(names: list[str]) -> list[cst.NameItem]:
-    return [cst.NameItem(cst.Name(each)) for each in names]
+    return [bare.NameItem(bare.Name(each)) for each in names]
 
+
+_INFINITE = float("inf")
+_SAYS_ITSELF = re.compile(r"=\s*[!:}]")
+"""What may be an expression with its text in an f-string: ``{x=}``."""
 
 _ONE_STRING = re.compile(
     r"""[a-zA-Z]{0,2}
@@ -498,8 +502,6 @@ _ONE_STRING = re.compile(
     re.VERBOSE,
 )
 """One string that Python has read already, be it on one line or on several."""
-
-_LEFT_BRACKET, _RIGHT_BRACKET, _COLON = cst.LeftSquareBracket(), cst.RightSquareBracket(), cst.Colon()
 
 _OPERATORS: dict[type[ast.operator], cst.BaseBinaryOp] = {
     ast.Add: cst.Add(),
@@ -551,9 +553,9 @@ _COMPARISONS: dict[type[ast.cmpop], cst.BaseCompOp] = {
     ast.NotIn: cst.NotIn(),
 }
 _COMPREHENSIONS: dict[type[ast.expr], Callable[..., cst.BaseSimpleComp]] = {
-    ast.ListComp: cst.ListComp,
-    ast.SetComp: cst.SetComp,
-    ast.GeneratorExp: cst.GeneratorExp,
+    ast.ListComp: bare.ListComp,
+    ast.SetComp: bare.SetComp,
+    ast.GeneratorExp: bare.GeneratorExp,
 }
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., cst.BaseExpression]] = {
@@ -574,7 +576,6 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[..., cst.BaseExpression]] = {
     ast.IfExp: _Maker.conditional,
     ast.NamedExpr: _Maker.walrus,
     ast.Lambda: _Maker.lambda_,
-    ast.Await: _Maker.await_,
     ast.Yield: _Maker.yield_,
     ast.YieldFrom: _Maker.yield_from,
     ast.ListComp: _Maker.comprehension,
@@ -583,14 +584,14 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[..., cst.BaseExpression]] = {
     ast.DictComp: _Maker.dict_comprehension,
 }
 _SMALL: dict[type[ast.stmt], Callable[..., cst.BaseSmallStatement]] = {
-    ast.Expr: lambda maker, node: cst.Expr(maker.expression(node.value)),
-    ast.Return: lambda maker, node: cst.Return(maker.optional(node.value)),
-    ast.Assert: lambda maker, node: cst.Assert(maker.expression(node.test), maker.optional(node.msg)),
-    ast.Pass: lambda _maker, _node: cst.Pass(),
-    ast.Break: lambda _maker, _node: cst.Break(),
-    ast.Continue: lambda _maker, _node: cst.Continue(),
-    ast.Global: lambda _maker, node: cst.Global(_names(node.names)),
-    ast.Nonlocal: lambda _maker, node: cst.Nonlocal(_names(node.names)),
+    ast.Expr: lambda maker, node: bare.Expr(maker.expression(node.value)),
+    ast.Return: lambda maker, node: bare.Return(maker.optional(node.value)),
+    ast.Assert: lambda maker, node: bare.Assert(maker.expression(node.test), maker.optional(node.msg)),
+    ast.Pass: lambda _maker, _node: bare.Pass(),
+    ast.Break: lambda _maker, _node: bare.Break(),
+    ast.Continue: lambda _maker, _node: bare.Continue(),
+    ast.Global: lambda _maker, node: bare.Global(_names(node.names)),
+    ast.Nonlocal: lambda _maker, node: bare.Nonlocal(_names(node.names)),
     ast.Assign: _Maker.assign,
     ast.AugAssign: _Maker.augmented,
     ast.AnnAssign: _Maker.annotated,

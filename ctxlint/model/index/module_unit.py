@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.index.class_finder import ClassFinder
+from ctxlint.model.index.bare_nodes import Layout, may_be_bare
+from ctxlint.model.index.class_finder import Definitions
 from ctxlint.model.index.decorator_summaries import wrapping_of
-from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast
+from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.instances import Instances
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.source.nesting import too_deep
-from ctxlint.source.slices import Slice, Statement, parse_slice
+from ctxlint.source.slices import Slice, Statement, parse_slice, parse_text
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Slices:
         self.as_written = as_written
         self.broken: list[BrokenStatement] = []
         self._slices: dict[int, Slice | None] = {}
-        self._found: dict[int, ClassFinder] = {}
+        self._found: dict[int, Definitions] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
         self._places: dict[cst.CSTNode, ast.stmt] = {}
         """The statements of functions that were made from ``ast``."""
@@ -122,7 +124,7 @@ class Slices:
         except (NotMade, RecursionError):
             return self.find_class(record.qualname)
         first, last = record.node.lineno, record.node.end_lineno or record.node.lineno
-        statement = Statement(self.source.lines(first, last), cst.Module([node]))
+        statement = Statement(self.source.lines(first, last), lambda: cst.Module([node]))
         return node, Slice(self.source, first, last, statement)
 
     def find_function(self, qualname: str) -> cst.FunctionDef | None:
@@ -171,26 +173,36 @@ class Slices:
             self._decorators[qualname] = wrapping_of(node) if node is not None else None
         return self._decorators[qualname]
 
-    def _look_up(self, statement: int) -> tuple[ClassFinder, Slice | None]:
+    def _look_up(self, statement: int) -> tuple[Definitions, Slice | None]:
         if statement not in self._found:
-            finder = ClassFinder()
-            part = self._parse(self.index.statements[statement])
-            if part is not None:
-                part.module.visit(finder)
+            finder, part = Definitions(), None
+            read = self._read(self.index.statements[statement])
+            if read is not None:
+                top, part = read
+                finder.add(top)
             self._found[statement], self._slices[statement] = finder, part
         return self._found[statement], self._slices[statement]
 
-    def _parse(self, statement: ast.stmt) -> Slice | None:
+    def _read(self, statement: ast.stmt) -> tuple[cst.CSTNode, Slice] | None:
+        """A statement, bare where that will do; None where LibCST cannot read it."""
         decorators = getattr(statement, "decorator_list", None) or [statement]
         first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
         last = statement.end_lineno or statement.lineno
-        reason = too_deep(self.source.lines(first, last))
+        text = self.source.lines(first, last)
+        reason = too_deep(text)
         if reason is None:
+            if self.as_written and may_be_bare():
+                with suppress(NotMade, RecursionError):
+                    top = statement_from_ast(statement, self.source)
+                    layout = Layout(top, lambda: parse_text(text))
+                    return top, Slice(self.source, first, last, Statement(text, lambda: layout.module))
             try:
-                return parse_slice(self.source, first, last)
+                part = parse_slice(self.source, first, last)
             except cst.ParserSyntaxError as error:
                 reason = error.message
             except RecursionError:
                 reason = "nested too deeply"
+            else:
+                return part.module, part
         self.broken.append(BrokenStatement(Position(first, 1), reason, is_syntax=False))
         return None

@@ -11,7 +11,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, Slot, Value
-from ctxlint.model.syntax import code_of
+from ctxlint.model.syntax import code_of, words_of
 from ctxlint.records import record
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ class Guard:
     def text(self) -> str:
         """The code of the condition; empty where there is none."""
         return code_of(self.test).strip() if self.test is not None else ""
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The names, numbers and strings in the condition, in order; where ``text`` is the same, so are they."""
+        return tuple(words_of(self.test)) if self.test is not None else ()
 
     @property
     def has_parts(self) -> bool:

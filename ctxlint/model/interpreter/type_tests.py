@@ -62,7 +62,7 @@ def said_to_be_no_tensor(name: str, guards: Iterable[Guard]) -> bool:
     return any(
         not guard.holds and guard.text.startswith((f"isinstance({name},", f"torch.is_tensor({name})"))
         for guard in guards
-        if "ensor" in guard.text
+        if any("ensor" in word for word in guard.words)
     )
 
 

@@ -1,0 +1,167 @@
+"""LibCST nodes that are made without layout, and get it from LibCST when something asks for it.
+
+LibCST checks each node that it makes, and gives it whitespace, commas and parentheses: ten times the work of ``ast``
+for the same text. Most Functions give no finding, so nobody asks for the layout, or the place, of their nodes. A bare
+node has no value for these fields. What reads one of them makes LibCST read the statement, and all its nodes take
+over what LibCST says.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import MISSING, fields
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import libcst as cst
+
+from ctxlint.model.syntax import FIELDS_OF_CODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class UnlikeLibCST(BaseException):
+    """The nodes of a statement are not those that LibCST makes of it, or it makes none: the file must be read anew.
+
+    This is not about the code that is linted, so that no rule may take it for its own failure.
+    """
+
+
+class Layout:
+    """The layout of a top-level statement, read when it is asked for."""
+
+    def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module]) -> None:
+        """``top`` is bare; ``parse`` reads its text."""
+        self._top = top
+        self._parse = parse
+        _WAITING.add(self)
+
+    @cached_property
+    def module(self) -> cst.Module:
+        """The statement as LibCST reads it, made of the nodes that were bare."""
+        _WAITING.discard(self)
+        try:
+            module = self._parse()
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            raise UnlikeLibCST from error
+        if len(module.body) != 1:
+            raise UnlikeLibCST
+        _complete(self._top, module.body[0])
+        _set(module, "body", (self._top,))
+        return module
+
+    @cached_property
+    def nodes(self) -> frozenset[int]:
+        """The identities of the nodes."""
+        found = {id(self._top): self._top}
+        for node in (pending := [self._top]):
+            below = [each for name in FIELDS_OF_CODE[type(node)] for each in _nodes_in(getattr(node, name))]
+            pending += below
+            found.update((id(each), each) for each in below)
+        return frozenset(found)
+
+
+_WAITING: WeakSet[Layout] = WeakSet()
+"""The layouts that nobody has asked for yet."""
+
+
+@contextmanager
+def layout_when_asked() -> Iterator[None]:
+    """While this lasts, statements may be read without their layout."""
+    token = _WHEN_ASKED.set(True)
+    try:
+        yield
+    finally:
+        _WHEN_ASKED.reset(token)
+
+
+def may_be_bare() -> bool:
+    """Whether statements may be read without their layout now."""
+    return _WHEN_ASKED.get()
+
+
+_WHEN_ASKED: ContextVar[bool] = ContextVar("_WHEN_ASKED", default=False)
+
+
+def _complete(bare: cst.CSTNode, read: cst.CSTNode) -> None:
+    """Give a bare node, and those below it, what the node that LibCST has read has more. Raises UnlikeLibCST."""
+    kind = type(read)
+    if type(bare) is not kind:
+        raise UnlikeLibCST
+    code = FIELDS_OF_CODE[kind]
+    for name in kind.__slots__:
+        value = getattr(read, name)
+        if name in code:
+            here, there = list(_nodes_in(getattr(bare, name))), list(_nodes_in(value))
+            if len(here) != len(there):
+                raise UnlikeLibCST
+            for one, other in zip(here, there):
+                _complete(one, other)
+            if there:
+                continue
+        _set(bare, name, value)
+
+
+def _nodes_in(value: object) -> tuple[cst.CSTNode, ...]:
+    if isinstance(value, cst.CSTNode):
+        return (value,)
+    return tuple(value) if isinstance(value, (tuple, list)) else ()
+
+
+def _set(node: cst.CSTNode, name: str, value: object) -> None:
+    getattr(type(node), name).__set__(node, value)
+
+
+def _missing(node: cst.CSTNode, name: str) -> object:
+    """A field of a node that has no value: what LibCST reads there; what it writes by default where it read nothing."""
+    if name.startswith("__") or name not in type(node).__slots__:
+        raise AttributeError(name)
+    for layout in tuple(_WAITING):
+        if id(node) in layout.nodes:
+            _ = layout.module
+            return object.__getattribute__(node, name)
+    field = next(each for each in fields(node) if each.name == name)
+    if field.default_factory is MISSING and field.default is MISSING:
+        raise AttributeError(name)
+    value = field.default if field.default_factory is MISSING else field.default_factory()
+    _set(node, name, value)
+    return value
+
+
+cst.CSTNode.__getattr__ = _missing  # type: ignore[attr-defined]
+
+
+def _maker(kind: type[cst.CSTNode]) -> Callable[..., Any]:
+    """What makes a bare node of some values: its code, operator and stars. None stands for those that are not given."""
+    code = (*FIELDS_OF_CODE[kind], *_WORDS)
+    names = [name for name in kind.__slots__ if name in code]
+    setters = {f"set_{name}": getattr(kind, name).__set__ for name in names}
+    given = ", ".join(f"{name}=None" for name in names)
+    body = "".join(f" set_{name}(node, {name})\n" for name in names)
+    made: dict[str, Any] = {"kind": kind, "new": object.__new__, **setters}
+    exec(f"def make({given}):\n node = new(kind)\n{body} return node\n", made)
+    make: Callable[..., Any] = made["make"]
+    return make
+
+
+_WORDS = ("operator", "asynchronous", "star", "value", "start", "end")
+"""The fields of code that are no nodes of code."""
+
+
+class _Makers(SimpleNamespace):
+    """What makes bare nodes, by the name of their type; it takes the fields in LibCST's order."""
+
+    def __getattr__(self, name: str) -> Any:
+        make = _maker(getattr(cst, name))
+        setattr(self, name, make)
+        return make
+
+
+if TYPE_CHECKING:
+    bare = cst
+else:
+    bare = _Makers()
