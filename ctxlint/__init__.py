@@ -1,7 +1,7 @@
 """ctxlint reads custom ``torch.autograd.Function`` classes and says where they break autograd's contract.
 
-The Python API is ``lint_source``, ``lint_paths`` and ``fix_source``, with the records that they take and give. They are
-imported when they are first asked for, so that ``import ctxlint`` costs next to nothing.
+The Python API is ``lint_source``, ``lint_paths``, ``lint_project`` and ``fix_source``, with the records that they take
+and give. They are imported when they are first asked for, so that ``import ctxlint`` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctxlint.api import FixedSource, fix_source, lint_paths, lint_source
+    from ctxlint.api import FixedSource, fix_source, lint_paths, lint_project, lint_source
     from ctxlint.config.project_files import ConfigurationError
     from ctxlint.config.settings import Settings
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fix import Applicability, Edit, Fix
+    from ctxlint.one_project import RECORD_FIELDS
 
 from ctxlint.version import __version__
 
 __all__ = [
+    "RECORD_FIELDS",
     "Applicability",
     "ConfigurationError",
     "Diagnostic",
@@ -28,6 +30,7 @@ __all__ = [
     "__version__",
     "fix_source",
     "lint_paths",
+    "lint_project",
     "lint_source",
 ]
 
@@ -38,9 +41,11 @@ _HOMES = {
     "Edit": "ctxlint.fix",
     "Fix": "ctxlint.fix",
     "FixedSource": "ctxlint.api",
+    "RECORD_FIELDS": "ctxlint.one_project",
     "Settings": "ctxlint.config.settings",
     "fix_source": "ctxlint.api",
     "lint_paths": "ctxlint.api",
+    "lint_project": "ctxlint.api",
     "lint_source": "ctxlint.api",
 }
 

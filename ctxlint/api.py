@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,6 +64,36 @@ def lint_paths(
     configuration = Configuration(fixed=None if settings is None else checked(settings))
     results = pipeline.lint_paths(list(map(os.fsdecode, several)), configuration, jobs=checked_jobs(jobs))
     return sorted((each for result in results for each in _in_cells(result)), key=lambda each: each.sort_key)
+
+
+def lint_project(
+    root: str | os.PathLike[str],
+    settings: Settings | None = None,
+    *,
+    project: str | None = None,
+    commit: str | None = None,
+    timeout: float | None = None,
+    memory: int | None = None,
+) -> list[dict[str, Any]]:
+    """The findings in the folder ``root`` as plain records, sorted by path and place: one task of many.
+
+    A record is a dict with the keys of ``RECORD_FIELDS``; its values are texts, whole numbers and None. ``project``
+    and ``commit`` say what it is about; without ``project``, that is the name of the folder. ``path`` counts from
+    ``root``; ``edits`` is the JSON of the edits of a fix. Without ``settings``, the configuration files of the project
+    apply.
+
+    With ``timeout`` (in seconds) or ``memory`` (in megabytes, on Linux) a process of its own lints the project, so
+    that it ends where it takes more. A project that cannot be linted is one record with the code CTX900, whose
+    ``path`` is None.
+    """
+    from ctxlint.config.given_settings import checked
+    from ctxlint.one_project import Project
+    from ctxlint.one_project import lint_project as linted
+
+    folder = os.path.abspath(os.fsdecode(root))
+    name = os.path.basename(folder) if project is None else project
+    asked = None if settings is None else checked(settings)
+    return linted(Project(folder, asked, name, commit), timeout, memory)
 
 
 def fix_source(

@@ -46,7 +46,7 @@ def lint_paths(
     cache = Cache(used=cached)
     # Where results are kept, they are kept as they were before they were finished.
     work = partial(_lint_candidate, finish=None if cached else finish)
-    with Workers(jobs, _prepare) as workers:
+    with Workers(jobs, prepare) as workers:
         # A cache may know all of them.
         begin = (lambda _candidates: None) if cached else partial(workers.begin, work)
         lint = partial(_lint_candidates, cache=cache, work=partial(workers.map, work), finish=finish, watch=watch)
@@ -177,7 +177,7 @@ def is_left_out(path: str, settings: Settings) -> bool:
     return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Import what linting a file needs."""
     from ctxlint.model.reader import read  # noqa: F401
     from ctxlint.rules import all_rules
