@@ -10,6 +10,7 @@ import ast
 import itertools
 import textwrap
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -17,7 +18,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.wrapping import laid_out
-from ctxlint.model.index.statement_pieces import StatementLines, lines_inside
+from ctxlint.model.index.statement_pieces import StatementLines, lines_inside, statements
 from ctxlint.source.source import Source
 from ctxlint.source.text_edits import Edit, apply_edits
 
@@ -105,8 +106,27 @@ def _starts_line(source: Source, *offsets: int) -> bool:
 
 
 @lru_cache(maxsize=1)  # all fixes of a file ask, one after the other
-def _inside(source: Source) -> frozenset[int]:
-    return _continued_lines(source)
+def _inside(source: Source) -> _InsideLines:
+    return _InsideLines(source)
+
+
+class _InsideLines:
+    """As ``_continued_lines``, of those statements that are asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._pieces = [piece for block in source.blocks for piece in statements(source, StatementLines(*block))]
+        self._firsts = [piece.first for piece in self._pieces]
+        self._found: dict[int, set[int]] = {}
+
+    def __contains__(self, line: int) -> bool:
+        """Whether a line begins inside a bracket or string, or behind a backslash."""
+        at = bisect_right(self._firsts, line) - 1
+        if at < 0:
+            return False
+        if at not in self._found:
+            self._found[at] = lines_inside(self._source, self._pieces[at])
+        return line in self._found[at]
 
 
 def _continued_lines(source: Source) -> frozenset[int]:

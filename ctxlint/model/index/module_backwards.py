@@ -34,8 +34,14 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
 
     A file that passes a gradient to any ``backward``, or hands one on, may well work without autograd.
     """
-    if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text or _works_by_hand(unit.tree):
+    if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text:
         return
+    found = list(_of_modules(unit, project))
+    if found and not _works_by_hand(unit.tree):
+        yield from found
+
+
+def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
     for record in unit.index.classes.values():
         methods = {each.name: each for each in record.node.body if isinstance(each, ast.FunctionDef)}
         backward = methods.get("backward")
