@@ -45,6 +45,16 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
     }
 )
 
+AUTOCAST_PAIR = frozenset(
+    {
+        "torch.amp.custom_fwd",
+        "torch.amp.custom_bwd",
+        "torch.amp.autocast_mode.custom_fwd",
+        "torch.amp.autocast_mode.custom_bwd",
+    }
+)
+"""Decorators that require the keyword ``device_type``; those of ``torch.cuda.amp`` take none."""
+
 DESCRIPTOR_KEEPING_DECORATORS = frozenset(
     {
         "builtins.staticmethod",

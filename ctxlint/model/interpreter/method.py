@@ -24,6 +24,7 @@ from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.model.syntax import dotted, parents_below
 from ctxlint.records import record
+from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,8 @@ class Decorator:
     ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
     arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
     failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well,
-    ``works_on_ctx`` that it sets attributes or saves tensors itself.
+    ``works_on_ctx`` that it sets attributes or saves tensors itself, ``completed`` that ``functools.partial`` gave it
+    arguments before.
     """
 
     node: cst.Decorator
@@ -88,6 +90,16 @@ class Decorator:
     certain: bool = False
     takes_descriptors: bool = False
     works_on_ctx: bool = False
+    completed: bool = False
+
+    @property
+    def lacks_device_type(self) -> bool:
+        """Whether it certainly is ``custom_fwd`` or ``custom_bwd`` of ``torch.amp`` without ``device_type``."""
+        if not self.certain or self.completed or self.name not in AUTOCAST_PAIR:
+            return False
+        expression = self.node.decorator
+        arguments = expression.args if isinstance(expression, cst.Call) else ()
+        return "device_type" not in self.keywords and not any(each.star == "**" for each in arguments)
 
     @property
     def keywords(self) -> tuple[str, ...]:

@@ -41,12 +41,14 @@ def decorators_of(
         if path is None:
             found.append(Decorator(each, None, called, Tri.UNKNOWN))
             continue
-        certain = resolve_certainly(path, scope) or _completed(path, scope, resolve_certainly)
+        completed = _completed(path, scope, resolve_certainly)
+        certain = resolve_certainly(path, scope) or completed
         name = certain or resolve(path, scope) or _completed(path, scope, resolve) or path
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
-        found.append(Decorator(each, name, called, keeps, certain is not None, _takes_descriptors(meant), works))
+        takes = _takes_descriptors(meant)
+        found.append(Decorator(each, name, called, keeps, certain is not None, takes, works, completed is not None))
     return tuple(found)
 
 
