@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.mutations import is_returned
 from ctxlint.model.analyses.repeats import happens_after
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
+from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import (
     Alias,
+    Constant,
     Fresh,
+    Imported,
+    Opaque,
     Parameter,
+    Scalar,
     Tri,
     View,
+    before_views,
     is_detached,
     is_none,
     is_tensor,
+    leaves,
+    same_object,
     usual_storage,
 )
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.torch_api.operations import TORCH_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +91,8 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
     There is no fix: only the author knows whether to return the tensor or to remove the mark.
 
     ## Known limits
-    Not reported if the returned tensor may be the marked one: the result of an unknown function, of `.contiguous()` or
-    `.to(...)`.
+    Not reported if the returned tensor may be the marked one: the result of `.contiguous()`, of `.to(...)`, or of an
+    unknown function, unless the functions that `forward` calls get only other tensors and numbers.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
@@ -121,7 +130,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     given = isinstance(value, Parameter) and value.role == "input"
     if not given and is_tensor(value) is not Tri.YES:
         return None
-    if any(is_returned(returns, value) is Tri.NO for returns in _returns_with(fn, method, call)):
+    if any(_none_returns(fn, returns, value) for returns in _returns_with(fn, method, call)):
         if given:
             return (
                 f"`{name}` is marked dirty but not returned; {_raises(call)}. Return `{name}` itself, or "
@@ -135,6 +144,40 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"
         return f"`{name}` is marked dirty but is not an input; {effect}. Drop the mark."
     return None
+
+
+def _none_returns(fn: FunctionClass, returns: list[Returned], tensor: Value) -> bool:
+    """Whether none of these alternatives certainly returns the tensor."""
+    return all(is_returned([each], tensor) is Tri.NO or _made_without(fn, each.value, tensor) for each in returns)
+
+
+def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
+    """Whether an unknown function made the value from other tensors and numbers, and none was ever given the tensor."""
+    if not isinstance(value, Opaque) or value.node is None or not isinstance(tensor, Parameter):
+        return False
+    calls = [each for method in fn.context_methods for each in method.facts.of(GenericCall)]
+    given = {id(each): [*each.arguments, *(slot for _, slot in each.keywords)] for each in calls}
+    if any(
+        same_object(before_views(leaf), tensor) is not Tri.NO and not isinstance(leaf, Imported)
+        for each in calls
+        if each.callee is None or not each.callee.startswith(TORCH_NAMESPACES)
+        for slot in given[id(each)]
+        for leaf in leaves(slot.value)
+    ):
+        return False
+    makers = [each for each in calls if each.node is value.node]
+    slots = [slot for each in makers for slot in given[id(each)]]
+    return bool(makers) and all(
+        not slot.starred and _is_other(leaf, tensor) for slot in slots for leaf in leaves(slot.value)
+    )
+
+
+def _is_other(value: Value, tensor: Value) -> bool:
+    """Whether a value is a number or another tensor: nothing leads from it to ``tensor``."""
+    base = before_views(value)
+    if isinstance(base, Parameter):
+        return base != tensor and is_tensor(base) is Tri.YES
+    return isinstance(base, (Constant, Fresh)) or (isinstance(base, Scalar) and base.sort != "object")
 
 
 def _raises(call: ContextCall) -> str:
