@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SOURCE = "ctxlint"
 _SYNTAX = "CTX901"
-_SECONDS_BETWEEN = 0.3
+_SECONDS_BETWEEN = 0.1
 """While somebody types faster than texts are checked, the findings of an older text are shown after so long."""
 
 
