@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.analyses.flags import flags_of, kept_flags, unbound_uses
+from ctxlint.model.analyses.flags import flags_of, kept_flags, none_uses, unbound_uses
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MaybeNone
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.interpreter.events import MaybeUnbound
+    from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import Method
 
 
@@ -22,12 +23,13 @@ class GradientUnbound(Rule[FunctionClass]):
     """
     ## What it does
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
-    or under another input's flag.
+    or under another input's flag; or that is `None` except under that test and passed to a collective of
+    `torch.distributed`, or has an attribute read.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local
-    variable 'grad_x' where it is not associated with a value`. Tests in which every input requires a gradient never
-    reach this error.
+    variable 'grad_x' where it is not associated with a value`; with `None`, it raises AttributeError or TypeError. Tests
+    in which every input requires a gradient never reach this error.
 
     ## Example
     ```python
@@ -79,7 +81,8 @@ class GradientUnbound(Rule[FunctionClass]):
     may then need the gradient and silently get none.
 
     ## Known limits
-    Not reported if no other input can need a gradient, or if the variable is read under an equivalent test.
+    Not reported if no other input can need a gradient, or if the variable is read under an equivalent test; nor, where
+    the variable is bound to `None` first, if it is used under any test but that of another input's flag.
 
     ## References
     - [FunctionCtx.needs_input_grad](https://pytorch.org/docs/stable/notes/extending.html)
@@ -109,6 +112,21 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"{_when(fn, use, flags)}. {binding} before the test.",
                 fix,
             )
+        for place, flags in none_uses(fn, backward):
+            name = place.name or ""
+            if name in seen:
+                continue
+            seen.add(name)
+            tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
+            read = isinstance(place, MaybeNone)
+            used, error = (
+                (f"has `{place.how}` read", "AttributeError") if read else (f"is passed to `{place.how}`", "TypeError")
+            )
+            yield Finding(
+                fn.span(place.node),
+                f"`{name}` is `None` except under {tests} but {used} here without; it raises {error} when "
+                f"{_when(fn, place, flags)}. Test `{name} is not None` first.",
+            )
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:
@@ -117,7 +135,7 @@ def _test(fn: FunctionClass, backward: Method, index: int) -> str:
     return f"ctx.{next(kept, f'needs_input_grad[{index}]')}"
 
 
-def _when(fn: FunctionClass, use: MaybeUnbound, flags: frozenset[int]) -> str:
+def _when(fn: FunctionClass, use: Event, flags: frozenset[int]) -> str:
     """Which inputs need a gradient when the read is reached and nothing is bound."""
     asked = sorted(flags_of(use.guards))
     if not asked or max(*asked, *flags) >= len(fn.inputs):

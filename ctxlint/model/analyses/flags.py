@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Assigned, MaybeUnbound, Question
-from ctxlint.model.interpreter.values import NeedsInputGrad, Tri, is_none
+from ctxlint.model.interpreter.events import Assigned, GenericCall, MaybeNone, MaybeUnbound, Mutation, Question
+from ctxlint.model.interpreter.values import NONE, NeedsInputGrad, Tri, is_none
 from ctxlint.model.syntax import dotted
+from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -181,6 +182,47 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
             if others and not flags & flags_of(use.guards, kept) and not _same_test(use, bindings):
                 found.append((use, frozenset(flags)))
     return found
+
+
+def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutation, frozenset[int]]]:
+    """Uses that fail on None, of names that are None except under some inputs' flags, where none of these is set.
+
+    Each comes with those flags. As ``unbound_uses``, but only where no other test may decide that the use is reached.
+    """
+    found: list[tuple[MaybeNone | Mutation, frozenset[int]]] = []
+    uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
+    params = {param.name for param in method.params}
+    for use in uses:
+        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name]
+        flags = computed_under(method, use.name or "")
+        if flags is None or use.name in params or any(each.augmented for each in bindings):
+            continue
+        default = any(each.value == NONE and not each.guards and use.implies(each) for each in bindings)
+        others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
+        if default and others and all(_is_other_flag(guard, flags) for guard in use.guards):
+            found.append((use, flags))
+    return found
+
+
+def _collectives_of_none(method: Method) -> list[Mutation]:
+    """The collectives of torch that get a name that is None on some path."""
+    torch_calls = {
+        id(each.node)
+        for each in method.facts.of(GenericCall)
+        if each.callee is not None and each.callee.startswith("torch.distributed.")
+    }
+    return [
+        each
+        for each in method.facts.of(Mutation)
+        if each.how in IN_PLACE_COLLECTIVES and id(each.node) in torch_calls and isinstance(each.target_node, cst.Name)
+        if each.target is not None and NONE in each.target.options()
+    ]
+
+
+def _is_other_flag(guard: Guard, flags: frozenset[int]) -> bool:
+    """Whether a test says that one input needs a gradient that is none of these."""
+    asked = flags_of([guard])
+    return bool(asked) and not asked & flags
 
 
 def _bound_elsewhere(method: Method, name: str, known: int) -> bool:

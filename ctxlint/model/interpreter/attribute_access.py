@@ -10,6 +10,7 @@ from ctxlint.model.interpreter.events import (
     ContextRead,
     Escape,
     GradientFlag,
+    MaybeNone,
     MaybeUnbound,
     NeedsInputGradRead,
     SavedItem,
@@ -27,6 +28,7 @@ from ctxlint.model.interpreter.sequences import (
 )
 from ctxlint.model.interpreter.values import (
     CONTEXT,
+    NONE,
     UNBOUND,
     UNKNOWN,
     Alias,
@@ -139,6 +141,7 @@ class Access(NestedScopes):
         name = node.attr.value
         if isinstance(base, Context):
             return self.context_attribute(node, name)
+        self.note_none(node, base)
         if isinstance(base, Imported):
             if base.name.startswith(LOCAL):
                 self.record(ClassAttribute, node, owner=base.name[len(LOCAL) :], attribute=name)
@@ -155,6 +158,17 @@ class Access(NestedScopes):
         if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
             return base.slots[name == "indices"].value  # of a sort and its like; a plain tuple has no such attribute
         return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
+
+    def note_none(self, node: cst.Attribute, base: Value) -> None:
+        """Record an attribute of what may be None."""
+        name = node.attr.value
+        if (
+            isinstance(node.value, cst.Name)
+            and NONE in base.options()
+            and not hasattr(None, name)
+            and not self.protected
+        ):
+            self.record(MaybeNone, node, name=node.value.value, how=f".{name}")
 
     def context_attribute(self, node: cst.CSTNode, name: str, called: bool = False, guarded: bool = False) -> Value:
         """``ctx.name`` read."""

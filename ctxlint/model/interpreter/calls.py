@@ -93,6 +93,7 @@ class Calls(TensorCalls):
             if isinstance(receiver, Context):
                 return self.context_method(node, func.attr.value)
             if not isinstance(receiver, Imported):
+                self.note_none(func, receiver)
                 return self.method(node, func, receiver)
         callee = self.canonical(func)
         if callee is None:

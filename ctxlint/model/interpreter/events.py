@@ -341,6 +341,14 @@ class MaybeUnbound(Event):
 
 
 @record
+class MaybeNone(Event):
+    """An attribute that None does not have, of a local name that is None on some path; ``how`` is ``.attribute``."""
+
+    name: str = ""
+    how: str = ""
+
+
+@record
 class FlagsTested(Event):
     """``ctx.needs_input_grad`` itself taken as a condition: a tuple that is never empty."""
 
