@@ -93,8 +93,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             return
         if forward.inherited or backward.inherited or not (forward.signature_known and backward.signature_known):
             return
-        if any(each.lacks_device_type for method in (forward, backward) for each in method.decorators):
-            return  # the class is never defined: CTX111
+        if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
+            return  # a class that is never defined (CTX111), or a name that may stand for no decorator at all
         entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
         if exit_ is not None and _notes_by_hand(fn):
             return

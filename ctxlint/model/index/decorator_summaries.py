@@ -21,12 +21,14 @@ class Wrapping:
     ``passes_arguments_on`` says that its wrapper hands all arguments on to the function, one for one, and returns what
     that returns. The wrapper may work on each argument (``args = [arg.contiguous() for arg in args]``), and it may
     stand inside the decorator that a decorator with options makes. ``takes_descriptors`` says that static and class
-    methods can be given to it, ``works_on_ctx`` that it sets attributes of anything, or calls what a ctx has.
+    methods can be given to it, ``works_on_ctx`` that it sets attributes of anything, or calls what a ctx has,
+    ``gives_back`` that it returns the function that it is given and does nothing else.
     """
 
     passes_arguments_on: bool
     takes_descriptors: bool
     works_on_ctx: bool
+    gives_back: bool = False
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
@@ -36,7 +38,22 @@ def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
         passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
         takes_descriptors=names_descriptors or _gives_back_what_it_gets(decorator),
         works_on_ctx=_works_on_ctx(decorator),
+        gives_back=_only_gives_back(decorator),
     )
+
+
+def _only_gives_back(decorator: cst.FunctionDef) -> bool:
+    """Whether a plain function consists of ``return`` with its first parameter, and perhaps a docstring."""
+    statements = decorator.body.body[decorator.get_docstring() is not None :]
+    if len(statements) != 1:
+        return False
+    line = statements[0]
+    small = line.body if isinstance(line, cst.SimpleStatementLine) else statements
+    params = (*decorator.params.posonly_params, *decorator.params.params)
+    if len(small) != 1 or not isinstance(small[0], cst.Return) or not isinstance(small[0].value, cst.Name):
+        return False
+    plain = not decorator.decorators and decorator.asynchronous is None and bool(params)
+    return plain and small[0].value.value == params[0].name.value
 
 
 def _works_on_ctx(node: cst.CSTNode) -> bool:

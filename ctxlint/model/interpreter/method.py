@@ -80,7 +80,7 @@ class Decorator:
     arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
     failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well,
     ``works_on_ctx`` that it sets attributes or saves tensors itself, ``completed`` that ``functools.partial`` gave it
-    arguments before.
+    arguments before, ``optional`` that its name may stand for a function that does nothing instead.
     """
 
     node: cst.Decorator
@@ -91,6 +91,7 @@ class Decorator:
     takes_descriptors: bool = False
     works_on_ctx: bool = False
     completed: bool = False
+    optional: bool = False
 
     @property
     def lacks_device_type(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.index.decorator_summaries import Wrapping
-from ctxlint.model.index.scopes import dotted_name, resolve, resolve_certainly
+from ctxlint.model.index.scopes import dotted_name, resolutions, resolve, resolve_certainly
 from ctxlint.model.interpreter.method import Binding, Decorator, Param, ParameterKind
 from ctxlint.model.interpreter.values import NONE, Opaque, Scalar, Tri, Value, constant
 from ctxlint.model.syntax import children, code_of, dotted
@@ -43,13 +44,59 @@ def decorators_of(
             continue
         completed = _completed(path, scope, resolve_certainly)
         certain = resolve_certainly(path, scope) or completed
-        name = certain or resolve(path, scope) or _completed(path, scope, resolve) or path
+        made = None if called or certain else _autocast_of_every_binding(path, scope, meaning)
+        name = certain or (made and made.name) or resolve(path, scope) or _completed(path, scope, resolve) or path
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
         takes = _takes_descriptors(meant)
-        found.append(Decorator(each, name, called, keeps, certain is not None, takes, works, completed is not None))
+        optional = made is not None and made.optional
+        completed = completed or (made and made.name)
+        found.append(
+            Decorator(each, name, called, keeps, certain is not None, takes, works, completed is not None, optional)
+        )
     return tuple(found)
+
+
+class _Made(NamedTuple):
+    name: str
+    optional: bool
+
+
+def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str], Meaning]) -> _Made | None:
+    """``custom_fwd`` or ``custom_bwd`` where every binding of a name is that, or gives the function back as it is.
+
+    ``fwd = torch.amp.custom_fwd(device_type="cuda")`` is one, in the other branch ``fwd = identity``.
+    """
+    owner = scope.owner(path)
+    if owner is None:
+        return None
+    names: list[str] = []
+    optional = False
+    bounds, meant = owner.live(path), resolutions(path, scope)
+    if len(bounds) != len(meant):
+        return None
+    for bound, name in zip(bounds, meant):
+        made = name or _called_with_keywords(bound.value, owner)
+        if made in decorators.SIGNATURE_KEEPING_DECORATORS and _AUTOCAST_PAIR.search(made):
+            names.append(made)
+            continue
+        known = meaning(name) if name is not None else None
+        if not (isinstance(known, Wrapping) and known.gives_back):
+            return None
+        optional = True
+    kinds = {each.rpartition(".")[2] for each in names}
+    return _Made(names[0], optional) if len(kinds) == 1 else None
+
+
+def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:
+    """``torch.amp.custom_fwd`` of a call of it with options alone: the result is the decorator."""
+    if not isinstance(value, ast.Call) or value.args or not value.keywords:
+        return None
+    if any(each.arg not in ("device_type", "cast_inputs") for each in value.keywords):
+        return None
+    maker = dotted_name(value.func)
+    return resolve_certainly(maker, owner) if maker is not None else None
 
 
 def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | None]) -> str | None:
