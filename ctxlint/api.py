@@ -87,13 +87,13 @@ def lint_project(
     ``path`` is None.
     """
     from ctxlint.config.given_settings import checked
-    from ctxlint.one_project import Project
+    from ctxlint.one_project import ProjectTask
     from ctxlint.one_project import lint_project as linted
 
     folder = os.path.abspath(os.fsdecode(root))
     name = os.path.basename(folder) if project is None else project
     asked = None if settings is None else checked(settings)
-    return linted(Project(folder, asked, name, commit), timeout, memory)
+    return linted(ProjectTask(folder, asked, name, commit), timeout, memory)
 
 
 def fix_source(

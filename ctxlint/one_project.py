@@ -42,7 +42,7 @@ RECORD_FIELDS = {
 """The fields of a record, in order, and what they hold; where there is nothing to say, None."""
 
 
-class Project(NamedTuple):
+class ProjectTask(NamedTuple):
     """What is asked: a folder, and what it is called in the records."""
 
     root: str
@@ -51,7 +51,7 @@ class Project(NamedTuple):
     commit: str | None
 
 
-def lint_project(project: Project, timeout: float | None, memory: int | None) -> list[Record]:
+def lint_project(project: ProjectTask, timeout: float | None, memory: int | None) -> list[Record]:
     """The records of a project; one record that says why where it cannot be linted."""
     if timeout is None and memory is None:
         return _records(project)
@@ -60,7 +60,7 @@ def lint_project(project: Project, timeout: float | None, memory: int | None) ->
     return _alone(project, timeout, memory)
 
 
-def _records(project: Project) -> list[Record]:
+def _records(project: ProjectTask) -> list[Record]:
     from ctxlint.result import describe
 
     _forget()
@@ -74,7 +74,7 @@ def _records(project: Project) -> list[Record]:
         gc.collect()  # a process that lints many projects lives long
 
 
-def _findings(project: Project) -> Iterator[Record]:
+def _findings(project: ProjectTask) -> Iterator[Record]:
     from ctxlint.config.configuration import Configuration
     from ctxlint.run.pipeline import lint_paths
 
@@ -83,7 +83,7 @@ def _findings(project: Project) -> Iterator[Record]:
         yield from _of_file(project, result)
 
 
-def _of_file(project: Project, result: FileResult) -> Iterator[Record]:
+def _of_file(project: ProjectTask, result: FileResult) -> Iterator[Record]:
     from ctxlint.report.json_list import fix_record
     from ctxlint.result import locate
 
@@ -99,7 +99,7 @@ def _of_file(project: Project, result: FileResult) -> Iterator[Record]:
         yield dict(zip(RECORD_FIELDS, (project.name, project.commit, *place, *said, *mended)))
 
 
-def _failure(project: Project, reason: str) -> Record:
+def _failure(project: ProjectTask, reason: str) -> Record:
     """What is said about a project that cannot be linted."""
     record = dict.fromkeys(RECORD_FIELDS)
     return {
@@ -135,7 +135,7 @@ _own = _Own()
 _running: set[WorkerProcess] = set()
 
 
-def _alone(project: Project, timeout: float | None, memory: int | None) -> list[Record]:
+def _alone(project: ProjectTask, timeout: float | None, memory: int | None) -> list[Record]:
     process = _own.process
     if process is None:
         from ctxlint.run.pipeline import prepare

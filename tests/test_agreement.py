@@ -59,7 +59,7 @@ PROJECT = {
         class Weighted(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, w, factor):
-                ctx.rest = factor, 1
+                rest = prepare(factor)
                 ctx.save_for_backward(x, w)
                 return x * w
 

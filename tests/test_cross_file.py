@@ -471,7 +471,7 @@ def test_a_more_specific_finding_takes_the_place_of_a_general_one() -> None:
         class Weighted(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x, w, factor):
-                ctx.rest = factor, 1
+                rest = prepare(factor)
                 ctx.save_for_backward(x, w)
                 return x * w
 

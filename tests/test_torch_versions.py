@@ -64,14 +64,14 @@ def test_a_range(text: str, expected: tuple[str, str]) -> None:
 def test_what_is_no_range(text: str) -> None:
     with pytest.raises(ValueError, match="expected a version such as") as caught:
         read_target(text)
-    assert str(caught.value).endswith(f'found "{text}"')
+    assert str(caught.value).endswith(f'got "{text}"')
 
 
 @pytest.mark.parametrize("text", [">=99", ">=2.7,<2.1", "24", "==99.1", ">24,<25", "~=24.1", ">=2024.1"])
 def test_what_no_version_meets(text: str) -> None:
     with pytest.raises(ValueError, match="which matches no version") as caught:
         read_target(text)
-    assert f'found "{text}"' in str(caught.value)
+    assert f'got "{text}"' in str(caught.value)
 
 
 def test_several_ranges_and_none() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.foreign_names import names_of_forward
+from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 
@@ -72,6 +73,9 @@ class NameOfForward(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward = fn.backward
         if backward is None or backward.inherited or fn.forward is None:
+            return
+        saved = saved_counts(fn, saving_call(backward))
+        if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises before
             return
         seen: set[str] = set()
         for node in names_of_forward(fn, backward):

@@ -24,7 +24,7 @@ class F(torch.autograd.Function):
 
 
 def _class(body: str, *, materialize: bool = False) -> str:
-    text = _CLASS.format(body=body, materialize="True")
+    text = _CLASS.format(body=body, materialize="False")
     text = text.replace("    ", "\t") if "\t" in body else text
     return text if materialize else re.sub(r".*set_materialize_grads.*\n", "", text)
 

@@ -79,7 +79,7 @@ def test_mended(case: tuple[str, str], end: str, indent: str) -> None:
 
 
 def test_one_name_says_nothing_but_the_other_input_has_its_own() -> None:
-    text = fn("if ctx.needs_input_grad[0]:\n    dx = grad * y\n    other = grad * x", "dx, other, None")
+    text = fn("other = None\nif ctx.needs_input_grad[0]:\n    dx = grad * y\n    other = grad * x", "dx, other, None")
     mended = text.replace("            other", "        if ctx.needs_input_grad[1]:\n            other")
     assert_mended(CODE, text, mended, unsafe=True)
 

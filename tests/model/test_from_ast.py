@@ -13,7 +13,7 @@ import libcst as cst
 import pytest
 
 import ctxlint
-from ctxlint.model.index.bare_nodes import Layout, UnlikeLibCST
+from ctxlint.model.index.bare_nodes import BareLayout, UnlikeLibCST
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
 from ctxlint.model.index.module_unit import read_unit
 from ctxlint.model.syntax import children
@@ -171,7 +171,7 @@ def _statements(text: str) -> Iterator[tuple[cst.CSTNode, str]]:
 def test_layout_of_this_package(path: Path) -> None:
     """What LibCST says of whitespace, commas and brackets comes into the same nodes."""
     for top, text in _statements(path.read_text(encoding="utf-8")):
-        layout = Layout(top, partial(cst.parse_module, text))
+        layout = BareLayout(top, partial(cst.parse_module, text))
         assert layout.module.body[0] is top
         assert layout.module.code == text
 
@@ -181,7 +181,7 @@ def test_layout_of_syntax(name: str) -> None:
     """All kinds of syntax."""
     body = textwrap.indent(BODIES[name], "    ")
     for top, text in _statements(f"@a\ndef f(x, y=1, *args: int, z: str, **more) -> None:\n{body}\n"):
-        assert Layout(top, partial(cst.parse_module, text)).module.code == text
+        assert BareLayout(top, partial(cst.parse_module, text)).module.code == text
 
 
 def test_layout_comes_when_a_field_of_it_is_read() -> None:
@@ -189,7 +189,7 @@ def test_layout_comes_when_a_field_of_it_is_read() -> None:
     text = "def f(x):\n    return (x +  1)  # why\n"
     [(top, _)] = _statements(text)
     asked: list[str] = []
-    layout = Layout(top, lambda: asked.append(text) or cst.parse_module(text))  # type: ignore[func-returns-value]
+    layout = BareLayout(top, lambda: asked.append(text) or cst.parse_module(text))  # type: ignore[func-returns-value]
     assert isinstance(top, cst.FunctionDef)
     line = top.body.body[0]
     assert isinstance(line, cst.SimpleStatementLine)
@@ -219,7 +219,7 @@ def test_another_statement_is_refused(other: str) -> None:
     """Layout never comes from another statement."""
     [(top, _)] = _statements("def f(x):\n    return x + 1\n")
     with pytest.raises(UnlikeLibCST):
-        _ = Layout(top, partial(cst.parse_module, other)).module
+        _ = BareLayout(top, partial(cst.parse_module, other)).module
 
 
 def test_what_libcst_reads_otherwise_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ class UnlikeLibCST(BaseException):
     """
 
 
-class Layout:
+class BareLayout:
     """The layout of a top-level statement, read when it is asked for."""
 
     def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module]) -> None:
@@ -65,7 +65,7 @@ class Layout:
         return frozenset(found)
 
 
-_WAITING: WeakSet[Layout] = WeakSet()
+_WAITING: WeakSet[BareLayout] = WeakSet()
 """The layouts that nobody has asked for yet."""
 
 

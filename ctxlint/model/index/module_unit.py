@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.index.bare_nodes import Layout, may_be_bare
+from ctxlint.model.index.bare_nodes import BareLayout, may_be_bare
 from ctxlint.model.index.class_finder import Definitions
 from ctxlint.model.index.decorator_summaries import wrapping_of
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
@@ -194,7 +194,7 @@ class Slices:
             if self.as_written and may_be_bare():
                 with suppress(NotMade, RecursionError):
                     top = statement_from_ast(statement, self.source)
-                    layout = Layout(top, lambda: parse_text(text))
+                    layout = BareLayout(top, lambda: parse_text(text))
                     return top, Slice(self.source, first, last, Statement(text, lambda: layout.module))
             try:
                 part = parse_slice(self.source, first, last)
