@@ -195,7 +195,7 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | 
         guard
         for event in events[:1]
         for guard in event.guards
-        if guard in shared and (guard.text.startswith("isinstance(") or _asks_input_for_none(guard))
+        if guard in shared and (_asks_for_type(guard) or _asks_input_for_none(guard))
     ]
     others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
     if not tests or others:
@@ -204,6 +204,10 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | 
     if all(orders & each.before for each in forward.returns):
         return None
     return SkippedState(events[0].node, what, _text(events[0].guards), returns=False)
+
+
+def _asks_for_type(guard: Guard) -> bool:
+    return guard.words[:1] == ("isinstance",) and guard.text.startswith("isinstance(")
 
 
 def _asks_input_for_none(guard: Guard) -> bool:
