@@ -28,9 +28,10 @@ FLOOR = Path(__file__).with_name("floor.py")
 
 
 class Timed(NamedTuple):
-    """One command: seconds on the clock, and the largest process in MB."""
+    """One command: seconds on the clock, processor seconds of all its processes, and the largest process in MB."""
 
     seconds: float
+    processor: float
     peak: float
 
 
@@ -53,13 +54,16 @@ def main() -> None:
 
 def rounds(folder: Path, times: int, kept: Path) -> None:
     """All tools on the whole folder."""
-    lint = [sys.executable, "-m", "ctxlint", "check", "--isolated", "--select", "ALL", "--output-format", "concise"]
+    default = [sys.executable, "-m", "ctxlint", "check", "--isolated", "--output-format", "concise"]
+    lint = [*default, "--select", "ALL"]
     warm = [*lint, "--cache-dir", str(kept / "ctxlint"), str(folder)]
     ruff = ["ruff", "check", "--isolated", "--output-format", "concise", str(folder)]
     cached = [*ruff, "--cache-dir", str(kept / "ruff")]
     commands = {
         "ctxlint, cold": [*lint, "--no-cache", str(folder)],
         "ctxlint, cold, one process": [*lint, "--no-cache", "-j1", str(folder)],
+        "ctxlint, default rules, cold": [*default, "--no-cache", str(folder)],
+        "ctxlint, default rules, cold, one process": [*default, "--no-cache", "-j1", str(folder)],
         "ctxlint, warm": warm,
         "scan, ast and LibCST alone": [sys.executable, str(FLOOR), str(folder)],
         "ruff, cold": [*ruff, "--no-cache"],
@@ -72,10 +76,12 @@ def rounds(folder: Path, times: int, kept: Path) -> None:
         timed(command)
     medians = interleaved(commands, times)
     print(f"\n## {sum(1 for _ in folder.rglob('*.py'))} Python files, {times} rounds, {os.cpu_count()} processors\n")
-    print("| command | median seconds | largest process, MB | to ruff, cold |\n|---|---|---|---|")
+    print("| command | median seconds | processor seconds | largest process, MB | to ruff, cold | processor, to ruff |")
+    print("|---|---|---|---|---|---|")
     base = medians.get("ruff, cold")
-    for name, (seconds, peak) in medians.items():
-        print(f"| {name} | {seconds:.2f} | {peak:.0f} | {seconds / base.seconds if base else 0:.2f} |")
+    for name, (seconds, processor, peak) in medians.items():
+        ratios = (seconds / base.seconds, processor / base.processor) if base else (0, 0)
+        print(f"| {name} | {seconds:.2f} | {processor:.2f} | {peak:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
     for one, other in (
         ("ctxlint, cold", "ruff, only parsing"),
         ("ctxlint, cold, one process", "scan, ast and LibCST alone"),
@@ -146,7 +152,11 @@ def interleaved(commands: dict[str, list[str]], times: int) -> dict[str, Timed]:
         for name, command in commands.items():
             every[name].append(timed(command))
     return {
-        name: Timed(statistics.median(each.seconds for each in found), max(each.peak for each in found))
+        name: Timed(
+            statistics.median(each.seconds for each in found),
+            statistics.median(each.processor for each in found),
+            max(each.peak for each in found),
+        )
         for name, found in every.items()
     }
 
@@ -159,7 +169,7 @@ def timed(command: list[str]) -> Timed:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(command)} exited with {process.returncode}")
-    return Timed(time.perf_counter() - start, _megabytes(usage))
+    return Timed(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, _megabytes(usage))
 
 
 def _megabytes(usage: resource.struct_rusage) -> float:
