@@ -5,6 +5,7 @@ LibCST, and with it the model and the rules, is imported in ``check_source`` and
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -15,6 +16,7 @@ from ctxlint.config.project_files import project_tables
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 from ctxlint.run.check_file import judged, reports_unused, suppressed, too_deep
 from ctxlint.source.decode import decode, source_of
+from ctxlint.source.modules import root_of
 from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_bytes, refusal
 from ctxlint.source.scanner import holds_candidate
 
@@ -105,7 +107,7 @@ def understand_source(source: Source, settings: Settings, ask: Ask | None = None
     """The model of one file. Raises RecursionError for code that is nested too deeply."""
     from ctxlint.model.reader import understand
 
-    project = _project(settings.extra_bases)
+    project = _project(settings.extra_bases, root_of(os.path.dirname(os.path.abspath(source.path))))
     project.start_trace()  # what was worked out for the last text is let go
     return understand(source, project, ask)
 
@@ -163,8 +165,9 @@ def _checked(
 
     if reports_unused(settings):
         alone = None  # findings of rules that are off matter, too
-    project = _project(settings.extra_bases)
+    project = _project(settings.extra_bases, root_of(os.path.dirname(os.path.abspath(source.path))))
     trace = project.start_trace()
+    _READ.append(len(source.text))
     if alone is not None and alone.consulted is not None:
         trace.take(alone.consulted)
     work: Callable[[], Reading]
@@ -222,10 +225,13 @@ def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Re
 
 
 @lru_cache(maxsize=1)
-def _project(extra_bases: tuple[str, ...]) -> Project:
-    """The other files that names may lead to, each read once in a process."""
+def _project(extra_bases: tuple[str, ...], root: str) -> Project:  # noqa: ARG001  (one project is known at a time)
+    """The other files that names may lead to from below a root, each read once in a row of files from there."""
     from ctxlint.model.index.project import Project
 
+    if not gc.isenabled() and sum(_READ) > _COLLECTED_AFTER:
+        gc.collect()  # what was known of the last projects holds itself
+        _READ.clear()
     return Project(_load, frozenset(extra_bases))
 
 
@@ -240,6 +246,12 @@ def forget_read_files() -> None:
     line_length.cache_clear()
     project_tables.cache_clear()
 
+
+_READ: list[int] = []
+"""The lengths of the texts that were analysed since memory was last collected."""
+
+_COLLECTED_AFTER = 8_000_000
+"""So much text leaves some 200 MB behind; to free that takes half a second or more."""
 
 _LOADED: dict[str, bytes | None] = {}
 """What stands for the content of other files, as it was when they were read."""
@@ -262,6 +274,7 @@ def _load(path: str) -> Source | None:
             return source_of(path, OPEN[path])
         data = read_bytes(path)
         _LOADED[path] = digest(data)
+        _READ.append(len(data))
         return decode(path, data)
     except (Unreadable, Undecodable, NotPython):
         return None
