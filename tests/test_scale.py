@@ -17,6 +17,7 @@ import pytest
 
 import ctxlint
 from ctxlint import one_project
+from ctxlint.run import lint_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +90,14 @@ def test_records_are_plain(projects: list[Path]) -> None:
     fixed = next(each for each in records if each["fix"] is not None)
     assert fixed["applicability"] in ("safe", "unsafe", "display")
     assert json.loads(fixed["edits"])
+
+
+def test_one_project_is_known_at_a_time(projects: list[Path]) -> None:
+    """What other files say is let go with their project, so that memory does not grow with the number of projects."""
+    ctxlint.lint_paths(projects[0].parent)
+    assert lint_file._project.cache_info().currsize == 1
+    first = lint_file._project((), str(projects[0]))
+    assert lint_file._project((), str(projects[1])) is not first
 
 
 def test_settings_and_name(projects: list[Path]) -> None:
