@@ -13,9 +13,6 @@ from ctxlint.effort import spend
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _CODE = cst.Module([])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
-from ctxlint.model.analyses.second_order import leaves_autograd
+from ctxlint.model.analyses.second_order import differentiable_backward, leaves_autograd
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -86,10 +86,8 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.methods.get("backward")
-        if backward is None or backward.inherited or backward.raises_only:
-            return
-        if any((each.name or "").endswith("once_differentiable") for each in backward.decorators):
+        backward = differentiable_backward(fn)
+        if backward is None:
             return
         found = leaves_autograd(fn, backward)
         if found is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import mark_once_differentiable
 from ctxlint.model.analyses.double_backward import intermediates_in_gradients
+from ctxlint.model.analyses.second_order import differentiable_backward
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -90,10 +91,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.methods.get("backward")
-        if backward is None or backward.inherited or backward.raises_only:
-            return
-        if any((each.name or "").endswith("once_differentiable") for each in backward.decorators):
+        backward = differentiable_backward(fn)
+        if backward is None:
             return
         for node, name in list(intermediates_in_gradients(fn))[:1]:
             yield Finding(

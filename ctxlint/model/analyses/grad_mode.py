@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
-from ctxlint.model.interpreter.values import Fresh, Single, View
+from ctxlint.model.interpreter.values import Fresh, Single, View, detaches
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
@@ -32,7 +32,6 @@ _LEAVE_IT_OFF = frozenset(
 """The last parts of the names of decorators and ``with`` items that do not switch grad mode on."""
 
 _SWITCHES = frozenset({"enable_grad", "set_grad_enabled", "_set_grad_enabled", "set_grad_mode", "grad_mode"})
-_CUTS = frozenset({"detach", "data"})
 _MAY_BE_A_VIEW = frozenset(
     _words(
         """
@@ -73,20 +72,15 @@ def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> b
     if method is None:
         return False
     if isinstance(value, View):
-        return _cut_off(value) or all(_untracked(homes, option, wanted) for option in value.of.options())
+        return detaches(value) or all(_untracked(homes, option, wanted) for option in value.of.options())
     return value.part is None and _computes(method, value.node) and _is_off(method, value.node)
 
 
 def _origin(value: Value) -> Value:
     """What was asked to require a gradient: for a view that is cut off, the view itself."""
-    while isinstance(value, View) and not _cut_off(value):
+    while isinstance(value, View) and not detaches(value):
         value = value.of
     return value
-
-
-def _cut_off(value: View) -> bool:
-    node = value.node.func if isinstance(value.node, cst.Call) else value.node
-    return isinstance(node, cst.Attribute) and node.attr.value in _CUTS
 
 
 def _computes(method: Method, node: cst.CSTNode | None) -> bool:

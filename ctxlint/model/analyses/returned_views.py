@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
-from ctxlint.model.interpreter.values import Alias, Fresh, Parameter, Tri, View, is_tensor
+from ctxlint.model.interpreter.values import Alias, Fresh, Parameter, Tri, View, detaches, is_tensor
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -36,10 +34,7 @@ def _said(value: Value) -> str | None:
         return f"the input `{value.name}`"
     base = value
     while isinstance(base, View):
-        node = base.node.func if isinstance(base.node, cst.Call) else base.node
-        if base.alias is not Alias.ALWAYS or (
-            isinstance(node, cst.Attribute) and node.attr.value in ("detach", "data")
-        ):
+        if base.alias is not Alias.ALWAYS or detaches(base):
             return None
         base = base.of
     if base is value or is_tensor(base) is not Tri.YES:

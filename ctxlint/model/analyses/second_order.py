@@ -24,6 +24,18 @@ _FROM_OUTSIDE = ("builtins.", "torch.")
 _NEEDING_LAYOUT = frozenset({"view", "data_ptr"})
 
 
+def differentiable_backward(fn: FunctionClass) -> Method | None:
+    """The ``backward`` that a class defines itself and lets autograd differentiate; None for none.
+
+    Not one marked ``@once_differentiable``, and not one that only raises.
+    """
+    backward = fn.methods.get("backward")
+    if backward is None or backward.inherited or backward.raises_only:
+        return None
+    marked = any((each.name or "").endswith("once_differentiable") for each in backward.decorators)
+    return None if marked else backward
+
+
 def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str] | None:
     """The first place at which a body does what autograd does not record, and what it is; None for none."""
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
@@ -56,7 +68,7 @@ def _is_number(fn: FunctionClass, value: Value) -> bool:
         kept = [option for each in writes if each.value is not None for option in each.value.options()]
         return (
             bool(kept)
-            and len(writes) == len([each for each in writes if each.value])
+            and all(each.value is not None for each in writes)
             and all(_was_number(fn, each) for each in kept)
         )
     return _was_number(fn, value)

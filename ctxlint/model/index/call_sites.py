@@ -330,8 +330,11 @@ def _enclosing_class(scope: Scope | None) -> str | None:
 
 _TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 _CONTAINERS = frozenset(
-    [*(f"builtins.{name}" for name in ("dict", "list", "set", "sorted", "tuple")), "torch.nn.ParameterDict"]
-) | {"torch.nn.ParameterList"}
+    [
+        *(f"builtins.{name}" for name in ("dict", "list", "set", "sorted", "tuple")),
+        *(f"torch.nn.{name}" for name in ("ParameterDict", "ParameterList")),
+    ]
+)
 """What is called to make a container."""
 
 _PLAIN = frozenset([ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL, ArgumentKind.NONE])

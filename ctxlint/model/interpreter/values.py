@@ -471,11 +471,16 @@ def before_views(value: Value) -> Value:
     return value
 
 
+def detaches(view: View) -> bool:
+    """Whether this view itself, not what it views, is cut off from the graph: ``detach()``, ``.data``."""
+    function = getattr(view.node, "func", view.node)
+    return getattr(getattr(function, "attr", None), "value", "") in ("detach", "data")
+
+
 def is_detached(value: Value) -> bool:
-    """Whether a chain of views is cut off from the graph of what it starts from: ``detach()``, ``.data``."""
+    """Whether a chain of views is cut off from the graph of what it starts from at any step."""
     while isinstance(value, View):
-        function = getattr(value.node, "func", value.node)
-        if getattr(getattr(function, "attr", None), "value", "") in ("detach", "data"):
+        if detaches(value):
             return True
         value = value.of
     return False
