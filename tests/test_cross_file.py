@@ -671,3 +671,24 @@ def test_a_file_whose_name_is_no_text(capsys: pytest.CaptureFixture[str]) -> Non
     write({name: OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
     assert main([".", "--quiet", "--no-cache", "--select", "CTX2"]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_no_name_is_taken_from_a_file_that_may_not_have_it() -> None:
+    text = """
+    import torch
+    import compat
+
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        @compat.custom_fwd
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output * 2
+    """
+    write({"compat.py": "from torch.cuda.amp import custom_fwd\n", "ops.py": text})
+    (result,) = (each for each in lint_paths(["ops.py"], Configuration()) if each.diagnostics)
+    assert [each.fix for each in result.diagnostics if each.code == "CTX106"] == [None]

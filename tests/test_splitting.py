@@ -13,14 +13,9 @@ PROGRAMS = [program for folder in ("broken", "clean") for program in programs(fo
 
 WITHIN_ONE_FILE = {
     "CTX108": "whether an instance that another file makes is called there",
-    "CTX111": "which names a module gives to custom_fwd of torch",
     "CTX112": "calls of backward by hand",
-    "CTX202": "what a class in another file holds",
-    "CTX203": "what a decorator of several bindings stands for",
     "CTX306": "which attributes other files set on whatever object",
-    "CTX406": "what a caller does with a result that passes through another file",
     "CTX501": "the fix adds an import where that name is free",
-    "CTX602": "a name of the module's own for a decorator of torch",
     "CTX701": "which Function of the file a call may mean",
     "CTX703": "what becomes of an instance that another file keeps",
     "CTX801": "an operator, its functions and their registration",

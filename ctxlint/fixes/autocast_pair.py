@@ -35,7 +35,13 @@ def add_other_half(fn: FunctionClass, decorator: Decorator, method: Method) -> F
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
     module, _, name = (decorator.name or "").rpartition(".")
     arguments = _device(decorator, old=module in _OLD)
-    if path is None or module not in _MODULES or not decorator.certain or arguments is None:
+    if (
+        path is None
+        or module not in _MODULES
+        or not decorator.certain
+        or decorator.through_project
+        or arguments is None
+    ):
         return None
     other = _OTHER[name]
     importing: list[Edit] = []

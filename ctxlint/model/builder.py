@@ -36,7 +36,7 @@ from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.interpreter.events import Escape
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
-from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of, split_params
+from ctxlint.model.interpreter.signatures import BoundName, binding_of, decorators_of, params_of, split_params
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
     InputsTuple,
@@ -214,7 +214,7 @@ class Builder:
     def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
         """A method with its signature; which parameter is ctx is decided when the style of the class is known."""
         scope = _class_scope(home)
-        decorators = decorators_of(node, scope, lambda name: self.decorator(home.unit, name))
+        decorators = decorators_of(node, scope, lambda name, scope: self.place(home.unit, name, scope))
         return Method(
             name=node.name.value,
             node=node,
@@ -228,6 +228,11 @@ class Builder:
             inherited=inherited,
             home=home,
         )
+
+    def place(self, unit: Unit, name: str, scope: Scope) -> BoundName:
+        """Where the name of a decorator is bound."""
+        unit, name, scope = self.project.bound(unit, name, scope)
+        return BoundName(name, scope, lambda resolved: self.decorator(unit, resolved))
 
     def decorator(self, unit: Unit, name: str) -> Wrapping | str | None:
         """The function of the project that a decorator's name leads to, or the dotted name of one from outside."""

@@ -225,15 +225,32 @@ class Reader:
     ) -> None:
         """Add the Functions of other files that are called, as this file and others leave them."""
         found = self.calls(outside)
+        modified = {call.function for call in calls if call.modified is not None}
         for key in {call.function: None for call in calls}:
             target = found.elsewhere.targets.get(key)
-            outline = outline_of(target, self.project) if target is not None else None
+            if target is None:
+                continue
+            outline = self.function_of(target, found.calls) if key in modified else None
+            outline = outline or outline_of(target, self.project)
             if outline is not None:
                 patched = outline.patched or key in found.patched or key in outside.patched
                 applied = outline.applied or key in found.applied or key in outside.applied
                 if (patched, applied) != (outline.patched, outline.applied):
                     outline = replace(outline, patched=patched, applied=applied)
                 by_name[key] = outline
+
+    def function_of(self, target: Target, calls: Iterable[ApplyCall]) -> FunctionClass | None:
+        """A Function of another file with all that it does; ``calls`` are those in this file."""
+        unit = self.project.unit(target.path)
+        record = unit.index.classes.get(target.qualname) if unit is not None else None
+        if unit is None or record is None:
+            return None
+        here = [replace(call, function=target.qualname) for call in calls if call.function == target.key]
+        try:
+            with Effort().on(target):
+                return _outliner(unit, self.project, here).build(record)
+        except EffortExceeded:
+            return None
 
     def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:
         """What the file says that matters to others; ``functions`` are its own."""
@@ -285,10 +302,11 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
         return None
 
 
-def _outliner(unit: Unit, project: Project) -> Builder:
-    """What builds the outlines of the Functions of a file."""
+def _outliner(unit: Unit, project: Project, more_calls: Iterable[ApplyCall] = ()) -> Builder:
+    """What builds the Functions of a file, or their outlines, by its own calls and ``more_calls`` of other files."""
     sites = call_sites(unit, project, Elsewhere(unit, project, NOTHING), functions_of(unit, project))
-    return Builder(unit, project, *sites.collect(), sites.applied())
+    calls, by_hand, patched = sites.collect()
+    return Builder(unit, project, [*calls, *more_calls], by_hand, patched, sites.applied())
 
 
 def _merged(by_hand: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.returned_views import returns_view
-from ctxlint.model.function import FunctionClass
+from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import ApplyCall
 
 
-class ModifiedReturnedView(Rule[FunctionClass]):
+class ModifiedReturnedView(Rule[SourceFile]):
     """
     ## What it does
     Reports a call of a Function whose result is modified in place afterwards, where `forward` returns an input as it is, or a
@@ -82,33 +81,24 @@ class ModifiedReturnedView(Rule[FunctionClass]):
 
     code = "CTX406"
     name = "modified-returned-view"
-    subject = FunctionClass
+    subject = SourceFile
 
-    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable or fn.forward is None or not fn.forward.signature_known or fn.backward is None:
-            return
-        for call in fn.calls:
-            change = call.modified
-            if change is None or call.gradients_off or call.expects_error:
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for call in file.calls:
+            fn, change = file.by_name[call.function], call.modified
+            if change is None or call.gradients_off or call.expects_error or not fn.signature_judgeable:
+                continue
+            if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
                 continue
             what = returns_view(fn, change.output)
             if what is None:
                 continue
-            here = not call.path
+            short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")
             yield Finding(
-                change.span if here else fn.span(fn.forward.node.name),
-                f"{_code(call)} modifies the output of `{fn.name}` in place, which is {what}; it raises RuntimeError where an "
-                f"input requires a gradient. Write it out of place.",
+                change.span,
+                f"{f'`{change.code}`' if short else 'This'} modifies the output of `{fn.name}` in place, which is {what}; it raises "
+                f"RuntimeError where an input requires a gradient. Write it out of place.",
             )
-
-
-def _code(call: ApplyCall) -> str:
-    """The statement, with its place where that is another file."""
-    change = call.modified
-    code = change.code if change is not None else ""
-    written = f"`{code}`" if code and "\n" not in code and "`" not in code and len(code) <= _LONGEST else "The caller"
-    place = f" on {change.line} of `{call.path}`" if change is not None and call.path else ""
-    return f"{written}{place}"
 
 
 _LONGEST = 30

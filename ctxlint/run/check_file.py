@@ -90,6 +90,7 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnosti
         SourceFile: (file,),
     }
     called = {call.span: call.function for call in file.calls}
+    called |= {call.modified.span: call.function for call in file.calls if call.modified is not None}
     called |= {Span(each.position, each.position): each.qualname for each in file.too_complex}
     for subject, diagnostic in _judge(subjects, file.source, settings):
         yield (subject.qualname if type(subject) is FunctionClass else called.get(diagnostic.span, "")), diagnostic

@@ -63,7 +63,7 @@ class Own(NamedTuple):
         """Whether a call passes something whose kind shows, or inputs that it could leave out."""
         if call.how not in ("apply", "construct-apply") or call.expects_error:
             return False
-        if call.modified is not None or call.differentiated:
+        if call.differentiated:
             return True
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:

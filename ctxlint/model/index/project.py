@@ -202,6 +202,21 @@ class Project:
                     return through
         return None
 
+    def bound(self, unit: Unit, dotted: str, scope: Scope) -> tuple[Unit, str, Scope]:
+        """The file, the name there, and the scope in which a name is bound, where imports alone lead to it."""
+        for _ in range(_MAX_HOPS if self.load is not None else 0):
+            head, _, rest = dotted.partition(".")
+            owner = scope.owner(head)
+            bounds = owner.live(head) if owner is not None else ()
+            if len(bounds) != 1 or bounds[0].kind != "import":
+                break
+            place = self.locate(unit, _bound_to(bounds[0], rest) or "")
+            other = self.unit(place.path) if place is not None else None
+            if place is None or other is None or place.rest.partition(".")[0] not in other.index.module.names:
+                break
+            unit, dotted, scope = other, place.rest, other.index.module
+        return unit, dotted, scope
+
     def denoted(
         self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int = 0
     ) -> Definition | None:

@@ -80,7 +80,8 @@ class Decorator:
     arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
     failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well,
     ``works_on_ctx`` that it sets attributes or saves tensors itself, ``completed`` that ``functools.partial`` gave it
-    arguments before, ``optional`` that its name may stand for a function that does nothing instead.
+    arguments before, ``optional`` that its name may stand for a function that does nothing instead, ``through_project``
+    that another file of the project gives its name.
     """
 
     node: cst.Decorator
@@ -92,6 +93,7 @@ class Decorator:
     works_on_ctx: bool = False
     completed: bool = False
     optional: bool = False
+    through_project: bool = False
 
     @property
     def lacks_device_type(self) -> bool:

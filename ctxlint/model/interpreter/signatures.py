@@ -30,10 +30,18 @@ Meaning = Wrapping | str | None
 """What a decorator's name stands for: a function of the project, a dotted name from outside it, or unknown."""
 
 
+class BoundName(NamedTuple):
+    """Where a name is bound: the name and the scope there, and what the resolved names of that file stand for."""
+
+    name: str
+    scope: Scope
+    meaning: Callable[[str], Meaning] = lambda name: name
+
+
 def decorators_of(
-    node: cst.FunctionDef, scope: Scope, meaning: Callable[[str], Meaning] = lambda name: name
+    node: cst.FunctionDef, scope: Scope, bound: Callable[[str, Scope], BoundName] = BoundName
 ) -> tuple[Decorator, ...]:
-    """The decorators, outermost first. ``meaning`` follows a resolved name into the project."""
+    """The decorators, outermost first. ``bound`` follows a name that another file of the project gives."""
     found: list[Decorator] = []
     for each in node.decorators:
         expression = each.decorator
@@ -42,10 +50,11 @@ def decorators_of(
         if path is None:
             found.append(Decorator(each, None, called, Tri.UNKNOWN))
             continue
-        completed = _completed(path, scope, resolve_certainly)
-        certain = resolve_certainly(path, scope) or completed
-        made = None if called or certain else _autocast_of_every_binding(path, scope, meaning)
-        name = certain or (made and made.name) or resolve(path, scope) or _completed(path, scope, resolve) or path
+        there, owner, meaning = bound(path, scope)
+        completed = _completed(there, owner, resolve_certainly)
+        certain = resolve_certainly(there, owner) or completed
+        made = None if called or certain else _autocast_of_every_binding(there, owner, meaning)
+        name = certain or (made and made.name) or resolve(there, owner) or _completed(there, owner, resolve) or there
         meant = meaning(name)
         keeps = _keeps_signature(name, meant)
         works = isinstance(meant, Wrapping) and meant.works_on_ctx
@@ -53,7 +62,18 @@ def decorators_of(
         optional = made is not None and made.optional
         completed = completed or (made and made.name)
         found.append(
-            Decorator(each, name, called, keeps, certain is not None, takes, works, completed is not None, optional)
+            Decorator(
+                node=each,
+                name=name,
+                called=called,
+                keeps_signature=keeps,
+                certain=certain is not None,
+                takes_descriptors=takes,
+                works_on_ctx=works,
+                completed=completed is not None,
+                optional=optional,
+                through_project=owner is not scope,
+            )
         )
     return tuple(found)
 
