@@ -44,8 +44,8 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) ->
         yield f"{style.frame(' -->')} {diagnostic.path}:{locate(diagnostic, source).place}"
         return
     yield from _place(locate(diagnostic, source), diagnostic.path, style)
-    for related in diagnostic.related:
-        yield from _note(related, source, diagnostic.path, style)
+    for related, repeats in _without_repeats(diagnostic.related):
+        yield from _note(related, repeats, source, diagnostic.path, style)
     if diagnostic.fix is not None:
         yield f"{style.mark('help')}{style.bold(f': {diagnostic.fix.message}')}"
         yield from fix_diff(source, diagnostic.fix, style)
@@ -54,8 +54,19 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) ->
             yield f"{style.bold('note')}: {_NOTES[applicability.value]}"
 
 
-def _note(related: Related, source: Source, path: str, style: TextStyle) -> Iterator[str]:
-    yield f"{style.bold('note')}: {related.message}"
+def _without_repeats(related: Sequence[Related]) -> Iterator[tuple[Related, list[Related]]]:
+    """The places with a message of their own, each with the later places of its file that have the same message."""
+    groups: dict[tuple[str, str], list[Related]] = {}
+    for each in related:
+        groups.setdefault((each.path, each.message), []).append(each)
+    return ((first, repeats) for first, *repeats in groups.values())
+
+
+def _note(related: Related, repeats: Sequence[Related], source: Source, path: str, style: TextStyle) -> Iterator[str]:
+    lines = dict.fromkeys(each.span.start.line for each in repeats if each.span.start.line != related.span.start.line)
+    names = [str(line) if related.path else source.locate_line(line) for line in lines]
+    also = f" (also on {'lines' if len(names) > 1 else 'line'} {', '.join(names)})" if names else ""
+    yield f"{style.bold('note')}: {related.message}{also}"
     if related.path:
         yield f"{style.frame(' -->')} {relative(related.path)}:{related.span.start.line}:{related.span.start.column}"
         return

@@ -48,7 +48,8 @@ def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
         return f"the call on {expected.call.place} passes {counted(expected.count, 'input')}"
     if expected.count == len(fn.inputs) and fn.variadic_inputs is None:
         return f"`forward` takes {all_inputs(fn)}"
-    return f"`forward` takes at least {counted(expected.count, 'input')}"
+    names = [each.name for each in fn.inputs[: expected.count]]
+    return f"`forward` takes at least {listed(expected.count, 'input', names)}"
 
 
 def moment(method: Method) -> str:
