@@ -35,6 +35,7 @@ from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.signatures import BoundName, binding_of, decorators_of, params_of, split_params
 from ctxlint.model.interpreter.values import (
@@ -47,7 +48,6 @@ from ctxlint.model.interpreter.values import (
     Value,
     constant,
 )
-from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.summaries.summaries import Follower, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators

@@ -13,10 +13,10 @@ from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
+from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.interpreter.walk import interpret
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:

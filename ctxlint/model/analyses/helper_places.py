@@ -11,9 +11,9 @@ import libcst as cst
 from ctxlint.model.function import Returned
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
+from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
-from ctxlint.model.interpreter.walk import interpret
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from ctxlint.model.function import (
     Trust,
 )
 from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.interpreter.statements import sounds_final
 from ctxlint.model.interpreter.values import Constant, Opaque, Tri, is_none, is_tensor
-from ctxlint.model.interpreter.walk import sounds_final
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:

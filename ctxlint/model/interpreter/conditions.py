@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator as operators
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Asks, FlagsTested, Guard, Question
+from ctxlint.model.interpreter.names import canonical
 from ctxlint.model.interpreter.sequences import integer
-from ctxlint.model.interpreter.state import Recorder
 from ctxlint.model.interpreter.type_tests import is_instance, only_instances
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -34,190 +33,178 @@ from ctxlint.model.interpreter.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ctxlint.model.interpreter.state import State
+    from ctxlint.model.interpreter.walk import Walk
 
-class Conditions(Recorder):
-    """Reads the tests of branches."""
 
-    @abstractmethod
-    def evaluate(self, node: cst.BaseExpression) -> Value:
-        """The value of an expression; see ``expressions``."""
+def enter_arm(walk: Walk, before: State, node: cst.CSTNode, test: cst.BaseExpression, holds: bool) -> None:
+    """Begin the arm of ``node`` on which ``test`` came out as ``holds``."""
+    walk.state = before
+    guards = guards_of(walk, test, holds, node)
+    walk.state = before.fork(*guards)
+    narrow(walk, test, holds)
 
-    @abstractmethod
-    def canonical(self, node: cst.BaseExpression) -> str | None:
-        """The dotted name that an expression stands for; see ``expressions``."""
 
-    def guards_of(self, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
-        """The guards of an arm: the whole test, and each part of it that certainly holds there."""
-        if holds:
-            self.note_flags(test)
-        guards = [self.guard(test, holds, id(block))]
-        for part, part_holds in certain_parts(test, holds):
-            if part is not test:
-                guards.append(self.guard(part, part_holds, id(part)))
-        return tuple(guards)
+def guards_of(walk: Walk, test: cst.BaseExpression, holds: bool, block: cst.CSTNode) -> tuple[Guard, ...]:
+    """The guards of an arm: the whole test, and each part of it that certainly holds there."""
+    if holds:
+        _note_flags(walk, test)
+    guards = [_make_guard(walk, test, holds, id(block))]
+    for part, part_holds in certain_parts(test, holds):
+        if part is not test:
+            guards.append(_make_guard(walk, part, part_holds, id(part)))
+    return tuple(guards)
 
-    def note_flags(self, test: cst.BaseExpression) -> None:
-        """Record every operand of a test that is ``ctx.needs_input_grad`` as a whole."""
-        if isinstance(test, cst.BooleanOperation):
-            self.note_flags(test.left)
-            self.note_flags(test.right)
-        elif isinstance(test, cst.UnaryOperation):
-            self.note_flags(test.expression)
-        elif isinstance(test, (cst.Name, cst.Attribute)) and self.peek(test) == NeedsInputGrad():
-            self.record(FlagsTested, test)
 
-    def guard(self, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
-        return Guard(block, str(holds), test, holds, self.asks(test, holds), self.one_of(test, holds))
+def _note_flags(walk: Walk, test: cst.BaseExpression) -> None:
+    """Record every operand of a test that is ``ctx.needs_input_grad`` as a whole."""
+    if isinstance(test, cst.BooleanOperation):
+        _note_flags(walk, test.left)
+        _note_flags(walk, test.right)
+    elif isinstance(test, cst.UnaryOperation):
+        _note_flags(walk, test.expression)
+    elif isinstance(test, (cst.Name, cst.Attribute)) and walk.peek(test) == NeedsInputGrad():
+        walk.record(FlagsTested, test)
 
-    def one_of(self, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
-        """What the parts of a compound test ask, where one of them decided; see ``Guard``."""
-        parts = _deciding_parts(test, holds)
-        asked = [self.asks(part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
-        known = tuple(each for each in asked if each is not None)
-        return known if len(known) == len(asked) else ()
 
-    def asks(self, test: cst.BaseExpression, holds: bool) -> Asks | None:
-        """What a condition asks, where it is one of the known questions."""
-        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            test, holds = test.expression, not holds
-        if isinstance(test, cst.Comparison):
-            negated = _tests_none(test)
-            return None if negated is None else Asks(Question.IS_NONE, self.peek(test.left), holds is not negated)
-        if isinstance(test, cst.Attribute):
-            required = test.attr.value == "requires_grad"
-            return Asks(Question.REQUIRES_GRAD, self.peek(test.value), holds) if required else None
-        if isinstance(test, (cst.Name, cst.Subscript)):
-            return self.value_asks(test, self.peek(test), holds)
-        return self.call_asks(test, holds) if isinstance(test, cst.Call) else None
+def _make_guard(walk: Walk, test: cst.BaseExpression, holds: bool, block: int) -> Guard:
+    return Guard(block, str(holds), test, holds, _asked_by(walk, test, holds), _asked_by_parts(walk, test, holds))
 
-    def value_asks(self, test: cst.BaseExpression, value: Value, holds: bool) -> Asks | None:
-        """What a test of a value asks: that of a flag, or of a name that holds the outcome of another test."""
-        if isinstance(value, NeedsInputGrad) and value.index is not None:
-            return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
-        if isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression) and value.node is not test:
-            return self.asks(value.node, holds)
-        return None
 
-    def call_asks(self, test: cst.Call, holds: bool) -> Asks | None:
-        """What ``torch.is_grad_enabled()`` and ``any(ctx.needs_input_grad)`` ask."""
-        callee = self.canonical(test.func)
-        if callee == "torch.is_grad_enabled":
-            return Asks(Question.GRAD_MODE, UNKNOWN, holds)
-        if callee != "builtins.any" or len(test.args) != 1:
-            return None
-        flags = self.peek(test.args[0].value)
-        return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
+def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
+    """What the parts of a compound test ask, where one of them decided; see ``Guard``."""
+    parts = _deciding_parts(test, holds)
+    asked = [_asked_by(walk, part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
+    known = tuple(each for each in asked if each is not None)
+    return known if len(known) == len(asked) else ()
 
-    def decided(self, test: cst.BaseExpression) -> bool | None:
-        """How a test comes out on every path: a literal, or a question about a local name that holds one.
 
-        Constants of the module do not count, since they are there to be changed.
-        """
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            inner = self.decided(test.expression)
-            return None if inner is None else not inner
-        if isinstance(test, cst.BooleanOperation):
-            found = {self.decided(test.left), self.decided(test.right)}
-            decisive = isinstance(test.operator, cst.Or)
-            return decisive if decisive in found else not decisive if found == {not decisive} else None
-        if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and self.is_local(test)):
-            value = self.peek(test)
-            if isinstance(value, Constant):
-                return bool(value.value)
-        if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and self.is_local(test.left):
-            negated = _tests_none(test)
-            value = self.peek(test.left)
-            if negated is None or not is_plain(value):
-                return None
-            return (is_none(value) is Tri.YES) is not negated
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            part = test.comparisons[0]
-            return _compared(self.number(test.left), part.operator, self.number(part.comparator))
-        asked = self.type_test(test)
-        if asked is not None:
-            answer = is_instance(self.peek(asked[0]), asked[1])
-            return None if answer is Tri.UNKNOWN else answer is Tri.YES
-        return False if self.canonical(test) == "typing.TYPE_CHECKING" else None
-
-    def number(self, node: cst.BaseExpression) -> int | None:
-        """The whole number that a literal, a local name, or the length of what a local name holds certainly is."""
-        if isinstance(node, cst.Call) and len(node.args) == 1 and self.canonical(node.func) == "builtins.len":
-            held = node.args[0].value
-            value = self.peek(held) if isinstance(held, cst.Name) and self.is_local(held) else UNKNOWN
-            return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
-        if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and self.is_local(node)):
-            return integer(self.peek(node))
-        return None
-
-    def type_test(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
-        """What ``isinstance(x, C)`` asks about, and the dotted names of the classes; None for any other test."""
-        if not isinstance(test, cst.Call):
-            return None
-        callee = self.canonical(test.func)
-        if callee == "torch.is_tensor" and len(test.args) == 1:
-            return test.args[0].value, ("torch.Tensor",)
-        if callee != "builtins.isinstance" or len(test.args) != 2:
-            return None
-        kinds = test.args[1].value
-        written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
-        names = [self.canonical(each) or "" for each in written]
-        return test.args[0].value, tuple(names)
-
-    def is_local(self, node: cst.Name) -> bool:
-        """Whether the value of a name is the method's own doing."""
-        return node.value in ("True", "False") or node.value in self.state.names
-
-    def peek(self, node: cst.BaseExpression) -> Value:
-        """The value of an expression without recording anything."""
-        if type(node) in _SIMPLE:  # evaluated for their value, they change nothing
-            return self.silently(node)
-        names, attributes = self.state.names, self.state.attributes
-        self.state.names, self.state.attributes = dict(names), dict(attributes)
-        try:
-            return self.silently(node)
-        finally:
-            self.state.names, self.state.attributes = names, attributes
-
-    def silently(self, node: cst.BaseExpression) -> Value:
-        """Evaluate an expression without leaving events, or names that were read."""
-        read, self.names_read = self.names_read, set()
-        self.muted += 1
-        try:
-            return self.evaluate(node)
-        finally:
-            self.muted -= 1
-            self.names_read = read
-
-    def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
-        """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
-        for part, part_holds in certain_parts(test, holds):
-            self.narrow_one(part, part_holds)
-
-    def narrow_one(self, test: cst.BaseExpression, holds: bool) -> None:
-        if isinstance(test, cst.Name):
-            value = self.state.names.get(test.value)
-            if value is not None and holds:
-                self.state.names[test.value] = without(value, NONE)
-            return
-        asked = self.type_test(test)
-        if asked is not None and isinstance(asked[0], cst.Name) and asked[0].value in self.state.names:
-            name = asked[0].value
-            self.state.names[name] = only_instances(self.state.names[name], asked[1], holds)
-            return
-        if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
-            return
+def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
+    """What a condition asks, where it is one of the known questions."""
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, holds = test.expression, not holds
+    if isinstance(test, cst.Comparison):
         negated = _tests_none(test)
-        name = test.left.value
-        value = self.state.names.get(name)
-        if negated is None or value is None:
-            return
-        if holds is negated:
-            self.state.names[name] = without(value, NONE)
-        elif is_none(value) is not Tri.NO and isinstance(value, Choice):
-            self.state.names[name] = NONE
+        return None if negated is None else Asks(Question.IS_NONE, walk.peek(test.left), holds is not negated)
+    if isinstance(test, cst.Attribute):
+        required = test.attr.value == "requires_grad"
+        return Asks(Question.REQUIRES_GRAD, walk.peek(test.value), holds) if required else None
+    if isinstance(test, (cst.Name, cst.Subscript)):
+        return _value_asks(walk, test, walk.peek(test), holds)
+    return _call_asks(walk, test, holds) if isinstance(test, cst.Call) else None
 
 
-_SIMPLE = frozenset({cst.Name, cst.Integer, cst.SimpleString})
+def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool) -> Asks | None:
+    """What a test of a value asks: that of a flag, or of a name that holds the outcome of another test."""
+    if isinstance(value, NeedsInputGrad) and value.index is not None:
+        return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
+    if isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression) and value.node is not test:
+        return _asked_by(walk, value.node, holds)
+    return None
+
+
+def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
+    """What ``torch.is_grad_enabled()`` and ``any(ctx.needs_input_grad)`` ask."""
+    callee = canonical(walk, test.func)
+    if callee == "torch.is_grad_enabled":
+        return Asks(Question.GRAD_MODE, UNKNOWN, holds)
+    if callee != "builtins.any" or len(test.args) != 1:
+        return None
+    flags = walk.peek(test.args[0].value)
+    return Asks(Question.NEEDS_INPUT_GRAD, flags, holds) if flags == NeedsInputGrad() else None
+
+
+def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
+    """How a test comes out on every path: a literal, or a question about a local name that holds one.
+
+    Constants of the module do not count, since they are there to be changed.
+    """
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = decided(walk, test.expression)
+        return None if inner is None else not inner
+    if isinstance(test, cst.BooleanOperation):
+        found = {decided(walk, test.left), decided(walk, test.right)}
+        decisive = isinstance(test.operator, cst.Or)
+        return decisive if decisive in found else not decisive if found == {not decisive} else None
+    if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and _is_local(walk, test)):
+        value = walk.peek(test)
+        if isinstance(value, Constant):
+            return bool(value.value)
+    if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and _is_local(walk, test.left):
+        negated = _tests_none(test)
+        value = walk.peek(test.left)
+        if negated is None or not is_plain(value):
+            return None
+        return (is_none(value) is Tri.YES) is not negated
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        part = test.comparisons[0]
+        return _compared(_known_number(walk, test.left), part.operator, _known_number(walk, part.comparator))
+    asked = _type_test(walk, test)
+    if asked is not None:
+        answer = is_instance(walk.peek(asked[0]), asked[1])
+        return None if answer is Tri.UNKNOWN else answer is Tri.YES
+    return False if canonical(walk, test) == "typing.TYPE_CHECKING" else None
+
+
+def _known_number(walk: Walk, node: cst.BaseExpression) -> int | None:
+    """The whole number that a literal, a local name, or the length of what a local name holds certainly is."""
+    if isinstance(node, cst.Call) and len(node.args) == 1 and canonical(walk, node.func) == "builtins.len":
+        held = node.args[0].value
+        value = walk.peek(held) if isinstance(held, cst.Name) and _is_local(walk, held) else UNKNOWN
+        return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
+    if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and _is_local(walk, node)):
+        return integer(walk.peek(node))
+    return None
+
+
+def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
+    """What ``isinstance(x, C)`` asks about, and the dotted names of the classes; None for any other test."""
+    if not isinstance(test, cst.Call):
+        return None
+    callee = canonical(walk, test.func)
+    if callee == "torch.is_tensor" and len(test.args) == 1:
+        return test.args[0].value, ("torch.Tensor",)
+    if callee != "builtins.isinstance" or len(test.args) != 2:
+        return None
+    kinds = test.args[1].value
+    written = [each.value for each in kinds.elements] if isinstance(kinds, cst.Tuple) else [kinds]
+    names = [canonical(walk, each) or "" for each in written]
+    return test.args[0].value, tuple(names)
+
+
+def _is_local(walk: Walk, node: cst.Name) -> bool:
+    """Whether the value of a name is the method's own doing."""
+    return node.value in ("True", "False") or node.value in walk.state.names
+
+
+def narrow(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
+    """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
+    for part, part_holds in certain_parts(test, holds):
+        _narrow_one(walk, part, part_holds)
+
+
+def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
+    if isinstance(test, cst.Name):
+        value = walk.state.names.get(test.value)
+        if value is not None and holds:
+            walk.state.names[test.value] = without(value, NONE)
+        return
+    asked = _type_test(walk, test)
+    if asked is not None and isinstance(asked[0], cst.Name) and asked[0].value in walk.state.names:
+        name = asked[0].value
+        walk.state.names[name] = only_instances(walk.state.names[name], asked[1], holds)
+        return
+    if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
+        return
+    negated = _tests_none(test)
+    name = test.left.value
+    value = walk.state.names.get(name)
+    if negated is None or value is None:
+        return
+    if holds is negated:
+        walk.state.names[name] = without(value, NONE)
+    elif is_none(value) is not Tri.NO and isinstance(value, Choice):
+        walk.state.names[name] = NONE
 
 
 def is_plain(value: Value) -> bool:

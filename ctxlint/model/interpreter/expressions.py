@@ -1,22 +1,22 @@
-"""What an expression evaluates to. Calls are in ``calls.py``, statements and paths in ``walk.py``."""
+"""The transfer functions of expressions: displays, operators and literals here, and a table of all."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.effort import spend
-from ctxlint.model.interpreter.attribute_access import Access
-from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evaluate_subscript, saved_tuple_used
+from ctxlint.model.interpreter.calls import evaluate_call
+from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
+from ctxlint.model.interpreter.conditions import decided, guards_of, narrow
+from ctxlint.model.interpreter.names import evaluate_lambda, evaluate_name, evaluate_walrus
 from ctxlint.model.interpreter.sequences import concatenation, fold, repetition, spread
 from ctxlint.model.interpreter.state import join_states
 from ctxlint.model.interpreter.values import (
     NONE,
     Choice,
     Constant,
-    Context,
     Fresh,
     Kind,
     Mapping,
@@ -38,215 +38,198 @@ from ctxlint.model.interpreter.values import (
     tensor_when_used,
     without,
 )
-from ctxlint.model.syntax import children, literal_integer, literal_text
+from ctxlint.model.syntax import literal_integer, literal_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from collections.abc import Sequence as SequenceOf
+
+    from ctxlint.model.interpreter.walk import Evaluators, Walk
 
 
 _ORDERING = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
-class Expressions(Access):
-    """Evaluates expressions in the current state."""
+# Displays
 
-    @abstractmethod
-    def assign_target(
-        self,
-        target: cst.BaseExpression,
-        value: Value,
-        statement: cst.CSTNode | None,
-        value_node: cst.BaseExpression | None = None,
-    ) -> None:
-        """Bind a target; see ``assignments``."""
 
-    # Entry
+def evaluate_display(walk: Walk, node: cst.Tuple | cst.List | cst.Set) -> Value:
+    """A tuple, list or set."""
+    kind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
+    slots: list[Slot] = []
+    for element in node.elements:
+        slots.extend(_evaluate_element(walk, element))
+    return Sequence(kind, tuple(slots), node)
 
-    def evaluate(self, node: cst.BaseExpression) -> Value:
-        """The value of an expression; records what happens on the way."""
-        spend(8)
-        handler = _HANDLERS.get(type(node))
-        if handler is None:
-            return self.walk_children(node)
-        return handler(self, node)
 
-    def walk_children(self, node: cst.CSTNode) -> Value:
-        """Evaluate what is inside an expression of a kind that nothing is known about."""
-        for child in children(node):
-            if isinstance(child, cst.BaseExpression):
-                self.evaluate(child)
-            else:
-                self.walk_children(child)
-        return Opaque(node)
+def _evaluate_element(walk: Walk, element: cst.BaseElement) -> SequenceOf[Slot]:
+    """The slots that one element of a display gives: several for a star of known length."""
+    value = walk.use(element.value)
+    if isinstance(element, cst.StarredElement):
+        return spread(value, element.value)
+    return (Slot(value, element.value),)
 
-    def use(self, node: cst.BaseExpression) -> Value:
-        """Evaluate an operand: a place where a tensor, a number or the like is needed."""
-        value = self.evaluate(node)
-        if isinstance(value, Context):
-            self.record(Escape, node, how="stored")
-        return value
 
-    # Displays
+def evaluate_dictionary(walk: Walk, node: cst.Dict) -> Value:
+    """A dict."""
+    slots: list[Slot] = []
+    for element in node.elements:
+        if isinstance(element, cst.DictElement):
+            walk.evaluate(element.key)
+        slots.append(Slot(walk.use(element.value), element.value, isinstance(element, cst.StarredDictElement)))
+    return Mapping(tuple(slots), node)
 
-    def display(self, node: cst.Tuple | cst.List | cst.Set) -> Value:
-        kind = "tuple" if isinstance(node, cst.Tuple) else "list" if isinstance(node, cst.List) else "set"
-        slots: list[Slot] = []
-        for element in node.elements:
-            slots.extend(self.slot(element))
-        return Sequence(kind, tuple(slots), node)
 
-    def slot(self, element: cst.BaseElement) -> SequenceOf[Slot]:
-        """The slots that one element of a display gives: several for a star of known length."""
-        value = self.use(element.value)
-        if isinstance(element, cst.StarredElement):
-            return spread(value, element.value)
-        return (Slot(value, element.value),)
+# Operators
 
-    def dictionary(self, node: cst.Dict) -> Value:
-        slots: list[Slot] = []
-        for element in node.elements:
-            if isinstance(element, cst.DictElement):
-                self.evaluate(element.key)
-            slots.append(Slot(self.use(element.value), element.value, isinstance(element, cst.StarredDictElement)))
-        return Mapping(tuple(slots), node)
 
-    # Operators
+def evaluate_binary(walk: Walk, node: cst.BinaryOperation) -> Value:
+    """``left operator right``."""
+    left, right = walk.use(node.left), walk.use(node.right)
+    return combine(walk, left, right, node.operator, node)
 
-    def binary(self, node: cst.BinaryOperation) -> Value:
-        left, right = self.use(node.left), self.use(node.right)
-        return self.combine(left, right, node.operator, node)
 
-    def combine(self, left: Value, right: Value, operator: cst.CSTNode, node: cst.CSTNode) -> Value:
-        """``left operator right``."""
-        if isinstance(operator, (cst.Add, cst.AddAssign)):
-            both = concatenation(left, right, node)
-            if both is not None:
-                return both
-        if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
-            repeated = repetition(left, right, node) or repetition(right, left, node)
-            if repeated is not None:
-                return repeated
-        for operand, other, side in ((left, right, "left"), (right, left, "right")):
-            expression = getattr(node, side, None)
-            if isinstance(operand, SavedTensors) and expression is not None and not _may_repeat(operator, other):
-                self.saved_tuple_used(node, expression, "in arithmetic")
-        if tensor_when_used(left) or tensor_when_used(right):
-            return Fresh(node, self.arithmetic_kind(left, right, operator))
-        folded = fold(left, right, operator)
-        if folded is not None:
-            return folded
-        if _is_number(left) and _is_number(right):
-            return Scalar("number", node)
-        return Single(node) if _gives_one_object(left, right, operator) else Opaque(node)
+def combine(walk: Walk, left: Value, right: Value, operator: cst.CSTNode, node: cst.CSTNode) -> Value:
+    """``left operator right``."""
+    if isinstance(operator, (cst.Add, cst.AddAssign)):
+        both = concatenation(left, right, node)
+        if both is not None:
+            return both
+    if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
+        repeated = repetition(left, right, node) or repetition(right, left, node)
+        if repeated is not None:
+            return repeated
+    for operand, other, side in ((left, right, "left"), (right, left, "right")):
+        expression = getattr(node, side, None)
+        if isinstance(operand, SavedTensors) and expression is not None and not _may_repeat(operator, other):
+            saved_tuple_used(walk, node, expression, "in arithmetic")
+    if tensor_when_used(left) or tensor_when_used(right):
+        return Fresh(node, _arithmetic_kind(left, right, operator))
+    folded = fold(left, right, operator)
+    if folded is not None:
+        return folded
+    if _is_number(left) and _is_number(right):
+        return Scalar("number", node)
+    return Single(node) if _gives_one_object(left, right, operator) else Opaque(node)
 
-    def arithmetic_kind(self, left: Value, right: Value, operator: cst.CSTNode) -> Kind:
-        if isinstance(operator, (cst.Divide, cst.DivideAssign)):
-            return Kind.FLOAT
-        kinds = {Kind.INTEGRAL if is_whole_number(value) else kind_of(value) for value in (left, right)}
-        if Kind.FLOAT in kinds:
-            return Kind.FLOAT
-        return Kind.INTEGRAL if kinds == {Kind.INTEGRAL} else Kind.UNKNOWN
 
-    def unary(self, node: cst.UnaryOperation) -> Value:
-        if isinstance(node.operator, cst.Not):
-            self.evaluate(node.expression)
-            return Scalar("bool", node)
-        value = self.use(node.expression)
-        if isinstance(value, SavedTensors):
-            self.saved_tuple_used(node, node.expression, "in arithmetic")
-        if isinstance(value, Constant) and isinstance(value.value, (int, float)):
-            if isinstance(node.operator, cst.Minus):
-                return constant(-value.value)
-            return value if isinstance(node.operator, cst.Plus) else Scalar("number", node)
-        if tensor_when_used(value):
-            return Fresh(node, kind_of(value))
-        return Scalar("number", node) if _is_number(value) else Single(node)
+def _arithmetic_kind(left: Value, right: Value, operator: cst.CSTNode) -> Kind:
+    if isinstance(operator, (cst.Divide, cst.DivideAssign)):
+        return Kind.FLOAT
+    kinds = {Kind.INTEGRAL if is_whole_number(value) else kind_of(value) for value in (left, right)}
+    if Kind.FLOAT in kinds:
+        return Kind.FLOAT
+    return Kind.INTEGRAL if kinds == {Kind.INTEGRAL} else Kind.UNKNOWN
 
-    def comparison(self, node: cst.Comparison) -> Value:
-        values = [self.evaluate(node.left)]  # a comparison does not keep a ctx
-        identity = False
-        for part in node.comparisons:
-            values.append(self.evaluate(part.comparator))
-            identity |= isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
-        if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERING):
-            self.saved_tuple_compared(node, values)
-        if identity or all(_is_scalar(value) for value in values):
-            return Scalar("bool", node)
-        if any(tensor_when_used(value) for value in values):
-            return Fresh(node, Kind.INTEGRAL)
-        if any(isinstance(value, Constant) and isinstance(value.value, str) for value in values):
-            return Scalar("bool", node)
-        return Single(node)
 
-    def saved_tuple_compared(self, node: cst.Comparison, values: list[Value]) -> None:
-        """``saved < 0``: a tuple is ordered among tuples only."""
-        left, right = values
-        for value, other, written in ((left, right, node.left), (right, left, node.comparisons[0].comparator)):
-            if isinstance(value, SavedTensors) and (_is_number(other) or is_tensor(other) is Tri.YES):
-                self.saved_tuple_used(node, written, "in a comparison")
+def evaluate_unary(walk: Walk, node: cst.UnaryOperation) -> Value:
+    """``-x`` and the like, and ``not x``."""
+    if isinstance(node.operator, cst.Not):
+        walk.evaluate(node.expression)
+        return Scalar("bool", node)
+    value = walk.use(node.expression)
+    if isinstance(value, SavedTensors):
+        saved_tuple_used(walk, node, node.expression, "in arithmetic")
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)):
+        if isinstance(node.operator, cst.Minus):
+            return constant(-value.value)
+        return value if isinstance(node.operator, cst.Plus) else Scalar("number", node)
+    if tensor_when_used(value):
+        return Fresh(node, kind_of(value))
+    return Scalar("number", node) if _is_number(value) else Single(node)
 
-    def boolean(self, node: cst.BooleanOperation) -> Value:
-        left = self.use(node.left)
-        guards = self.guards_of(node.left, isinstance(node.operator, cst.And), node)
-        before = self.state
-        self.state = before.fork(*guards)
-        right = self.use(node.right)
-        self.state = join_states(before, [before.fork(), self.state])
-        if _is_flag(left) and _is_flag(right):
-            return Scalar("bool", node)
-        if isinstance(left, Constant):
-            return right if bool(left.value) is isinstance(node.operator, cst.And) else left
-        if isinstance(node.operator, cst.Or):  # ``x or ()``: None on the left never comes out
-            left = without(left, NONE)
-        return join(left, right)
 
-    def conditional(self, node: cst.IfExp) -> Value:
-        """``a if test else b``."""
-        self.evaluate(node.test)
-        outcome = self.decided(node.test)
-        if outcome is not None:
-            return self.use(node.body if outcome else node.orelse)
-        before = self.state
-        self.state = before.fork(*self.guards_of(node.test, True, node))
-        self.narrow(node.test, True)
-        first = self.use(node.body)
-        taken = self.state
-        self.state = before.fork(*self.guards_of(node.test, False, node))
-        self.narrow(node.test, False)
-        second = self.use(node.orelse)
-        self.state = join_states(before, [taken, self.state])
-        return join(first, second)
+def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
+    """``a < b``, also in a chain."""
+    values = [walk.evaluate(node.left)]  # a comparison does not keep a ctx
+    identity = False
+    for part in node.comparisons:
+        values.append(walk.evaluate(part.comparator))
+        identity |= isinstance(part.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
+    if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERING):
+        _saved_tuple_compared(walk, node, values)
+    if identity or all(_is_scalar(value) for value in values):
+        return Scalar("bool", node)
+    if any(tensor_when_used(value) for value in values):
+        return Fresh(node, Kind.INTEGRAL)
+    if any(isinstance(value, Constant) and isinstance(value.value, str) for value in values):
+        return Scalar("bool", node)
+    return Single(node)
 
-    def walrus(self, node: cst.NamedExpr) -> Value:
-        value = self.evaluate(node.value)
-        if isinstance(node.target, cst.Name):
-            self.walrus_names.add(node.target.value)
-            self.assign_target(node.target, value, node, node.value)
-        return value
 
-    # Literals
+def _saved_tuple_compared(walk: Walk, node: cst.Comparison, values: list[Value]) -> None:
+    """``saved < 0``: a tuple is ordered among tuples only."""
+    left, right = values
+    for value, other, written in ((left, right, node.left), (right, left, node.comparisons[0].comparator)):
+        if isinstance(value, SavedTensors) and (_is_number(other) or is_tensor(other) is Tri.YES):
+            saved_tuple_used(walk, node, written, "in a comparison")
 
-    def string(self, node: cst.BaseString) -> Value:
-        """A string, the text of which matters only where it is written in one piece."""
-        text = literal_text(node) if isinstance(node, cst.SimpleString) else None
-        if text is not None:
-            return constant(text)
-        self.walk_children(node)
-        return Scalar("str", node)
 
-    def integer(self, node: cst.Integer) -> Value:
-        """A whole number."""
-        number = literal_integer(node)
-        return Scalar("int", node) if number is None else constant(number)
+def evaluate_boolean(walk: Walk, node: cst.BooleanOperation) -> Value:
+    """``a and b``, ``a or b``."""
+    left = walk.use(node.left)
+    guards = guards_of(walk, node.left, isinstance(node.operator, cst.And), node)
+    before = walk.state
+    walk.state = before.fork(*guards)
+    right = walk.use(node.right)
+    walk.state = join_states(before, [before.fork(), walk.state])
+    if _is_flag(left) and _is_flag(right):
+        return Scalar("bool", node)
+    if isinstance(left, Constant):
+        return right if bool(left.value) is isinstance(node.operator, cst.And) else left
+    if isinstance(node.operator, cst.Or):  # ``x or ()``: None on the left never comes out
+        left = without(left, NONE)
+    return join(left, right)
 
-    def float_(self, node: cst.Float) -> Value:
-        """A number with a point."""
-        return constant(float(node.value.replace("_", "")))
 
-    def call(self, node: cst.Call) -> Value:
-        """See ``calls``."""
-        raise NotImplementedError
+def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
+    """``a if test else b``."""
+    walk.evaluate(node.test)
+    outcome = decided(walk, node.test)
+    if outcome is not None:
+        return walk.use(node.body if outcome else node.orelse)
+    before = walk.state
+    walk.state = before.fork(*guards_of(walk, node.test, True, node))
+    narrow(walk, node.test, True)
+    first = walk.use(node.body)
+    taken = walk.state
+    walk.state = before.fork(*guards_of(walk, node.test, False, node))
+    narrow(walk, node.test, False)
+    second = walk.use(node.orelse)
+    walk.state = join_states(before, [taken, walk.state])
+    return join(first, second)
+
+
+def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
+    """``yield``: what it gives back is the caller's choice."""
+    walk.is_generator = True
+    if isinstance(node.value, cst.From):
+        walk.use(node.value.item)
+    elif node.value is not None:
+        walk.use(node.value)
+    return Opaque(node)
+
+
+# Literals
+
+
+def evaluate_string(walk: Walk, node: cst.BaseString) -> Value:
+    """A string, the text of which matters only where it is written in one piece."""
+    text = literal_text(node) if isinstance(node, cst.SimpleString) else None
+    if text is not None:
+        return constant(text)
+    walk.evaluate_children(node)
+    return Scalar("str", node)
+
+
+def evaluate_integer(_: Walk, node: cst.Integer) -> Value:
+    """A whole number."""
+    number = literal_integer(node)
+    return Scalar("int", node) if number is None else constant(number)
+
+
+def evaluate_float(_: Walk, node: cst.Float) -> Value:
+    """A number with a point."""
+    return constant(float(node.value.replace("_", "")))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -290,39 +273,37 @@ def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
     return True
 
 
-def _constant_name(self: Expressions, node: cst.Name) -> Value:
-    if node.value == "None":
-        return NONE
-    if node.value in ("True", "False"):
-        return constant(node.value == "True")
-    return self.name(node)
+def evaluate_ellipsis(*_: object) -> Value:
+    """``...``."""
+    return constant(...)
 
 
-_HANDLERS: dict[type, Callable[..., Value]] = {
-    cst.Name: _constant_name,
-    cst.Attribute: Expressions.attribute,
-    cst.Subscript: Expressions.subscript,
-    cst.Call: lambda self, node: self.call(node),
-    cst.Tuple: Expressions.display,
-    cst.List: Expressions.display,
-    cst.Set: Expressions.display,
-    cst.Dict: Expressions.dictionary,
-    cst.BinaryOperation: Expressions.binary,
-    cst.UnaryOperation: Expressions.unary,
-    cst.Comparison: Expressions.comparison,
-    cst.BooleanOperation: Expressions.boolean,
-    cst.IfExp: Expressions.conditional,
-    cst.NamedExpr: Expressions.walrus,
-    cst.Lambda: Expressions.lambda_,
-    cst.Yield: Expressions.yield_,
-    cst.ListComp: Expressions.comprehension,
-    cst.SetComp: Expressions.comprehension,
-    cst.GeneratorExp: Expressions.comprehension,
-    cst.DictComp: Expressions.dict_comprehension,
-    cst.SimpleString: Expressions.string,
-    cst.ConcatenatedString: Expressions.string,
-    cst.FormattedString: Expressions.string,
-    cst.Integer: Expressions.integer,
-    cst.Float: Expressions.float_,
-    cst.Ellipsis: lambda self, node: constant(...),
+EVALUATORS: Evaluators = {
+    cst.Name: evaluate_name,
+    cst.Attribute: evaluate_attribute,
+    cst.Subscript: evaluate_subscript,
+    cst.Call: evaluate_call,
+    cst.Tuple: evaluate_display,
+    cst.List: evaluate_display,
+    cst.Set: evaluate_display,
+    cst.Dict: evaluate_dictionary,
+    cst.BinaryOperation: evaluate_binary,
+    cst.UnaryOperation: evaluate_unary,
+    cst.Comparison: evaluate_comparison,
+    cst.BooleanOperation: evaluate_boolean,
+    cst.IfExp: evaluate_conditional,
+    cst.NamedExpr: evaluate_walrus,
+    cst.Lambda: evaluate_lambda,
+    cst.Yield: evaluate_yield,
+    cst.ListComp: evaluate_comprehension,
+    cst.SetComp: evaluate_comprehension,
+    cst.GeneratorExp: evaluate_comprehension,
+    cst.DictComp: evaluate_dict_comprehension,
+    cst.SimpleString: evaluate_string,
+    cst.ConcatenatedString: evaluate_string,
+    cst.FormattedString: evaluate_string,
+    cst.Integer: evaluate_integer,
+    cst.Float: evaluate_float,
+    cst.Ellipsis: evaluate_ellipsis,
 }
+"""What evaluates an expression, by the type of its node."""

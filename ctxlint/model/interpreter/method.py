@@ -120,7 +120,7 @@ class Decorator:
 
 @record
 class MethodFacts:
-    """What one walk over a method's body found; see ``walk.py``."""
+    """What one walk over a method's body found; see ``interpret``."""
 
     events: tuple[Event, ...] = ()
     falls_through: Tri = Tri.UNKNOWN

@@ -1,18 +1,20 @@
-"""The state that the interpreter carries along a path, and the events it leaves behind."""
+"""The abstract state at one point of a path; forks, joins and widening."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
-from ctxlint.model.interpreter.events import Event, Guard, Orders, SavedRead
+from ctxlint.model.interpreter.events import Guard, Orders
+from ctxlint.model.interpreter.sequences import is_mutable, mutable_parts, substitute, unknown_content
 from ctxlint.model.interpreter.values import (
     UNBOUND,
     UNKNOWN,
     Choice,
+    Mapping,
     Sequence,
     Slot,
     SomeTensor,
@@ -20,14 +22,11 @@ from ctxlint.model.interpreter.values import (
     Value,
     is_tensor,
     join,
+    join_all,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import libcst as cst
-
-EventType = TypeVar("EventType", bound=Event)
 
 
 @dataclass
@@ -68,6 +67,28 @@ class State:
     def doubt(self, guard: Guard) -> None:
         """What follows happens only if ``guard`` lets it: a call that may never come back, a loop that may return."""
         self.paths = _longer(self.paths, guard)
+
+    def change(self, holder: Value, after: Callable[[Value], Value]) -> None:
+        """A list, set or dict, or one of several, is changed: whoever holds it sees it as it is ``after``."""
+        replacements: dict[int, Value] = {}
+        for option in holder.options():
+            if is_mutable(option):
+                replacements[id(option)] = after(option)
+        if isinstance(holder, Choice):
+            whole = join_all(replacements.get(id(option), option) for option in holder.alternatives)
+            for option in holder.alternatives:  # a name that holds this very one may or may not see the change
+                if id(option) in replacements:
+                    replacements[id(option)] = join(option, replacements[id(option)])
+            replacements[id(holder)] = whole
+        for holders in (self.names, self.attributes):
+            for name, value in holders.items():
+                holders[name] = substitute(value, replacements)
+
+    def escape(self, value: Value) -> None:
+        """A value escapes: what is in it, where that can change, is not known any more."""
+        if isinstance(value, (Choice, Sequence, Mapping)):
+            for part in mutable_parts(value):
+                self.change(part, unknown_content)
 
 
 def _longer(paths: tuple[tuple[Guard, ...], ...], *guards: Guard) -> tuple[tuple[Guard, ...], ...]:
@@ -175,46 +196,23 @@ def covers(general: Value, special: Value) -> bool:
     )
 
 
-class Recorder:
-    """Collects events. While ``muted`` a walk changes the state and records nothing (the first turn of a loop).
+@dataclass
+class Turn:
+    """The states in which one turn of a loop ends."""
 
-    ``kinds`` are the kinds of event that somebody asks for; None for all of them.
-    """
+    end: State
+    breaks: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.saved_reads: list[int] = []
-        """Where among the events those are that read the saved tensors."""
-        self.names_read: set[str] = set()
-        self.state = State()
-        self.muted = 0
-        self.kinds: frozenset[type[Event]] | None = None
-        self.loops = 0
-        self._order = 0
+    def goes_on(self) -> list[State]:
+        """The states from which the next turn begins, or the loop is exhausted."""
+        return [state for state in (self.end, *self.continues) if state.live]
 
-    def rewind(self, recorded: tuple[Event, ...]) -> None:
-        """Go back to what was ``recorded`` before."""
-        self.events[:] = recorded
-        self.saved_reads = [at for at in self.saved_reads if at < len(recorded)]
-
-    def record(self, make: Callable[..., EventType], node: cst.CSTNode, **facts: Any) -> None:
-        """Note that ``node`` does something, on the path that the walk is on."""
-        if self.muted or (self.kinds is not None and make not in self.kinds):
-            return
-        state = self.state
-        if make is SavedRead:
-            self.saved_reads.append(len(self.events))
-        self.events.append(
-            make(
-                node=node,
-                order=self._order,
-                guards=state.guards,
-                before=state.done,
-                maybe_before=state.maybe,
-                in_loop=self.loops > 0,
-                **facts,
-            )
-        )
-        state.done |= 1 << self._order
-        state.maybe |= 1 << self._order
-        self._order += 1
+    def forget_special_cases(self, start: State) -> None:
+        """Let what ``start`` says stand for what a turn that begins there leaves."""
+        for state in self.goes_on():
+            state.names.update(start.names)
+        for state in self.breaks:
+            for name, value in start.names.items():
+                if isinstance(value, Sequence) and not value.exact and covers(value, state.names.get(name, UNBOUND)):
+                    state.names[name] = value

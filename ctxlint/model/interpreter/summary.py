@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from ctxlint.model.interpreter.values import Value
+    from collections.abc import Mapping
+
+    import libcst as cst
+
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.values import Slot, Value
     from ctxlint.source.source import Span
 
 
@@ -39,3 +44,27 @@ class Summary:
 
     returned: Value
     writes: tuple[Write, ...] = ()
+
+
+class Told(Protocol):
+    """Turns what a summary says into values of the caller."""
+
+    def back(self, value: Value) -> Value: ...
+
+    def returned(self, value: Value, node: cst.Call) -> Value: ...
+
+
+class Followed(Protocol):
+    """Gives a function of the project and its summary for these arguments; None where it is unknown."""
+
+    def __call__(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[Definition, Summary, Told] | None: ...
+
+    def kernel(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[Definition, tuple[Write, ...]] | None:
+        """A kernel and what it writes when it is launched with these arguments; None for anything else."""
+
+    def only_reads(self, qualname: str, given: int | str) -> bool:
+        """Whether the function certainly only reads attributes of what it is ``given`` there."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.interpreter.attribute_access import saved_tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, Mutation
-from ctxlint.model.interpreter.expressions import Expressions
 from ctxlint.model.interpreter.sequences import integer
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -38,6 +38,8 @@ from ctxlint.torch_api import autograd, operations, python
 if TYPE_CHECKING:
     import libcst as cst
 
+    from ctxlint.model.interpreter.walk import Walk
+
 
 class Arguments:
     """The evaluated arguments of a call."""
@@ -67,170 +69,173 @@ class Arguments:
         return name in self.keywords and self.keywords[name].value == Constant(True, "bool")
 
 
-class TensorCalls(Expressions):
-    """Evaluates calls on tensors."""
+def tensor_method(
+    walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
+) -> Value:
+    """A method of what may be a tensor."""
+    if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
+        _saved_tuple_given(walk, node, name, arguments.positional[:1])
+    if name in operations.INPLACE_METHODS:
+        if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
+            mutated(walk, node, func.value, receiver, name)
+        return receiver
+    if name in operations.SELF_RETURNING_METHODS:
+        if name == "requires_grad_":
+            walk.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
+        return receiver
+    if name == "backward":
+        walk.record(Differentiated, node, value=receiver, value_node=func.value, how=".backward()")
+    if isinstance(receiver, (Constant, Scalar)):
+        return _scalar_method(node, receiver, name)
+    scalar = _scalar_of(name, arguments)
+    if scalar is not None:
+        return Scalar(scalar, node)
+    shown = name in operations.TENSOR_ONLY_METHODS
+    view = _view_of(receiver, name, node, arguments, shown)
+    if view is not None:
+        return view
+    if not shown and not tensor_when_used(receiver):
+        return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
+    return _tensor_result(node, name, receiver, arguments)
 
-    statement: cst.CSTNode | None = None
-    """The statement that is being walked."""
 
-    def tensor_method(
-        self, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
-    ) -> Value:
-        """A method of what may be a tensor."""
-        if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
-            self.saved_tuple_given(node, name, arguments.positional[:1])
-        if name in operations.INPLACE_METHODS:
-            if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
-                self.mutated(node, func.value, receiver, name)
-            return receiver
-        if name in operations.SELF_RETURNING_METHODS:
-            if name == "requires_grad_":
-                self.record(GradientFlag, node, value=receiver, value_node=func.value, switched=True)
-            return receiver
-        if name == "backward":
-            self.record(Differentiated, node, value=receiver, value_node=func.value, how=".backward()")
-        if isinstance(receiver, (Constant, Scalar)):
-            return self.scalar_method(node, receiver, name)
-        scalar = _scalar_of(name, arguments)
-        if scalar is not None:
-            return Scalar(scalar, node)
-        shown = name in operations.TENSOR_ONLY_METHODS
-        view = _view_of(receiver, name, node, arguments, shown)
-        if view is not None:
-            return view
-        if not shown and not tensor_when_used(receiver):
-            return Single(node) if name in operations.TENSOR_METHODS else Opaque(node)
-        return self.tensor_result(node, name, receiver, arguments)
+def _tensor_result(node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
+    """What a method of a tensor gives that is no view of it."""
+    if name in operations.INTEGRAL_CONVERSIONS:
+        return Fresh(node, Kind.INTEGRAL)
+    if name in operations.FLOAT_CONVERSIONS:
+        return Fresh(node, Kind.FLOAT)
+    if _gives_pair(name, arguments.positional, arguments):
+        return _pair(node, receiver)
+    if name in operations.TUPLE_METHODS:
+        return TensorTuple(node)
+    if name in ("max", "min") and not arguments.positional and not arguments.keywords:
+        return Fresh(node, kind_of(receiver))
+    if name == "nonzero" and "as_tuple" in arguments.keywords:
+        return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
+    return _fresh_tensor(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
 
-    def tensor_result(self, node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
-        """What a method of a tensor gives that is no view of it."""
-        if name in operations.INTEGRAL_CONVERSIONS:
-            return Fresh(node, Kind.INTEGRAL)
-        if name in operations.FLOAT_CONVERSIONS:
-            return Fresh(node, Kind.FLOAT)
-        if _gives_pair(name, arguments.positional, arguments):
-            return _pair(node, receiver)
-        if name in operations.TUPLE_METHODS:
-            return TensorTuple(node)
-        if name in ("max", "min") and not arguments.positional and not arguments.keywords:
-            return Fresh(node, kind_of(receiver))
-        if name == "nonzero" and "as_tuple" in arguments.keywords:
-            return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
-        return self.fresh(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
 
-    def scalar_method(self, node: cst.Call, receiver: Value, name: str) -> Value:
-        """A method of a number or a string."""
-        if isinstance(receiver, Constant) and receiver.value is None:
-            return Opaque(node)
-        return Scalar("str", node) if name in python.STRING_METHODS else Opaque(node)
-
-    def fresh(self, node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
-        """A new tensor, with what can be told about its elements."""
-        if "dtype" in arguments.keywords:
-            return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
-        if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
-            return Fresh(node, Kind.INTEGRAL)
-        if name in operations.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
-            return Fresh(node, Kind.FLOAT)
-        if name in ("rand", "randn") or (name in operations.FLOAT_BY_DEFAULT and not arguments.open_ended):
-            return Fresh(node, Kind.FLOAT)
-        kind = kind_of(source) if source is not None else Kind.UNKNOWN
-        # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
-        kept = name in operations.KIND_KEEPING and not arguments.open_ended
-        return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
-
-    def mutated(self, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
-        """A tensor is written into."""
-        if is_tensor(value) is Tri.NO:
-            return
-        self.record(
-            Mutation,
-            node,
-            target=value,
-            target_node=target,
-            how=how,
-            name=root_name(target),
-            statement=self.statement,
-        )
-
-    def differentiated(self, node: cst.Call, callee: str, arguments: Arguments) -> None:
-        """What is given first to ``torch.autograd.grad`` and its like: one tensor, or several in a list or tuple."""
-        name = "outputs" if callee.endswith(".grad") else "tensors"
-        slots = [
-            *arguments.positional[:1],
-            *(arguments.keywords[each] for each in (name,) if each in arguments.keywords),
-        ]
-        for given in slots:
-            for slot in given.value.slots if isinstance(given.value, Sequence) else (given,):
-                self.record(Differentiated, node, value=slot.value, value_node=slot.node, how=callee)
-
-    def saved_tuple_given(self, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
-        """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
-        for slot in operands:
-            if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
-                self.saved_tuple_used(node, slot.node, f"passed to `{name}`")
-
-    def torch_function(self, node: cst.Call, callee: str, arguments: Arguments) -> Value:
-        if callee in operations.TORCH_SCALARS:
-            return Scalar(operations.TORCH_SCALARS[callee], node)
-        if callee.startswith("math."):
-            return Scalar("number", node)
-        if callee in ("torch.autograd.grad", "torch.autograd.backward"):
-            self.differentiated(node, callee, arguments)
-            return TensorTuple(node) if callee == "torch.autograd.grad" else NONE
-        if callee in operations.WRITING_FUNCTIONS:
-            parameter = operations.WRITING_FUNCTIONS[callee]
-            target = arguments.value(0, parameter)
-            if target is not None:
-                written = arguments.node(0) or arguments.keywords[parameter].node
-                self.mutated(node, written, target, callee.rpartition(".")[2])
-            return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
-        if callee in ("torch.Tensor", "torch.nn.Parameter"):
-            return Fresh(node, Kind.FLOAT)
-        if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
-            return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
-        space, _, name = callee.rpartition(".")
-        if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
-            kind = _kind_of_dtype(Imported(callee))
-            if kind is not Kind.UNKNOWN:
-                return Fresh(node, kind)
-        if callee.endswith(".get_rng_state"):
-            return Fresh(node, Kind.INTEGRAL)
-        if f"{space}." not in operations.TORCH_NAMESPACES:
-            return Opaque(node)
-        return self.tensor_function(node, name, arguments)
-
-    def tensor_function(self, node: cst.Call, name: str, arguments: Arguments) -> Value:
-        """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
-        first = arguments.value(0, "input")
-        if name in operations.TENSOR_METHODS and name != "where":
-            self.saved_tuple_given(node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
-        out = arguments.keywords.get("out")
-        if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
-            given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
-            self.mutated(node, out.node, given, "out=")
-            return given if given == out.value else join(given, Fresh(node))
-        inplace = arguments.keywords.get("inplace")
-        if name in operations.INPLACE_FUNCTIONS or arguments.says("inplace"):
-            if first is not None:
-                self.mutated(node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
-            return first if first is not None else Opaque(node)
-        if inplace is not None and inplace.value != Constant(False, "bool"):
-            return Opaque(node)  # inplace=flag: the input itself or a new tensor
-        if first is not None and name in operations.TORCH_VIEWS:
-            return View(first, node)
-        if first is not None and name in operations.TORCH_USUAL_VIEWS:
-            return View(first, node, Alias.USUALLY)
-        several = _gives_several(name, arguments)
-        if several is not Tri.NO:
-            return TensorTuple(node) if several is Tri.YES else Opaque(node)
-        if first is not None and _gives_pair(name, arguments.positional[1:], arguments):
-            return _pair(node, first)
-        if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
-            return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
-        if name in operations.TORCH_SINGLE:
-            return self.fresh(node, name, _float_among(arguments) or first, arguments)
+def _scalar_method(node: cst.Call, receiver: Value, name: str) -> Value:
+    """A method of a number or a string."""
+    if isinstance(receiver, Constant) and receiver.value is None:
         return Opaque(node)
+    return Scalar("str", node) if name in python.STRING_METHODS else Opaque(node)
+
+
+def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
+    """A new tensor, with what can be told about its elements."""
+    if "dtype" in arguments.keywords:
+        return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
+    if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
+        return Fresh(node, Kind.INTEGRAL)
+    if name in operations.FLOAT_METHODS and "rounding_mode" not in arguments.keywords:
+        return Fresh(node, Kind.FLOAT)
+    if name in ("rand", "randn") or (name in operations.FLOAT_BY_DEFAULT and not arguments.open_ended):
+        return Fresh(node, Kind.FLOAT)
+    kind = kind_of(source) if source is not None else Kind.UNKNOWN
+    # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
+    kept = name in operations.KIND_KEEPING and not arguments.open_ended
+    return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
+
+
+def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
+    """A tensor is written into."""
+    if is_tensor(value) is Tri.NO:
+        return
+    walk.record(
+        Mutation,
+        node,
+        target=value,
+        target_node=target,
+        how=how,
+        name=root_name(target),
+        statement=walk.statement,
+    )
+
+
+def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
+    """What is given first to ``torch.autograd.grad`` and its like: one tensor, or several in a list or tuple."""
+    name = "outputs" if callee.endswith(".grad") else "tensors"
+    slots = [
+        *arguments.positional[:1],
+        *(arguments.keywords[each] for each in (name,) if each in arguments.keywords),
+    ]
+    for given in slots:
+        for slot in given.value.slots if isinstance(given.value, Sequence) else (given,):
+            walk.record(Differentiated, node, value=slot.value, value_node=slot.node, how=callee)
+
+
+def _saved_tuple_given(walk: Walk, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
+    """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
+    for slot in operands:
+        if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
+            saved_tuple_used(walk, node, slot.node, f"passed to `{name}`")
+
+
+def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+    """A function of torch or ``math``, or anything else that is imported."""
+    if callee in operations.TORCH_SCALARS:
+        return Scalar(operations.TORCH_SCALARS[callee], node)
+    if callee.startswith("math."):
+        return Scalar("number", node)
+    if callee in ("torch.autograd.grad", "torch.autograd.backward"):
+        differentiated(walk, node, callee, arguments)
+        return TensorTuple(node) if callee == "torch.autograd.grad" else NONE
+    if callee in operations.WRITING_FUNCTIONS:
+        parameter = operations.WRITING_FUNCTIONS[callee]
+        target = arguments.value(0, parameter)
+        if target is not None:
+            written = arguments.node(0) or arguments.keywords[parameter].node
+            mutated(walk, node, written, target, callee.rpartition(".")[2])
+        return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
+    if callee in ("torch.Tensor", "torch.nn.Parameter"):
+        return Fresh(node, Kind.FLOAT)
+    if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
+        return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
+    space, _, name = callee.rpartition(".")
+    if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
+        kind = _kind_of_dtype(Imported(callee))
+        if kind is not Kind.UNKNOWN:
+            return Fresh(node, kind)
+    if callee.endswith(".get_rng_state"):
+        return Fresh(node, Kind.INTEGRAL)
+    if f"{space}." not in operations.TORCH_NAMESPACES:
+        return Opaque(node)
+    return _tensor_function(walk, node, name, arguments)
+
+
+def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> Value:
+    """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
+    first = arguments.value(0, "input")
+    if name in operations.TENSOR_METHODS and name != "where":
+        _saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
+    out = arguments.keywords.get("out")
+    if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
+        given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
+        mutated(walk, node, out.node, given, "out=")
+        return given if given == out.value else join(given, Fresh(node))
+    inplace = arguments.keywords.get("inplace")
+    if name in operations.INPLACE_FUNCTIONS or arguments.says("inplace"):
+        if first is not None:
+            mutated(walk, node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
+        return first if first is not None else Opaque(node)
+    if inplace is not None and inplace.value != Constant(False, "bool"):
+        return Opaque(node)  # inplace=flag: the input itself or a new tensor
+    if first is not None and name in operations.TORCH_VIEWS:
+        return View(first, node)
+    if first is not None and name in operations.TORCH_USUAL_VIEWS:
+        return View(first, node, Alias.USUALLY)
+    several = _gives_several(name, arguments)
+    if several is not Tri.NO:
+        return TensorTuple(node) if several is Tri.YES else Opaque(node)
+    if first is not None and _gives_pair(name, arguments.positional[1:], arguments):
+        return _pair(node, first)
+    if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:
+        return Fresh(node, kind_of(first) if first is not None else Kind.UNKNOWN)
+    if name in operations.TORCH_SINGLE:
+        return _fresh_tensor(node, name, _float_among(arguments) or first, arguments)
+    return Opaque(node)
 
 
 def _scalar_of(name: str, arguments: Arguments) -> str | None:

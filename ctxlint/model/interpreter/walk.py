@@ -1,265 +1,165 @@
-"""One walk over a method's body: statement by statement, with an environment that joins where branches meet.
-
-The walk follows every path once. At a branch the state is copied and joined afterwards; a loop body is walked twice,
-first silently to see what it changes, then with those names widened. Nested functions are not walked.
-"""
+"""What the transfer functions of one walk share: the abstract state, the recorder of events, and each other."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import (
-    ContextWrite,
-    Escape,
-    Guard,
-    Return,
-)
-from ctxlint.model.interpreter.local_names import bound_names, yields
-from ctxlint.model.interpreter.loops import Loops
-from ctxlint.model.interpreter.method import MethodFacts
-from ctxlint.model.interpreter.sequences import unknown_content
-from ctxlint.model.interpreter.state import State
-from ctxlint.model.interpreter.values import (
-    NEVER,
-    NONE,
-    UNBOUND,
-    Context,
-    Imported,
-    Opaque,
-    Scalar,
-    Tri,
-    Value,
-)
-from ctxlint.model.syntax import dotted
-from ctxlint.torch_api import python
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.local_names import yields
+from ctxlint.model.interpreter.values import Context, Opaque, Value
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ctxlint.model.index.scopes import Scope
-    from ctxlint.model.interpreter.calls import Followed
     from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.recorder import Recorder
+    from ctxlint.model.interpreter.state import State, Turn
+    from ctxlint.model.interpreter.summary import Followed
+
+    Evaluators = Mapping[type[cst.CSTNode], Callable[["Walk", Any], Value]]
+    """The transfer functions of expressions, by the type of the node."""
+    Executors = Mapping[type[cst.CSTNode], Callable[["Walk", Any], None]]
+    """The transfer functions of statements, by the type of the node."""
 
 
-def interpret(
-    function: cst.FunctionDef,
-    bindings: dict[str, Value],
-    scope: Scope,
-    follow: Followed | None = None,
-    walrus: bool = True,
-    kinds: frozenset[type[Event]] | None = None,
-) -> MethodFacts:
-    """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
+class MethodNames:
+    """What a walk knows of names, apart from their values."""
 
-    ``follow`` gives the summaries of other functions; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
-    ``Recorder``. Raises RecursionError on absurdly deep expressions.
+    def __init__(self, scope: Scope, local: frozenset[str]) -> None:
+        self.scope = scope
+        """The scope in which the method's free names are looked up."""
+        self.local = local
+        """Every name that the method binds anywhere: such a name is never a global."""
+        self.constants: dict[str, Value | None] = {}
+        """What names of the module hold that are bound to a literal once."""
+        self.read: set[str] = set()
+        """Every name that was read so far."""
+        self.borrowed: set[str] = set()
+        """The names that definitions inside the method see. They may change the lists that these names hold."""
+        self.rebound: set[str] = set()
+        """The names that definitions inside the method bind (``nonlocal``)."""
+
+
+class Walk:
+    """One walk over a method, as every transfer function gets it.
+
+    A transfer function changes ``state`` and records events. What is inside its node it evaluates or executes by the
+    walk, which looks up the transfer function for it.
     """
-    walk = Interpreter(scope, bound_names(function, walrus))
-    walk.follow = follow
-    walk.kinds = kinds
-    walk.state = State(dict(bindings))
-    walk.block(function.body)
-    end = walk.state
-    falls = Tri.NO if not end.live else Tri.YES
-    return MethodFacts(
-        events=tuple(walk.events),
-        falls_through=falls,
-        fall_guards=end.guards if end.live else (),
-        fall_paths=end.paths if end.live else (),
-        names_read=frozenset(walk.names_read),
-        is_generator=walk.is_generator,
-        is_async=function.asynchronous is not None,
-        complete=walk.complete,
-        end_done=end.done,
-    )
 
+    def __init__(
+        self,
+        evaluators: Evaluators,
+        executors: Executors,
+        names: MethodNames,
+        state: State,
+        recorder: Recorder,
+        resolver: Followed | None,
+    ) -> None:
+        self._evaluators = evaluators
+        self._executors = executors
+        self.names = names
+        self.state = state
+        self.recorder = recorder
+        self.resolver = resolver
+        """Gives the summaries of other functions."""
+        self.statement: cst.CSTNode | None = None
+        """The statement that is being walked."""
+        self.loops = 0
+        """How many loops are around, those of comprehensions included."""
+        self.turns: list[Turn] = []
+        """The turns of the loops around, the innermost last."""
+        self.protected = 0
+        """How many ``try`` statements around take care of a missing attribute."""
+        self.walrus_names: set[str] = set()
+        """The names bound by ``:=`` in the comprehension that is being walked."""
+        self.is_generator = False
+        self.complete = True
+        """Whether everything that the method does can be followed."""
 
-class Interpreter(Loops):
-    """Walks statements."""
+    def record(self, make: Callable[..., Event], node: cst.CSTNode, **facts: Any) -> None:
+        """Note that ``node`` does something, on the path that the walk is on."""
+        self.recorder.record(make, node, self.state, self.loops > 0, facts)
 
-    def __init__(self, scope: Scope, method_names: frozenset[str]) -> None:
-        super().__init__(scope, method_names)
-        self.turns = []
+    # Expressions
 
-    # Blocks
+    def evaluate(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression; records what happens on the way."""
+        spend(8)
+        evaluator = self._evaluators.get(type(node))
+        return self.evaluate_children(node) if evaluator is None else evaluator(self, node)
 
-    def block(self, body: cst.BaseSuite) -> None:
-        """Walk statements, up to the one that leaves."""
+    def evaluate_children(self, node: cst.CSTNode) -> Value:
+        """Evaluate what is inside an expression of a kind that nothing is known about."""
+        for child in children(node):
+            if isinstance(child, cst.BaseExpression):
+                self.evaluate(child)
+            else:
+                self.evaluate_children(child)
+        return Opaque(node)
+
+    def use(self, node: cst.BaseExpression) -> Value:
+        """Evaluate an operand: a place where a tensor, a number or the like is needed."""
+        value = self.evaluate(node)
+        if isinstance(value, Context):
+            self.record(Escape, node, how="stored")
+        return value
+
+    def peek(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression without recording anything."""
+        if type(node) in _SIMPLE:  # evaluated for their value, they change nothing
+            return self._silently(node)
+        names, attributes = self.state.names, self.state.attributes
+        self.state.names, self.state.attributes = dict(names), dict(attributes)
+        try:
+            return self._silently(node)
+        finally:
+            self.state.names, self.state.attributes = names, attributes
+
+    def _silently(self, node: cst.BaseExpression) -> Value:
+        """Evaluate an expression without leaving events, or names that were read."""
+        read, self.names.read = self.names.read, set()
+        self.recorder.muted += 1
+        try:
+            return self.evaluate(node)
+        finally:
+            self.recorder.muted -= 1
+            self.names.read = read
+
+    # Statements
+
+    def execute(self, body: cst.BaseSuite) -> None:
+        """Walk the statements of a block, up to the one that leaves it."""
         for statement in body.body:
             if isinstance(statement, cst.SimpleStatementLine):
                 for small in statement.body:
-                    self.small(small, statement)
-            elif isinstance(statement, cst.BaseSmallStatement):
-                self.small(statement, body)
+                    self._execute_one(small, statement)
             else:
-                self.compound(statement)
+                self._execute_one(statement, body if isinstance(statement, cst.BaseSmallStatement) else statement)
+
+    def _execute_one(self, node: cst.CSTNode, statement: cst.CSTNode) -> None:
+        """Walk one of the statements that share the line, or the block, ``statement``."""
+        if not self.state.live:
+            self.skip(node)
+            return
+        self.statement = statement
+        executor = self._executors.get(type(node))
+        if executor is not None:
+            executor(self, node)
+        elif isinstance(node, cst.BaseSmallStatement):
+            self.evaluate_children(node)
+        else:
+            self.complete = False
 
     def skip(self, node: cst.CSTNode | None) -> None:
-        """Pass over code that never runs. Where it holds a ``yield``, it still makes the function a generator."""
+        """Leave out code that never runs. Where it holds a ``yield``, it still makes the function a generator."""
         if node is not None and not self.is_generator:
             self.is_generator = yields(node)
 
-    def small(self, node: cst.BaseSmallStatement, line: cst.CSTNode) -> None:
-        """A simple statement; several can share one line."""
-        if not self.state.live:
-            self.skip(node)
-            return
-        self.statement = line
-        handler = _SMALL.get(type(node))
-        if handler is not None:
-            handler(self, node)
-        else:
-            self.walk_children(node)
 
-    def compound(self, node: cst.CSTNode) -> None:
-        """A statement with blocks of its own."""
-        if not self.state.live:
-            self.skip(node)
-            return
-        self.statement = node
-        handler = _COMPOUND.get(type(node))
-        if handler is not None:
-            handler(self, node)
-        else:
-            self.complete = False
-
-    # Simple statements
-
-    def nothing(self, node: cst.BaseSmallStatement) -> None:
-        """A statement that does nothing where it stands."""
-
-    def expression_statement(self, node: cst.Expr) -> None:
-        value = node.value
-        result = self.evaluate(value)
-        if not isinstance(value, cst.Call):
-            return
-        if result is NEVER or self.canonical(value.func) in python.NEVER_RETURNING:
-            self.state.live = False
-        elif sounds_final(value.func):
-            self.state.doubt(Guard(id(node), "returns"))
-
-    def return_(self, node: cst.Return) -> None:
-        value = self.evaluate(node.value) if node.value is not None else NONE
-        if isinstance(value, Context):
-            self.record(Escape, node, how="returned")
-        if value is NEVER:
-            self.state.live = False
-            return
-        self.record(Return, node, value=value, bare=node.value is None, attributes=frozenset(self.state.attributes))
-        self.state.live = False
-
-    def raise_(self, node: cst.Raise) -> None:
-        if node.exc is not None:
-            self.evaluate(node.exc)
-        self.state.live = False
-
-    def assert_(self, node: cst.Assert) -> None:
-        """``assert``: what follows runs under its test."""
-        self.evaluate(node.test)
-        if node.msg is not None:
-            before = self.state
-            self.enter(before, node, node.test, holds=False)
-            self.evaluate(node.msg)
-            self.state = before
-        if self.decided(node.test) is False:
-            self.state.live = False
-            return
-        self.narrow(node.test, holds=True)
-
-    def delete(self, node: cst.Del) -> None:
-        for target in _delete_targets(node.target):
-            if isinstance(target, cst.Name):
-                self.state.names[target.value] = UNBOUND
-            elif isinstance(target, cst.Attribute) and isinstance(self.evaluate(target.value), Context):
-                self.state.attributes.pop(target.attr.value, None)
-                self.record(ContextWrite, target, attribute=target.attr.value, statement=self.statement, deletes=True)
-            elif isinstance(target, cst.Subscript):
-                self.change(self.evaluate(target.value), unknown_content)
-                self.indices(target)
-            else:
-                self.walk_children(target)
-
-    def import_(self, node: cst.Import | cst.ImportFrom) -> None:
-        """An import inside a method binds names that the file's index knows nothing of."""
-        if isinstance(node, cst.Import):
-            for alias in node.names:
-                path = dotted(alias.name)
-                bound = alias.evaluated_alias
-                if path is not None:
-                    name = bound or path.partition(".")[0]
-                    self.state.names[name] = Imported(path if bound else name)
-            return
-        origin = "." * len(node.relative) + ((dotted(node.module) or "") if node.module is not None else "")
-        if isinstance(node.names, cst.ImportStar):
-            self.complete = False
-            return
-        for alias in node.names:
-            name = alias.evaluated_name
-            target = f"{origin}.{name}" if node.module is not None else f"{origin}{name}"
-            self.state.names[alias.evaluated_alias or name] = Imported(target)
-
-    # Nested definitions
-
-    def nested(self, node: cst.FunctionDef | cst.ClassDef) -> None:
-        for decorator in node.decorators:
-            self.evaluate(decorator.decorator)
-        self.captured(node)
-        self.state.names[node.name.value] = (
-            Scalar("callable", node) if isinstance(node, cst.FunctionDef) else Opaque(node)
-        )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Pieces that need no state
-
-
-def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return [each for element in target.elements for each in _delete_targets(element.value)]
-    return [target] if isinstance(target, cst.BaseExpression) else []
-
-
-def sounds_final(func: cst.BaseExpression) -> bool:
-    """Whether the name of a function says that it raises; its body may be in another file."""
-    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-    return _FINAL.search(name) is not None
-
-
-_FINAL = re.compile(
-    r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert",
-    re.IGNORECASE,
-)
-
-
-_SMALL: dict[type, Callable[..., None]] = {
-    cst.Expr: Interpreter.expression_statement,
-    cst.Return: Interpreter.return_,
-    cst.Raise: Interpreter.raise_,
-    cst.Assert: Interpreter.assert_,
-    cst.Break: Interpreter.leave_loop,
-    cst.Continue: Interpreter.leave_loop,
-    cst.Del: Interpreter.delete,
-    cst.Import: Interpreter.import_,
-    cst.ImportFrom: Interpreter.import_,
-    cst.Assign: Interpreter.assign,
-    cst.AnnAssign: Interpreter.annotated,
-    cst.AugAssign: Interpreter.augmented,
-    cst.Pass: Interpreter.nothing,
-    cst.Global: Interpreter.nothing,
-    cst.Nonlocal: Interpreter.nothing,
-}
-
-_COMPOUND: dict[type, Callable[..., None]] = {
-    cst.If: Interpreter.if_,
-    cst.With: Interpreter.with_,
-    cst.Try: Interpreter.try_,
-    cst.TryStar: Interpreter.try_,
-    cst.Match: Interpreter.match,
-    cst.For: Interpreter.for_,
-    cst.While: Interpreter.while_,
-    cst.FunctionDef: Interpreter.nested,
-    cst.ClassDef: Interpreter.nested,
-}
+_SIMPLE = frozenset({cst.Name, cst.Integer, cst.SimpleString})

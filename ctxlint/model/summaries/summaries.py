@@ -17,6 +17,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
 from ctxlint.model.interpreter.events import Mutation, Return
+from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.interpreter.summary import KERNEL, Summary, Write
 from ctxlint.model.interpreter.values import (
@@ -30,7 +31,6 @@ from ctxlint.model.interpreter.values import (
     is_container,
     is_tensor,
 )
-from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.writes import writes_of
@@ -148,7 +148,7 @@ def _returned(facts: MethodFacts) -> Value:
 
 
 class Follower:
-    """Gives the summaries of the functions that one file names; see ``calls.Followed``."""
+    """Gives the summaries of the functions that one file names; see ``summary.Followed``."""
 
     def __init__(self, unit: Unit, summaries: Summaries) -> None:
         self.unit = unit

@@ -1,0 +1,109 @@
+"""Comprehensions: their elements one by one where these are known, else one that stands for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.conditions import guards_of, narrow
+from ctxlint.model.interpreter.events import Guard
+from ctxlint.model.interpreter.local_names import target_names
+from ctxlint.model.interpreter.sequences import element_of, iterated_item, rest_of, unknown_many
+from ctxlint.model.interpreter.state import State, join_environments, widen
+from ctxlint.model.interpreter.values import UNKNOWN, Mapping, Opaque, Sequence, Slot, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxlint.model.interpreter.walk import Walk
+
+_MAX_ELEMENTS = 16
+"""Over more elements than this, those of a comprehension are not told apart."""
+
+
+def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
+    """A list, set or generator, with its elements where they are known one by one."""
+    kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
+    values = _comprehend(walk, node.for_in, lambda: walk.use(node.elt))
+    return unknown_many(kind, node) if values is None else Sequence(kind, tuple(map(Slot, values)), node)
+
+
+def evaluate_dict_comprehension(walk: Walk, node: cst.DictComp) -> Value:
+    """A dict of unknown content."""
+    _comprehend(walk, node.for_in, lambda: (walk.evaluate(node.key), walk.use(node.value))[1])
+    return Mapping((Slot(UNKNOWN, starred=True),), node)
+
+
+def _comprehend(walk: Walk, clause: cst.CompFor, element: Callable[[], Value]) -> list[Value] | None:
+    """Walk a comprehension; the values of its elements where they are known one by one."""
+    iterated = walk.evaluate(clause.iter)
+    outside, around, walk.walrus_names = walk.state, walk.walrus_names, set()
+    walk.loops += 1
+    values: list[Value] | None = None
+    if clause.inner_for_in is None and not clause.ifs and _is_short(iterated):
+        walk.state = outside.fork()
+        values = _one_by_one(walk, clause, iterated, element)
+    else:
+        walk.state = outside.fork(Guard(id(clause), "loop"))
+        _any_element(walk, clause, iterated, element)
+    walk.loops -= 1
+    _leave_comprehension(walk, clause, outside, certain=values is not None)
+    walk.walrus_names |= around
+    return values
+
+
+def _one_by_one(walk: Walk, clause: cst.CompFor, iterated: Value, element: Callable[[], Value]) -> list[Value]:
+    """The elements of a comprehension over a short tuple or list; only the first leaves events."""
+    values: list[Value] = []
+    for position, slot in enumerate(iterated.slots if isinstance(iterated, Sequence) else ()):
+        walk.recorder.muted += position > 0
+        _bind_target(walk, clause.target, slot.value)
+        values.append(element())
+        walk.recorder.muted -= position > 0
+    return values
+
+
+def _any_element(walk: Walk, clause: cst.CompFor, iterated: Value, element: Callable[[], Value]) -> None:
+    """One element that stands for all."""
+    _bind_target(walk, clause.target, iterated_item(iterated, clause.iter))
+    for test in clause.ifs:
+        walk.evaluate(test.test)
+        walk.state = walk.state.fork(*guards_of(walk, test.test, True, test))
+        narrow(walk, test.test, holds=True)
+    if clause.inner_for_in is not None:
+        _comprehend(walk, clause.inner_for_in, element)
+    else:
+        element()
+
+
+def _leave_comprehension(walk: Walk, clause: cst.CompFor, outside: State, certain: bool) -> None:
+    """Go back to the method's own names. What ``:=`` bound is among them, and lists may have changed."""
+    inside = walk.state
+    own = set(target_names(clause.target))
+    kept = {name: inside.names[name] for name in outside.names if name not in own and name in inside.names}
+    changed = {**outside.names, **kept}
+    outside.names = changed if certain else join_environments(outside.names, changed, widen)
+    outside.names.update((name, Opaque(clause)) for name in sorted(walk.walrus_names))
+    outside.maybe |= inside.maybe
+    if certain:
+        outside.done |= inside.done
+    walk.state = outside
+
+
+def _bind_target(walk: Walk, target: cst.BaseExpression, value: Value) -> None:
+    """Bind the target of a comprehension, which is none of the method's own names."""
+    if isinstance(target, cst.Name):
+        walk.state.names[target.value] = value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        star = next((at for at, each in enumerate(target.elements) if isinstance(each, cst.StarredElement)), None)
+        count = len(target.elements)
+        for at, each in enumerate(target.elements):
+            starred = isinstance(each, cst.StarredElement)
+            part = rest_of(value, at, count, each) if starred else element_of(value, at, count, star, each)
+            _bind_target(walk, each.value, part)
+
+
+def _is_short(value: Value) -> bool:
+    """Whether it is a tuple or list of which every element is known, and at least one is there."""
+    return isinstance(value, Sequence) and value.exact and 0 < len(value.slots) <= _MAX_ELEMENTS

@@ -1,0 +1,56 @@
+"""The entry to the interpreter: one walk over a method's body.
+
+The walk follows every path once. At a branch the state is copied and joined afterwards; a loop body is walked twice,
+first silently to see what it changes, then with those names widened. Nested functions are not walked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.expressions import EVALUATORS
+from ctxlint.model.interpreter.local_names import bound_names
+from ctxlint.model.interpreter.method import MethodFacts
+from ctxlint.model.interpreter.recorder import Recorder
+from ctxlint.model.interpreter.state import State
+from ctxlint.model.interpreter.statements import EXECUTORS
+from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.walk import MethodNames, Walk
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from ctxlint.model.index.scopes import Scope
+    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.summary import Followed
+    from ctxlint.model.interpreter.values import Value
+
+
+def interpret(
+    function: cst.FunctionDef,
+    bindings: dict[str, Value],
+    scope: Scope,
+    follow: Followed | None = None,
+    walrus: bool = True,
+    kinds: frozenset[type[Event]] | None = None,
+) -> MethodFacts:
+    """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
+
+    ``follow`` gives the summaries of other functions; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
+    ``Recorder``. Raises RecursionError on absurdly deep expressions.
+    """
+    names = MethodNames(scope, bound_names(function, walrus))
+    walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), follow)
+    walk.execute(function.body)
+    end = walk.state
+    return MethodFacts(
+        events=tuple(walk.recorder.events),
+        falls_through=Tri.YES if end.live else Tri.NO,
+        fall_guards=end.guards if end.live else (),
+        fall_paths=end.paths if end.live else (),
+        names_read=frozenset(names.read),
+        is_generator=walk.is_generator,
+        is_async=function.asynchronous is not None,
+        complete=walk.complete,
+        end_done=end.done,
+    )

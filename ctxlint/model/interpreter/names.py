@@ -1,0 +1,154 @@
+"""Names of a method: what they hold, what they mean elsewhere, binding them, and definitions that borrow them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.scopes import resolutions
+from ctxlint.model.interpreter.events import Assigned, Escape, MaybeUnbound, UnboundContext
+from ctxlint.model.interpreter.local_names import borrowed_names, rebound_from_inside
+from ctxlint.model.interpreter.sequences import is_mutable, literal, unknown_content
+from ctxlint.model.interpreter.values import (
+    CONTEXT,
+    NONE,
+    UNBOUND,
+    UNKNOWN,
+    Context,
+    Imported,
+    Opaque,
+    SavedTensors,
+    Scalar,
+    Value,
+    constant,
+    without,
+)
+from ctxlint.model.syntax import dotted
+
+if TYPE_CHECKING:
+    from ctxlint.model.interpreter.local_names import Definition
+    from ctxlint.model.interpreter.walk import MethodNames, Walk
+
+
+def evaluate_name(walk: Walk, node: cst.Name) -> Value:
+    """``x``, or ``None``, ``True`` or ``False``."""
+    name = node.value
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]
+    walk.names.read.add(name)
+    value = walk.state.names.get(name)
+    if value is not None:
+        bound = without(value, UNBOUND) if value is not UNBOUND else Opaque(node)
+        if bound is not value:
+            walk.record(MaybeUnbound, node, name=name)
+        return bound
+    if name in walk.names.local:
+        walk.record(MaybeUnbound, node, name=name)
+        return Opaque(node)
+    return _global_name(walk, name, node)
+
+
+_CONSTANTS = {"None": NONE, "True": constant(True), "False": constant(False)}
+
+
+def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
+    """The value of a name that the method does not bind: an enclosing function's, the module's or a builtin."""
+    owner = walk.names.scope.owner(name)
+    if owner is None:
+        found = resolutions(name, walk.names.scope)
+        if found and found[0] is not None:
+            return Imported(found[0])
+        if name == "ctx" and not walk.names.scope.sees_star_import():
+            walk.record(UnboundContext, node, name=name)
+            return CONTEXT  # what the author means
+        return Opaque(node)
+    bounds = owner.live(name)
+    if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
+        if name not in walk.names.constants:
+            walk.names.constants[name] = literal(bounds[0].value)
+        known = walk.names.constants[name]
+        if known is not None:
+            return known
+    target = next((each for each in resolutions(name, walk.names.scope) if each is not None), None)
+    return Imported(target) if target is not None else Opaque(node)
+
+
+def canonical(walk: Walk, node: cst.BaseExpression) -> str | None:
+    """The dotted name that an expression stands for, with imports resolved; None where it is no such thing.
+
+    Where a condition decides between several, it is the first that could be followed.
+    """
+    return next((each for each in meanings(walk, node) if each is not None), None)
+
+
+def meanings(walk: Walk, node: cst.BaseExpression) -> list[str | None]:
+    """Every dotted name that an expression may stand for; None among them for what cannot be followed."""
+    path = dotted(node)
+    if path is None:
+        return []
+    head, _, rest = path.partition(".")
+    bound = walk.state.names.get(head)
+    if isinstance(bound, Imported):
+        return [f"{bound.name}.{rest}" if rest else bound.name]
+    if bound is not None or head in walk.names.local:
+        return []
+    return resolutions(path, walk.names.scope)
+
+
+def bind_name(
+    walk: Walk,
+    target: cst.Name,
+    value: Value,
+    statement: cst.CSTNode | None,
+    value_node: cst.BaseExpression | None = None,
+) -> None:
+    """Bind a name; the other arguments are as for ``assign_target``."""
+    name = target.value
+    walk.state.names[name] = _seen_by_others(walk.names, name, value)
+    walk.record(Assigned, target, name=name, value=value, value_node=value_node, statement=statement)
+    if isinstance(value, SavedTensors) and not value.sliced:
+        walk.recorder.amend_saved_read(lambda read: replace(read, bound_to=name), None)
+
+
+def _seen_by_others(names: MethodNames, name: str, value: Value) -> Value:
+    """What a name holds after it is bound, where definitions inside the method see it too."""
+    if name in names.rebound:
+        return UNKNOWN
+    if name in names.borrowed and is_mutable(value):
+        return unknown_content(value)
+    return value
+
+
+def evaluate_lambda(walk: Walk, node: cst.Lambda) -> Value:
+    """``lambda``."""
+    captured(walk, node)
+    return Scalar("callable", node)
+
+
+def captured(walk: Walk, node: Definition) -> None:
+    """A nested definition: it is not walked, but what it borrows is noted, and whether it holds the ctx.
+
+    It may run at any time: what it binds, and the content of the lists that it sees, is unknown from here on.
+    """
+    names = borrowed_names(node)
+    walk.names.read.update(names)
+    walk.names.borrowed.update(names)
+    walk.names.rebound.update(rebound_from_inside(node))
+    values = [walk.state.names[name] for name in sorted(names & walk.state.names.keys())]
+    if any(isinstance(value, Context) for value in values):
+        walk.record(Escape, node, how="captured")
+    for value in values:
+        walk.state.escape(value)
+    for name in walk.names.rebound & walk.state.names.keys():
+        walk.state.names[name] = UNKNOWN
+
+
+def evaluate_walrus(walk: Walk, node: cst.NamedExpr) -> Value:
+    """``name := value``."""
+    value = walk.evaluate(node.value)
+    if isinstance(node.target, cst.Name):
+        walk.walrus_names.add(node.target.value)
+        bind_name(walk, node.target, value, node, node.value)
+    return value

@@ -1,0 +1,69 @@
+"""The events that a walk leaves behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.effort import spend
+from ctxlint.model.interpreter.events import Event, SavedRead
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+    from ctxlint.model.interpreter.state import State
+
+
+class Recorder:
+    """Collects events. While ``muted`` the walk changes the state and records nothing (the first turn of a loop).
+
+    ``kinds`` are the kinds of event that somebody asks for; None for all of them.
+    """
+
+    def __init__(self, kinds: frozenset[type[Event]] | None = None) -> None:
+        self.events: list[Event] = []
+        self.muted = 0
+        self.kinds = kinds
+        self._saved_reads: list[int] = []
+        """Where among the events those are that read the saved tensors."""
+        self._order = 0
+
+    def record(
+        self, make: Callable[..., Event], node: cst.CSTNode, state: State, in_loop: bool, facts: dict[str, Any]
+    ) -> None:
+        """Note that ``node`` does something, on the path that ``state`` is on."""
+        if self.muted or (self.kinds is not None and make not in self.kinds):
+            return
+        if make is SavedRead:
+            self._saved_reads.append(len(self.events))
+        self.events.append(
+            make(
+                node=node,
+                order=self._order,
+                guards=state.guards,
+                before=state.done,
+                maybe_before=state.maybe,
+                in_loop=in_loop,
+                **facts,
+            )
+        )
+        state.done |= 1 << self._order
+        state.maybe |= 1 << self._order
+        self._order += 1
+
+    def rewind(self, recorded: tuple[Event, ...]) -> None:
+        """Go back to what was ``recorded`` before."""
+        self.events[:] = recorded
+        self._saved_reads = [at for at in self._saved_reads if at < len(recorded)]
+
+    def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:
+        """Add to what is known of the last read of the saved tuple, or of the one bound to ``holder``."""
+        if self.muted:
+            return
+        for at in reversed(self._saved_reads):
+            spend()
+            event = self.events[at]
+            if isinstance(event, SavedRead) and (holder is None or event.bound_to == holder):
+                self.events[at] = change(event)
+                return

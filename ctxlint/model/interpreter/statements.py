@@ -1,0 +1,166 @@
+"""The transfer functions of statements: simple ones here, and a table of all."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.assignments import execute_annotated, execute_assignment, execute_augmented
+from ctxlint.model.interpreter.attribute_access import evaluate_indices
+from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
+from ctxlint.model.interpreter.conditions import decided, enter_arm, narrow
+from ctxlint.model.interpreter.events import ContextWrite, Escape, Guard, Return
+from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
+from ctxlint.model.interpreter.names import canonical, captured
+from ctxlint.model.interpreter.sequences import unknown_content
+from ctxlint.model.interpreter.values import NEVER, NONE, UNBOUND, Context, Imported, Opaque, Scalar
+from ctxlint.model.syntax import dotted
+from ctxlint.torch_api import python
+
+if TYPE_CHECKING:
+    from ctxlint.model.interpreter.walk import Executors, Walk
+
+
+def execute_nothing(walk: Walk, node: cst.BaseSmallStatement) -> None:
+    """A statement that does nothing where it stands."""
+
+
+def execute_expression(walk: Walk, node: cst.Expr) -> None:
+    """An expression by itself: what follows a call that never returns is never reached."""
+    value = node.value
+    result = walk.evaluate(value)
+    if not isinstance(value, cst.Call):
+        return
+    if result is NEVER or canonical(walk, value.func) in python.NEVER_RETURNING:
+        walk.state.live = False
+    elif sounds_final(value.func):
+        walk.state.doubt(Guard(id(node), "returns"))
+
+
+def execute_return(walk: Walk, node: cst.Return) -> None:
+    """``return``."""
+    value = walk.evaluate(node.value) if node.value is not None else NONE
+    if isinstance(value, Context):
+        walk.record(Escape, node, how="returned")
+    if value is NEVER:
+        walk.state.live = False
+        return
+    walk.record(Return, node, value=value, bare=node.value is None, attributes=frozenset(walk.state.attributes))
+    walk.state.live = False
+
+
+def execute_raise(walk: Walk, node: cst.Raise) -> None:
+    """``raise``."""
+    if node.exc is not None:
+        walk.evaluate(node.exc)
+    walk.state.live = False
+
+
+def execute_assert(walk: Walk, node: cst.Assert) -> None:
+    """``assert``: what follows runs under its test."""
+    walk.evaluate(node.test)
+    if node.msg is not None:
+        before = walk.state
+        enter_arm(walk, before, node, node.test, holds=False)
+        walk.evaluate(node.msg)
+        walk.state = before
+    if decided(walk, node.test) is False:
+        walk.state.live = False
+        return
+    narrow(walk, node.test, holds=True)
+
+
+def execute_delete(walk: Walk, node: cst.Del) -> None:
+    """``del``."""
+    for target in _delete_targets(node.target):
+        if isinstance(target, cst.Name):
+            walk.state.names[target.value] = UNBOUND
+        elif isinstance(target, cst.Attribute) and isinstance(walk.evaluate(target.value), Context):
+            walk.state.attributes.pop(target.attr.value, None)
+            walk.record(ContextWrite, target, attribute=target.attr.value, statement=walk.statement, deletes=True)
+        elif isinstance(target, cst.Subscript):
+            walk.state.change(walk.evaluate(target.value), unknown_content)
+            evaluate_indices(walk, target)
+        else:
+            walk.evaluate_children(target)
+
+
+def execute_import(walk: Walk, node: cst.Import | cst.ImportFrom) -> None:
+    """An import inside a method binds names that the file's index knows nothing of."""
+    if isinstance(node, cst.Import):
+        for alias in node.names:
+            path = dotted(alias.name)
+            bound = alias.evaluated_alias
+            if path is not None:
+                name = bound or path.partition(".")[0]
+                walk.state.names[name] = Imported(path if bound else name)
+        return
+    origin = "." * len(node.relative) + ((dotted(node.module) or "") if node.module is not None else "")
+    if isinstance(node.names, cst.ImportStar):
+        walk.complete = False
+        return
+    for alias in node.names:
+        name = alias.evaluated_name
+        target = f"{origin}.{name}" if node.module is not None else f"{origin}{name}"
+        walk.state.names[alias.evaluated_alias or name] = Imported(target)
+
+
+def execute_definition(walk: Walk, node: cst.FunctionDef | cst.ClassDef) -> None:
+    """A function or class inside the method."""
+    for decorator in node.decorators:
+        walk.evaluate(decorator.decorator)
+    captured(walk, node)
+    walk.state.names[node.name.value] = Scalar("callable", node) if isinstance(node, cst.FunctionDef) else Opaque(node)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pieces that need no state
+
+
+def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [each for element in target.elements for each in _delete_targets(element.value)]
+    return [target] if isinstance(target, cst.BaseExpression) else []
+
+
+def sounds_final(func: cst.BaseExpression) -> bool:
+    """Whether the name of a function says that it raises; its body may be in another file."""
+    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    return _FINAL.search(name) is not None
+
+
+_FINAL = re.compile(
+    r"raise|error|exception|fail|abort|unreach|unsupported|not_?impl|not_supported|exit|skip|fatal|assert",
+    re.IGNORECASE,
+)
+
+
+EXECUTORS: Executors = {
+    cst.Expr: execute_expression,
+    cst.Return: execute_return,
+    cst.Raise: execute_raise,
+    cst.Assert: execute_assert,
+    cst.Break: execute_leave,
+    cst.Continue: execute_leave,
+    cst.Del: execute_delete,
+    cst.Import: execute_import,
+    cst.ImportFrom: execute_import,
+    cst.Assign: execute_assignment,
+    cst.AnnAssign: execute_annotated,
+    cst.AugAssign: execute_augmented,
+    cst.Pass: execute_nothing,
+    cst.Global: execute_nothing,
+    cst.Nonlocal: execute_nothing,
+    cst.If: execute_if,
+    cst.With: execute_with,
+    cst.Try: execute_try,
+    cst.TryStar: execute_try,
+    cst.Match: execute_match,
+    cst.For: execute_for,
+    cst.While: execute_while,
+    cst.FunctionDef: execute_definition,
+    cst.ClassDef: execute_definition,
+}
+"""What runs a statement, by the type of its node."""
