@@ -1,4 +1,5 @@
-// Which ctxlint is started: of the settings, of the selected Python environment, of the folder, of the PATH.
+// Which ctxlint is started: of the settings, of the selected Python environment, of the folder, of the PATH, or the one that
+// comes with the extension.
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -6,6 +7,7 @@ import * as vscode from 'vscode';
 import { expanded } from './places';
 
 const WINDOWS = process.platform === 'win32';
+const BUNDLED = path.join(__dirname, '..', 'bundled');
 const PROGRAM = WINDOWS ? 'ctxlint.exe' : 'ctxlint';
 
 /** A program with its first arguments, and where it was found. */
@@ -17,7 +19,11 @@ export interface Found {
 
 /** The ctxlint for a folder; undefined where there is none. */
 export async function find(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {
-  return ofSettings(folder) ?? (await ofInterpreter(folder)) ?? ofFolder(folder) ?? ofPath();
+  const given = ofSettings(folder);
+  if (given !== undefined || settings(folder).get('importStrategy') === 'useBundled') {
+    return given ?? (await bundled(folder));
+  }
+  return (await ofInterpreter(folder)) ?? ofFolder(folder) ?? ofPath() ?? (await bundled(folder));
 }
 
 /** The interpreter that is selected in the Python extension; undefined without the extension. */
@@ -47,11 +53,20 @@ export async function onInterpreter(context: vscode.ExtensionContext, changed: (
 }
 
 function ofSettings(folder: vscode.WorkspaceFolder | undefined): Found | undefined {
-  const given = vscode.workspace.getConfiguration('ctxlint', folder?.uri).get<string | string[]>('path') ?? [];
+  const command = firstPath('path', folder);
+  return command === undefined ? undefined : { command, args: [], from: '`ctxlint.path`' };
+}
+
+function settings(folder: vscode.WorkspaceFolder | undefined): vscode.WorkspaceConfiguration {
+  return vscode.workspace.getConfiguration('ctxlint', folder?.uri);
+}
+
+/** The first path of a setting that exists, or is looked up on the PATH; the first one where none does. */
+function firstPath(name: string, folder: vscode.WorkspaceFolder | undefined): string | undefined {
+  const given = settings(folder).get<string | string[]>(name) ?? [];
   const paths = (typeof given === 'string' ? [given] : given)
     .filter((each) => each !== '').map((each) => expanded(each, folder?.uri.fsPath));
-  const command = paths.find((each) => !path.isAbsolute(each) || existsSync(each)) ?? paths[0];
-  return command === undefined ? undefined : { command, args: [], from: '`ctxlint.path`' };
+  return paths.find((each) => !path.isAbsolute(each) || existsSync(each)) ?? paths[0];
 }
 
 async function ofInterpreter(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {
@@ -72,7 +87,19 @@ function ofFolder(folder: vscode.WorkspaceFolder | undefined): Found | undefined
 }
 
 function ofPath(): Found | undefined {
-  const folders = (process.env.PATH ?? '').split(path.delimiter).filter((each) => path.isAbsolute(each));
-  const command = folders.map((each) => path.join(each, PROGRAM)).find((each) => existsSync(each));
+  const command = onPath(PROGRAM);
   return command === undefined ? undefined : { command, args: [], from: 'the PATH' };
+}
+
+function onPath(program: string): string | undefined {
+  const folders = (process.env.PATH ?? '').split(path.delimiter).filter((each) => path.isAbsolute(each));
+  return folders.map((each) => path.join(each, program)).find((each) => existsSync(each));
+}
+
+async function bundled(folder: vscode.WorkspaceFolder | undefined): Promise<Found | undefined> {
+  const python = existsSync(path.join(BUNDLED, 'libs'))
+    ? firstPath('interpreter', folder) ?? (await interpreter(folder)) ?? onPath(WINDOWS ? 'python.exe' : 'python3')
+    : undefined;
+  const args = ['-I', path.join(BUNDLED, 'server.py')];
+  return python === undefined ? undefined : { command: python, args, from: 'the extension' };
 }

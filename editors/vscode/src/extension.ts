@@ -43,7 +43,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand('ctxlint.setUpFixOnSave', setUpFixOnSave),
     vscode.commands.registerCommand('ctxlint.debugInformation', () => debugInformation(context)),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
-      if (['path', 'enable'].some((each) => event.affectsConfiguration(`${SECTION}.${each}`))) {
+      if (['path', 'importStrategy', 'interpreter', 'enable'].some((each) => event.affectsConfiguration(`${SECTION}.${each}`))) {
         await restart();
       }
     }),

@@ -1,6 +1,7 @@
 // What somebody does with the extension, in one go: look, hover, mend one finding, save, type, change settings, use a notebook.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { withWorkbench, workspace } from './workbench.mjs';
@@ -111,6 +112,16 @@ await withWorkbench(async (code) => {
   await set(code, {});
   await code.problems(/CTX203/);
   passed('a path that leads nowhere is said, and one that leads to ctxlint starts it');
+
+  const bundled = () => spawnSync('pgrep', ['-f', 'bundled/server.py server']).status === 0;
+  const useBundled = { 'ctxlint.importStrategy': 'useBundled', 'ctxlint.interpreter': process.env.PYTHON };
+  await set(code, { 'ctxlint.path': '', ...useBundled });
+  await code.until(bundled, 'the one of the extension is started');
+  await code.problems(/CTX203/);
+  await set(code, {});
+  await code.until(() => !bundled(), 'the one of the extension ends');
+  await code.problems(/CTX203/);
+  passed('the ctxlint that comes with the extension');
 
   const [pid, program] = ['pid', '.venv/bin/ctxlint'].map((name) => path.join(workspace, name));
   fs.mkdirSync(path.dirname(program), { recursive: true });

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build the extension and try it in the real VS Code: code-server, which is VS Code in a browser, and Chromium without a
-# window. `ctxlint` is the one on the PATH.
+# window. `ctxlint` is the one on the PATH, and uv must be there to bundle another one with the extension.
 #
 #   editors/vscode/test/run.sh                    build ctxlint.vsix and check it
 #   editors/vscode/test/run.sh screenshot.mjs     … and take the picture of the README instead
@@ -57,8 +57,10 @@ chromium=${chromium:-$(command -v chromium)}
 install_tools
 say "Node $(node --version), code-server $code_server, $("$chromium" --version 2>/dev/null)"
 
-(cd "$here/.." && npm ci --no-audit --no-fund --silent && npm run --silent package)
-say "built ctxlint.vsix"
+command -v uv >/dev/null || give_up 'no uv on the PATH: pip install uv'
+platform=linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
+(cd "$here/.." && python3 bundle.py "$platform" && npm ci --no-audit --no-fund --silent && npm run --silent package -- --target "$platform")
+say "built ctxlint.vsix for $platform, $(du -h "$here/../ctxlint.vsix" | cut -f1)"
 
 mkdir -p "$work/home" "$work/user/User" "$work/user/Machine" "$work/workspace"
 cp "$here/settings.json" "$work/user/User/settings.json"
@@ -78,6 +80,6 @@ for _ in $(seq 300); do
 done
 say "VS Code is up"
 
-CTXLINT=$(command -v ctxlint) WORKSPACE=$work/workspace ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
+CTXLINT=$(command -v ctxlint) PYTHON=$(command -v python3) WORKSPACE=$work/workspace ADDRESS=http://127.0.0.1:$port CHROMIUM=$chromium \
     TOOLS=$tools node "$here/$script" || { find "$work/user" -name '*ctxlint*.log' -exec tail -n 50 {} +; give_up "$script"; }
 say "done"
