@@ -33,7 +33,7 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     ``every`` holds the shortfalls of the class: returns with several alternatives are fixed for all of them or not
     at all. Unsafe where it is only likely that just the last None are missing.
     """
-    placement, method = shortfall.placement, fn.backward
+    placement, method = shortfall.placement or shortfall.guess, fn.backward
     layout = layout_of(fn, method)
     if placement is None or not _is_known(placement) or method is None or layout is None:
         return None
@@ -43,7 +43,7 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     returned = shortfall.returned
     edits += annotate_more(layout, method, len(returned.slots), additions(returned, placement))
     names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
-    alternatives = [each.placement for each in every if each.returned.event is returned.event]
+    alternatives = [each.placement or each.guess for each in every if each.returned.event is returned.event]
     certain = all(each is None or each.unique for each in alternatives)
     return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE if certain else Applicability.UNSAFE)
 
@@ -118,7 +118,7 @@ class _Mender:
 
     def edits(self, shortfall: Shortfall) -> list[Edit]:
         """The edits that fix one return; none where it cannot be told how to write it."""
-        returned, placement = shortfall.returned, shortfall.placement
+        returned, placement = shortfall.returned, shortfall.placement or shortfall.guess
         statement = returned.node
         if placement is None or not isinstance(statement, cst.Return) or statement.value is None:
             return []
@@ -336,9 +336,10 @@ class _Mender:
             if not is_tuple and is_none(other.value) is Tri.YES:
                 continue
             shortfall = explained.get(id(other))
-            if shortfall is None or shortfall.placement is None or not _is_known(shortfall.placement):
+            placement = (shortfall.placement or shortfall.guess) if shortfall is not None else None
+            if placement is None or not _is_known(placement):
                 return False
-            if _edges(additions(other, shortfall.placement), len(other.slots)) != (front, behind):
+            if _edges(additions(other, placement), len(other.slots)) != (front, behind):
                 return False
         return True
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.analyses.outputs import unfit_outputs
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
-from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
 from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
 
@@ -65,8 +66,10 @@ class TooFewGradients(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    There is no fix: only the author knows which gradient is missing. If only `None` is missing, missing-none (CTX203)
-    is reported instead, with a fix.
+    Unsafe, and only where the names show which input each gradient is for, and `backward` computes none for the other
+    inputs: `None` is added for these if `None` is written next to them already, or if they do not look like tensors with
+    a gradient. Elsewhere only the author knows which gradient is missing. If inputs that are not tensors got no `None`,
+    missing-none (CTX203) is reported instead.
 
     ## Known limits
     Each return is checked on its own. Not reported if the number of gradients depends on run-time values (`return
@@ -82,12 +85,14 @@ class TooFewGradients(Rule[FunctionClass]):
     code = "CTX201"
     name = "too-few-gradients"
     subject = FunctionClass
+    fix = FixAvailability.SOMETIMES
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if unfit_outputs(fn):
             return  # torch cannot even call it, which is CTX205
-        for shortfall in shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)):
+        every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
+        for shortfall in every:
             if shortfall.placement is not None or fn.backward is None:
                 continue
             expected, returned = shortfall.expected, shortfall.returned
@@ -96,5 +101,6 @@ class TooFewGradients(Rule[FunctionClass]):
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {given} but {wanted_inputs(fn, expected)}; torch raises "
                 f"RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` if there is none.",
+                put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
             )

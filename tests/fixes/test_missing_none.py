@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fixes.fixing import assert_mended, fixed_by
+from tests.linting import lint
 
 _CLASS = """import torch
 
@@ -365,3 +366,36 @@ def test_the_return_annotation_stays_true(
 ) -> None:
     old, new = (_ANNOTATED.format(inputs=inputs, returns=returns, body=body) for returns, body in (before, after))
     assert_mended(code, old, new, unsafe=code == "CTX204")
+
+
+AFFINE = """
+import torch
+
+
+class Affine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {inputs}):
+        ctx.save_for_backward(x, weight)
+        return x * weight + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x, grad_weight, grad_bias = grad_output * weight, grad_output * x, grad_output.clone()
+        return {gradients}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "gradients"),
+    [
+        ("x, weight, bias, eps: float", "grad_x, grad_weight, None"),
+        ("x, weight, bias, steps", "grad_weight, grad_bias, None"),
+        ("x, weight, bias", "grad_x, grad_weight"),
+        ("x, weight, bias", "grad_output * weight, None"),
+        ("mask, x, weight, bias", "grad_weight, grad_x, grad_bias"),
+    ],
+)
+def test_no_none_in_place_of_a_gradient(inputs: str, gradients: str) -> None:
+    found = lint(AFFINE.format(inputs=inputs, gradients=gradients))
+    assert [(each.code, each.fix) for each in found if each.code in ("CTX201", "CTX203")] == [("CTX201", None)]

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.gradient_names import leaves_out, named_input
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.refused_gradients import refused_gradient
-from ctxlint.model.function import Style
+from ctxlint.model.function import Style, Trust
 from ctxlint.model.interpreter.events import Assigned, ContextRead
 from ctxlint.model.interpreter.values import (
     ContextAttribute,
@@ -25,10 +26,10 @@ from ctxlint.model.interpreter.values import (
     is_none,
     storage,
 )
-from ctxlint.model.syntax import children, root_name
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     import libcst as cst
@@ -54,11 +55,15 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A return with too few gradients; ``placement`` explains it, where something does."""
+    """A return with too few gradients; ``placement`` explains it, where something does.
+
+    Otherwise, ``guess`` is where the missing None likely belong.
+    """
 
     returned: Returned
     expected: Expectation
     placement: Placement | None
+    guess: Placement | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,9 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
             continue
         expected = expected_gradients(fn, returned, defaults_are_bound=defaults_are_bound)
         if returned.count < expected.count:
-            yield Shortfall(returned, expected, explain(fn, returned, expected.count))
+            placement = explain(fn, returned, expected.count)
+            guess = guessed(fn, returned, expected.count) if placement is None else None
+            yield Shortfall(returned, expected, placement, guess)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -143,10 +150,13 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
     if as_written and not all(index in plain for index in range(returned.count, expected)):
         return None  # what is there fits: the gradient of a tensor is missing at the end
     ways = _ways(returned, expected, plain)
-    if not ways:
+    named = [named_input(slot.node, fn.inputs) for _at, slot in wanted]
+    if not ways or (None not in named and tuple(named) not in ways and _rises(named)):
         return None
-    likely = _likely_way(fn, wanted, ways, as_written=as_written)
+    likely = _likely_way(fn, wanted, named, ways, as_written=as_written)
     way = likely or ways[0]
+    if leaves_out(fn, [slot.node for _at, slot in wanted], frozenset(range(expected)) - plain.union(way)):
+        return None
     slots: list[Slot | None] = [None] * expected
     for (_at, slot), position in zip(wanted, way):
         slots[position] = slot
@@ -157,21 +167,91 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
 
 
 def _likely_way(
-    fn: FunctionClass, gradients: list[tuple[int, Slot]], ways: list[tuple[int, ...]], *, as_written: bool
+    fn: FunctionClass,
+    gradients: list[tuple[int, Slot]],
+    named: list[int | None],
+    ways: list[tuple[int, ...]],
+    *,
+    as_written: bool,
 ) -> tuple[int, ...] | None:
     """The way in which what is called the gradient of an input is that: as it is written, or the only such way."""
-    inputs = {each.name.lower().strip("_"): index for index, each in enumerate(fn.inputs)}
-    names = [root_name(slot.node) or "" for _at, slot in gradients]
-    named = [inputs.get(_GRADIENT_OF.sub("", each.lower()).strip("_")) for each in names]
     fitting = [way for way in ways if all(index in (None, at) for index, at in zip(named, way))]
     written = tuple(at for at, _slot in gradients)
+    tensors = _tensors(fn)
+    others = [at for at, index in zip(written, named) if index is None and at not in tensors]
+    if tensors - set(written) and any(fn.inputs[at].param.annotation is not None for at in others):
+        fitting = [way for way in fitting if way != written]  # a tensor would get None, and something else a gradient
     if as_written and written in fitting:
         return written
     return fitting[0] if len(fitting) == 1 else None
 
 
-_GRADIENT_OF = re.compile(r"^(?:grad_?(?:of_|wrt_)?|d_?)|_grad$|_?grad$")
-"""What the name of a gradient has about it, beside the name of the input."""
+def _rises(named: Iterable[int | None]) -> bool:
+    known = [each for each in named if each is not None]
+    return known == sorted(set(known))
+
+
+def guessed(fn: FunctionClass, returned: Returned, expected: int) -> Placement | None:
+    """Where the missing None likely belong: each gradient faces the input that it is named after.
+
+    One that is not named after any counts if it faces the only input that shows to be a tensor. The None that are put
+    in join None that are written there already, or are for inputs that do not look like tensors with a gradient.
+    Backward computes nothing for these.
+    """
+    wanted = [(at, slot) for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
+    way = _named_way(fn, wanted)
+    if not way or expected > len(fn.inputs) or way[-1] >= expected:
+        return None
+    slots: list[Slot | None] = [None] * expected
+    missing: list[int] = []
+    for (_at, slot), position in zip(wanted, way):
+        slots[position] = slot
+    for between, written in _gaps(returned, expected, way):
+        if len(between) < written:
+            return None
+        if len(between) > written:
+            if written == 0 and not all(_likely_without_gradient(fn, index) for index in between):
+                return None
+            missing.extend(between[written:])
+    others = [index for index in range(expected) if index not in way and not is_plain(fn, index)]
+    if leaves_out(fn, [slot.node for _at, slot in wanted], others):
+        return None
+    return Placement(tuple(missing), tuple(slots), unique=False, certain=False, likely=True)
+
+
+def _named_way(fn: FunctionClass, gradients: list[tuple[int, Slot]]) -> tuple[int, ...]:
+    """The inputs that the gradients are for by their names, in order; empty where they do not tell."""
+    named = [named_input(slot.node, fn.inputs) for _at, slot in gradients]
+    if None in named:
+        unnamed = {at for (at, _slot), index in zip(gradients, named) if index is None}
+        others = frozenset(named)
+        if unnamed != (_tensors(fn) - others or _tensors(fn, Trust.HINT) - others) or any(
+            index not in (None, at) for (at, _slot), index in zip(gradients, named)
+        ):
+            return ()
+        named = [at for at, _slot in gradients]
+    found = tuple(each for each in named if each is not None)
+    return found if _rises(found) else ()
+
+
+def _tensors(fn: FunctionClass, least: Trust = Trust.FAIR) -> set[int]:
+    """The inputs that show to be tensors, whatever backward returns for them."""
+    return {
+        each.index
+        for each in fn.inputs
+        if any(it.tensor and it.trust.value >= least.value and not it.own_gradient for it in each.evidence)
+    }
+
+
+def _likely_without_gradient(fn: FunctionClass, index: int) -> bool:
+    """Whether an input shows no sign of a tensor, or is called as tensors of integers and masks are."""
+    given = fn.inputs[index]
+    called_so = _NO_GRADIENT.search(given.name.lower()) is not None
+    return called_so or is_plain(fn, index) or not any(each.tensor for each in given.evidence)
+
+
+_NO_GRADIENT = re.compile(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")
+"""What people call tensors of indices, lengths and flags."""
 
 
 def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:

@@ -1,0 +1,73 @@
+"""Which input a gradient is for, by its name: ``grad_sampling_loc`` is that of ``sampling_locations``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.values import NONE
+from ctxlint.model.syntax import root_name
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    import libcst as cst
+
+    from ctxlint.model.function import FunctionClass, Input
+
+
+def named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
+    """The input that an expression is the gradient of, as far as its first name tells."""
+    name = root_name(node)
+    return None if name is None else _input_of(_GRADIENT_OF.sub("", name.lower()), inputs)
+
+
+def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others: Container[int]) -> bool:
+    """Whether backward computes a gradient that is not ``returned``: for one of ``others``, or one that is not read."""
+    if fn.backward is None:
+        return False
+    used = {root_name(node) for node in returned}
+    read = fn.backward.facts.names_read
+    for each in fn.backward.facts.of(Assigned):
+        name = each.name.lower()
+        stem = _GRADIENT_OF.sub("", name)
+        if each.name in used or stem == name or each.value == NONE:
+            continue
+        if _input_of(stem, fn.inputs) in others or ("grad" in name and each.name not in read):
+            return True
+    return False
+
+
+_GRADIENT_OF = re.compile(r"^(?:grads?_?(?:of_|wrt_)?|d_?l_?d_?|d_?)|_grads?$|_?grad$")
+"""What the name of a gradient has in addition to the name of the input."""
+
+
+def _input_of(stem: str, inputs: Sequence[Input]) -> int | None:
+    """The one input with this name, or with words that it abbreviates: ``attn_weight`` for ``attention_weights``."""
+    words = _words(stem)
+    for matches in (_equal, _abbreviate):
+        found = [each.index for each in inputs if words and matches(words, _words(each.name.lower()))]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _words(name: str) -> list[str]:
+    return [each for each in name.split("_") if each]
+
+
+def _equal(short: Sequence[str], full: Sequence[str]) -> bool:
+    return short == full
+
+
+def _abbreviate(short: Sequence[str], full: Sequence[str]) -> bool:
+    """Whether each word has the first letter of the other's word, and its letters in order; or the plural of it."""
+    return len(short) == len(full) and all(map(_abbreviates, short, full))
+
+
+def _abbreviates(short: str, full: str) -> bool:
+    if short.rstrip("s") == full.rstrip("s"):
+        return True
+    letters = iter(full)
+    return len(short) > 1 and short[0] == full[0] and all(letter in letters for letter in short)
