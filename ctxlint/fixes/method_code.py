@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from ctxlint.effort import spend
 from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.model.syntax import all_children, parents_below
@@ -74,12 +73,8 @@ class MethodCode:
         return self.method.parents
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes around a node, the nearest first; the method is the last."""
-        parents = self.parents
-        while node in parents:
-            spend()
-            node = parents[node]
-            yield node
+        """The nodes of code around a node, the nearest first; the method is the last."""
+        return self.method.above(node)
 
     def nodes(self) -> Iterable[cst.CSTNode]:
         """Every node of code inside the method."""

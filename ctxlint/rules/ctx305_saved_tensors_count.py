@@ -140,16 +140,10 @@ def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:
 
 def _needs(fn: FunctionClass, method: Method, name: str) -> bool:
     """Whether the body reads a name before it binds it, or binds it nowhere."""
-    uses = [[each, *_around(method, each)] for each in method.named.get(name, ())]
+    uses = [[each, *method.above(each)] for each in method.named.get(name, ())]
     reads = [chain for chain in uses if not any(isinstance(each, cst.AssignTarget) for each in chain)]
     if not reads or any(param.name == name for param in method.params):
         return False
     first = min(reads, key=lambda chain: fn.start(chain[0]))
     binders = (each for each in method.binders.get(name, ()) if fn.start(each) < fn.start(first[0]))
     return all(isinstance(each, cst.AssignTarget) and method.parents[each] in first for each in binders)
-
-
-def _around(method: Method, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    while node in method.parents:
-        node = method.parents[node]
-        yield node

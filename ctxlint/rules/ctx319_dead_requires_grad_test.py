@@ -112,8 +112,9 @@ def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:
     """Whether the answer is only printed, or an ``assert not`` says that it is False: then nothing hangs on it."""
-    while node in method.parents and not isinstance(node, cst.BaseSmallStatement):
-        node = method.parents[node]
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "print":
+    for around in method.above(node):
+        if isinstance(around, cst.Call) and isinstance(around.func, cst.Name) and around.func.value == "print":
             return True
-    return isinstance(node, cst.Assert) and isinstance(node.test, cst.UnaryOperation)
+        if isinstance(around, cst.BaseSmallStatement):
+            return isinstance(around, cst.Assert) and isinstance(around.test, cst.UnaryOperation)
+    return False

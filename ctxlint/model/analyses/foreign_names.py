@@ -53,11 +53,6 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
 
 def _is_read(method: Method, node: cst.Name) -> bool:
     """Whether a name is evaluated where it stands, in the body and outside annotations."""
-    above: cst.CSTNode = node
-    while above in method.parents:
-        above = method.parents[above]
-        if isinstance(above, (cst.Annotation, cst.Try, cst.TryStar)):
-            return False
-        if above is method.node.body:
-            return True
-    return False
+    around = list(method.above(node))
+    skipped = (cst.Annotation, cst.Try, cst.TryStar)
+    return method.node.body in around and not any(isinstance(each, skipped) for each in around)

@@ -121,11 +121,10 @@ def _is_with_item(method: Method, node: cst.CSTNode) -> bool:
 
 def _is_off(method: Method, node: cst.CSTNode) -> bool:
     """Whether no ``with`` statement and no function around a node may have switched grad mode on."""
-    while node in method.parents:
-        node = method.parents[node]
-        if isinstance(node, cst.With) and not all(_leaves_it_off(each.item) for each in node.items):
+    for around in method.above(node):
+        if isinstance(around, cst.With) and not all(_leaves_it_off(each.item) for each in around.items):
             return False
-        if isinstance(node, (cst.Lambda, cst.FunctionDef)) and node is not method.node:
+        if isinstance(around, (cst.Lambda, cst.FunctionDef)) and around is not method.node:
             return False
     return True
 

@@ -39,12 +39,8 @@ def is_left_for_others(method: Method, mutation: Mutation) -> bool:
 
 def _outermost_loop(method: Method, node: cst.CSTNode) -> cst.CSTNode:
     """The loop around a node whose turns come back to it; the node itself where there is none."""
-    found = node
-    while node in method.parents:
-        node = method.parents[node]
-        if isinstance(node, (cst.For, cst.While)):
-            found = node
-    return found
+    loops = [each for each in method.above(node) if isinstance(each, (cst.For, cst.While))]
+    return loops[-1] if loops else node
 
 
 def _is_statement(method: Method, node: cst.CSTNode) -> bool:

@@ -135,16 +135,16 @@ class _Uses:
 
     def always_runs(self) -> bool:
         """Whether every call of the method gets to what is followed now, as far as nothing raises."""
-        node, parents = self.start, self.method.parents
-        if node is None:
+        child = self.start
+        if child is None:
             return False
-        while node is not self.method.node and node in parents:
-            child, node = node, parents[node]
+        for node in self.method.above(child):
             if isinstance(node, _AT_TIMES) and node is not self.method.node:
                 if all(child is not getattr(node, name, None) for name in ("test", "iter", "left")):
                     return False
             if isinstance(node, cst.IndentedBlock) and child not in self.always_reached(node):
                 return False
+            child = node
         return True
 
     def always_reached(self, block: cst.IndentedBlock) -> set[cst.CSTNode]:
@@ -170,13 +170,10 @@ class _Uses:
 
     def is_in_nested_function(self, node: cst.CSTNode) -> bool:
         """Whether code of a later time uses it: what is saved may be gone by then."""
-        while node in self.method.parents:
-            node = self.method.parents[node]
-            if node is self.method.node:
-                return False
-            if isinstance(node, (cst.FunctionDef, cst.Lambda)):
-                return True
-        return False
+        return any(
+            isinstance(each, (cst.FunctionDef, cst.Lambda)) and each is not self.method.node
+            for each in self.method.above(node)
+        )
 
     def visit(self, node: cst.CSTNode, contained: bool) -> None:
         """One place where the tensor stands, or the container that holds it."""

@@ -114,7 +114,7 @@ def _as_it_came(method: Method, use: cst.CSTNode, name: str, order: Mapping[cst.
     What the very statement of the use binds, as ``g = g.view(-1)`` does, comes after it.
     """
     binders = method.binders.get(name, ())
-    around = _around(method, use)
+    around = list(method.above(use))
     if binders and any(isinstance(each, (cst.For, cst.While)) for each in around):
         return False
     return all(order.get(each, 0) > order[use] or _assigns(each, around) for each in binders)
@@ -123,14 +123,6 @@ def _as_it_came(method: Method, use: cst.CSTNode, name: str, order: Mapping[cst.
 def _assigns(binder: cst.CSTNode, around: Collection[cst.CSTNode]) -> bool:
     """Whether a node binds names to what one of the nodes ``around`` a use gives."""
     return any(isinstance(each, cst.Assign) and binder in (each, *each.targets) for each in around)
-
-
-def _around(method: Method, node: cst.CSTNode) -> list[cst.CSTNode]:
-    found = []
-    while node in method.parents:
-        node = method.parents[node]
-        found.append(node)
-    return found
 
 
 def _asks_contiguous(method: Method, name: str) -> bool:

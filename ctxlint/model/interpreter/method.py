@@ -27,7 +27,7 @@ from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypeVar
 
     from ctxlint.model.index.project import Definition
@@ -187,6 +187,14 @@ class Method:
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
         """What each node of code in the method stands in; the outermost first, the body last."""
         return parents_below(self.node)
+
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes of code around a node, the nearest first; the method is the last."""
+        parents = self.parents
+        while node in parents:
+            spend()
+            node = parents[node]
+            yield node
 
     @cached_property
     def body_nodes(self) -> tuple[cst.CSTNode, ...]:
