@@ -48,7 +48,7 @@ from ctxlint.model.interpreter.values import (
     Value,
     constant,
 )
-from ctxlint.model.summaries.summaries import Follower, Summaries
+from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
 from ctxlint.torch_api.autograd import PROTOCOL
@@ -105,7 +105,7 @@ class Builder:
             if base is not None and base.startswith(LOCAL)
         ).union(subclassed_elsewhere)
         self.summaries = Summaries(project)
-        self.followers: dict[Unit, Follower] = {}
+        self.resolvers: dict[Unit, CalleeResolver] = {}
 
     # Classes
 
@@ -294,19 +294,19 @@ class Builder:
         home = method.home
         if _is_stub(method):
             return _changed(method, facts=MethodFacts(complete=False))
-        follow = self.follower(home.unit) if home is not None else None
+        resolver = self.resolver(home.unit) if home is not None else None
         scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
-            facts = interpret(method.node, bindings, scope, follow, home is None or home.unit.source.has_walrus)
+            facts = interpret(method.node, bindings, scope, resolver, home is None or home.unit.source.has_walrus)
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)
 
-    def follower(self, unit: Unit) -> Follower:
+    def resolver(self, unit: Unit) -> CalleeResolver:
         """What follows the functions that the methods of one file call."""
-        if unit not in self.followers:
-            self.followers[unit] = Follower(unit, self.summaries)
-        return self.followers[unit]
+        if unit not in self.resolvers:
+            self.resolvers[unit] = CalleeResolver(unit, self.summaries)
+        return self.resolvers[unit]
 
     # Inputs
 

@@ -48,7 +48,7 @@ def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) ->
     for method in fn.methods.values() if evidence else ():
         if method.home is None or method.home.unit.source is not fn.source:
             continue
-        calls = {id(each.node): each.followed for each in method.facts.of(GenericCall) if each.followed is not None}
+        calls = {id(each.node): each.definition for each in method.facts.of(GenericCall) if each.definition is not None}
         for each in evidence if calls else ():
             for node in _nodes(method, each):
                 definition = calls.get(id(node))

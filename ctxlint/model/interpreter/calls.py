@@ -49,7 +49,7 @@ from ctxlint.torch_api import autograd, operations, python
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.state import State
-    from ctxlint.model.interpreter.summary import Summary, Told, Write
+    from ctxlint.model.interpreter.summary import Summary, Write
     from ctxlint.model.interpreter.walk import Walk
 
 
@@ -222,7 +222,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin is not None:
         by_string = _context_access_by_string(walk, node, callee, arguments)
         return by_string if by_string is not None else _builtin_call(walk, node, builtin, arguments)
-    followed = _resolved_callee(walk, node, callee, arguments)
+    definition, summary = _callee(walk, node, callee, arguments) or (None, None)
     walk.record(
         GenericCall,
         node,
@@ -230,14 +230,13 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         arguments=arguments.positional,
         keywords=tuple(arguments.keywords.items()),
         statement=walk.statement,
-        followed=followed[0] if followed is not None else None,
+        definition=definition,
     )
-    if followed is None:
+    if definition is None or summary is None:
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
-    definition, summary, told = followed
     for write in summary.writes:
-        _written_by(walk, node, definition.name, write, told.back(write.target), arguments)
-    return told.returned(summary.returned, node)
+        _written_by(walk, node, definition.name, write, arguments)
+    return summary.returned
 
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
@@ -252,29 +251,27 @@ def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
         return
     definition, writes = launched
     for write in writes:
-        _written_by(walk, node, definition.name, write, write.target, arguments)
+        _written_by(walk, node, definition.name, write, arguments)
 
 
-def _resolved_callee(
-    walk: Walk, node: cst.Call, name: str, arguments: Arguments
-) -> tuple[Definition, Summary, Told] | None:
-    """What is known of a function of the project, where the name certainly means one."""
-    if name.startswith(_NEVER_FOLLOWED) or name in operations.WRITING_FUNCTIONS:
+def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tuple[Definition, Summary] | None:
+    """A function of the project and its summary for this call, where the name certainly means one."""
+    if name.startswith(_NEVER_RESOLVED) or name in operations.WRITING_FUNCTIONS:
         return None
     if walk.resolver is None or arguments.open_ended or len(set(meanings(walk, node.func))) != 1:
         return None
-    return walk.resolver(name, arguments.positional, arguments.keywords)
+    return walk.resolver.callee(name, arguments.positional, arguments.keywords, node)
 
 
-def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, target: Value, arguments: Arguments) -> None:
+def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:
     """A function of the project writes into what it is given, or into what ctx has."""
-    if is_tensor(target) is Tri.NO:
+    if is_tensor(write.target) is Tri.NO:
         return
-    written = _given_as(target, (*arguments.positional, *arguments.keywords.values()))
+    written = _given_as(write.target, (*arguments.positional, *arguments.keywords.values()))
     walk.record(
         Mutation,
         node,
-        target=target,
+        target=write.target,
         target_node=written,
         how=write.how,
         name=root_name(written),
@@ -304,7 +301,7 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
     return Opaque(node)
 
 
-_NEVER_FOLLOWED = ("torch.", "builtins.", ".torch.")
+_NEVER_RESOLVED = ("torch.", "builtins.", ".torch.")
 """How names begin that are not those of functions of the project."""
 
 _MAKERS = {

@@ -373,11 +373,11 @@ class UnboundContext(Event):
 class GenericCall(Event):
     """Any other call, but not of a builtin (``super`` aside): ``callee`` is the dotted name with imports resolved.
 
-    ``followed`` is the function of the project whose summary counts for it.
+    ``definition`` is the function of the project whose summary was applied.
     """
 
     callee: str | None = None
     arguments: tuple[Slot, ...] = ()
     keywords: tuple[tuple[str, Slot], ...] = ()
     statement: cst.CSTNode | None = None
-    followed: Definition | None = None
+    definition: Definition | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import Event
-    from ctxlint.model.interpreter.summary import Followed
+    from ctxlint.model.interpreter.summary import Resolver
     from ctxlint.model.interpreter.values import Value
 
 
@@ -30,17 +30,17 @@ def interpret(
     function: cst.FunctionDef,
     bindings: dict[str, Value],
     scope: Scope,
-    follow: Followed | None = None,
+    resolver: Resolver | None = None,
     walrus: bool = True,
     kinds: frozenset[type[Event]] | None = None,
 ) -> MethodFacts:
     """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
 
-    ``follow`` gives the summaries of other functions; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
+    ``resolver`` knows the functions that are called; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
     ``Recorder``. Raises RecursionError on absurdly deep expressions.
     """
     names = MethodNames(scope, bound_names(function, walrus))
-    walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), follow)
+    walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver)
     walk.execute(function.body)
     end = walk.state
     return MethodFacts(

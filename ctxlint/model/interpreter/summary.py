@@ -46,25 +46,18 @@ class Summary:
     writes: tuple[Write, ...] = ()
 
 
-class Told(Protocol):
-    """Turns what a summary says into values of the caller."""
+class Resolver(Protocol):
+    """Resolves the names of a file to functions of the project, and knows what these do."""
 
-    def back(self, value: Value) -> Value: ...
-
-    def returned(self, value: Value, node: cst.Call) -> Value: ...
-
-
-class Followed(Protocol):
-    """Gives a function of the project and its summary for these arguments; None where it is unknown."""
-
-    def __call__(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-    ) -> tuple[Definition, Summary, Told] | None: ...
+    def callee(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
+    ) -> tuple[Definition, Summary] | None:
+        """A function and its summary for this call, in values of the caller; None where it is unknown."""
 
     def kernel(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[Definition, tuple[Write, ...]] | None:
         """A kernel and what it writes when it is launched with these arguments; None for anything else."""
 
-    def only_reads(self, qualname: str, given: int | str) -> bool:
-        """Whether the function certainly only reads attributes of what it is ``given`` there."""
+    def only_reads(self, name: str, given: int | str) -> bool:
+        """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name."""

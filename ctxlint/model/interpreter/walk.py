@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.recorder import Recorder
     from ctxlint.model.interpreter.state import State, Turn
-    from ctxlint.model.interpreter.summary import Followed
+    from ctxlint.model.interpreter.summary import Resolver
 
     Evaluators = Mapping[type[cst.CSTNode], Callable[["Walk", Any], Value]]
     """The transfer functions of expressions, by the type of the node."""
@@ -59,7 +59,7 @@ class Walk:
         names: MethodNames,
         state: State,
         recorder: Recorder,
-        resolver: Followed | None,
+        resolver: Resolver | None,
     ) -> None:
         self._evaluators = evaluators
         self._executors = executors
@@ -67,7 +67,7 @@ class Walk:
         self.state = state
         self.recorder = recorder
         self.resolver = resolver
-        """Gives the summaries of other functions."""
+        """Resolves the functions of the project that are called; None where no call is resolved."""
         self.statement: cst.CSTNode | None = None
         """The statement that is being walked."""
         self.loops = 0

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.conditions import is_plain
+from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.type_tests import type_of
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
@@ -38,7 +39,7 @@ _OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, Single, SomeTensor, View)
 
 
 class Shape:
-    """Puts ``Argument`` in the place of the caller's objects, and these back into what the summary says."""
+    """Puts ``Argument`` in place of the caller's objects, and these back into a summary."""
 
     def __init__(self) -> None:
         """Begin with no object."""
@@ -80,21 +81,26 @@ class Shape:
         self.objects.append(value)
         return made
 
-    def back(self, value: Value) -> Value:
+    def applied(self, summary: Summary, call: cst.Call) -> Summary:
+        """A summary for arguments of this shape, in values of the caller."""
+        writes = tuple(Write(self._in_caller(each.target), each.how, each.steps) for each in summary.writes)
+        return Summary(self._returned(summary.returned, call), writes)
+
+    def _in_caller(self, value: Value) -> Value:
         """What a value of the summary is in the caller."""
         if isinstance(value, Argument):
             return self.objects[value.number]
         if isinstance(value, (View, Item)):
-            of = self.back(value.of)
+            of = self._in_caller(value.of)
             return value if of is value.of else replace(value, of=of)
         if isinstance(value, Choice):
-            return join_all(map(self.back, value.alternatives))
+            return join_all(map(self._in_caller, value.alternatives))
         return value
 
-    def returned(self, value: Value, node: cst.Call) -> Value:
+    def _returned(self, value: Value, node: cst.Call) -> Value:
         """What the function returns, as a value of the caller: its nodes stand in another place."""
         if isinstance(value, Choice):
-            return join_all(self.returned(option, node) for option in value.alternatives)
+            return join_all(self._returned(option, node) for option in value.alternatives)
         return self._element(value, node, None)
 
     def _element(self, value: Value, node: cst.Call, position: int | None) -> Value:
@@ -120,4 +126,4 @@ class Shape:
             return replace(value, of=self._element(value.of, node, position), node=node)
         if isinstance(value, Scalar):
             return replace(value, node=node)
-        return self.back(value)
+        return self._in_caller(value)

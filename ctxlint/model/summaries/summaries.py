@@ -39,6 +39,8 @@ from ctxlint.torch_api import autograd
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import libcst as cst
+
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event
@@ -133,7 +135,7 @@ class Summaries:
         if bindings is None:
             return None
         try:
-            facts = interpret(node, bindings, scope, Follower(unit, self), unit.source.has_walrus, _KINDS)
+            facts = interpret(node, bindings, scope, CalleeResolver(unit, self), unit.source.has_walrus, _KINDS)
         except RecursionError:
             return None
         if facts.is_generator or not facts.complete:
@@ -144,11 +146,11 @@ class Summaries:
 def _returned(facts: MethodFacts) -> Value:
     if facts.falls_through is Tri.NO and not facts.returns:
         return NEVER
-    return joined(replace(facts, events=tuple(as_told(event) for event in facts.returns)))
+    return joined(replace(facts, events=tuple(_for_any_type(event) for event in facts.returns)))
 
 
-class Follower:
-    """Gives the summaries of the functions that one file names; see ``summary.Followed``."""
+class CalleeResolver:
+    """Resolves the names of one file to functions and their summaries: a ``summary.Resolver``."""
 
     def __init__(self, unit: Unit, summaries: Summaries) -> None:
         self.unit = unit
@@ -156,10 +158,10 @@ class Follower:
         self._found: dict[str, Definition | None] = {}
         self._reads: dict[tuple[str, int | str], bool] = {}
 
-    def __call__(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-    ) -> tuple[Definition, Summary, Shape] | None:
-        """The function, what it does for these arguments, and what they are in its summary; None where unknown."""
+    def callee(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
+    ) -> tuple[Definition, Summary] | None:
+        """A function and its summary for this call, in values of the caller; None where it is unknown."""
         shape = Shape()
         given = tuple(map(shape.slot, arguments))
         named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
@@ -169,7 +171,7 @@ class Follower:
         if definition is None:
             return None
         summary = self.summaries.of(definition, given, named)
-        return (definition, summary, shape) if summary is not None else None
+        return (definition, shape.applied(summary, call)) if summary is not None else None
 
     def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Launched | None:
         """What a kernel writes when it is launched with these arguments; None for anything else."""
@@ -251,7 +253,7 @@ def _attribute_of(node: ast.AST, name: str) -> ast.Attribute | None:
 _NOT_JUST_READ = frozenset([*SAVED_NAMES, *autograd.CONTEXT_METHODS, "__dict__"])
 
 
-def as_told(event: Return) -> Return:
+def _for_any_type(event: Return) -> Return:
     """A return, without the container that it gives only for arguments of a type which these may not be of.
 
     A function that walks over anything has a dict for a dict, and a tensor for a tensor.
