@@ -247,9 +247,7 @@ def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
     backward = fn.backward
     if backward is None:
         return []
-    names = {param.name for param in backward.positional if not param.has_default}
-    uses = _FirstUses(names)
-    uses.walk(backward.node.body)
+    operations: dict[str, cst.CSTNode] = {}
     tested = {
         guard.asks.value.name
         for event in backward.facts.events
@@ -258,43 +256,17 @@ def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
         and guard.asks.question is Question.IS_NONE
         and isinstance(guard.asks.value, Parameter)
     }
+    for node in backward.body_nodes:
+        tested.update(each.value for each in _tested(node) if isinstance(each, cst.Name))
+        for operand in _operands(node):
+            if isinstance(operand, cst.Name):
+                operations.setdefault(operand.value, node)
     return [
-        (param, uses.operations[param.name])
+        (param, operations[param.name])
         for param in backward.positional
-        if param.name in uses.operations and param.name not in uses.tested and param.name not in tested
+        if param.name in operations and param.name not in tested and not param.has_default
+        if backward.holds_argument(param.name, operations[param.name])
     ]
-
-
-class _FirstUses:
-    """Finds, for each name, the first operation that None does not survive, and whether the name is ever tested."""
-
-    def __init__(self, names: set[str]) -> None:
-        self.names = names
-        self.operations: dict[str, cst.CSTNode] = {}
-        self.tested: set[str] = set()
-
-    def walk(self, node: cst.CSTNode) -> None:
-        for each in _tested(node):
-            self.test(each)
-        for each in _operands(node):
-            self.operation(each, node)
-        if isinstance(node, (cst.Assign, cst.AnnAssign)) and node.value is not None:
-            self.walk(node.value)
-            targets = node.targets if isinstance(node, cst.Assign) else (node,)
-            for target in targets:
-                if isinstance(target.target, cst.Name) and target.target.value not in self.operations:
-                    self.tested.add(target.target.value)  # bound anew: no longer what came in
-            return
-        for child in children(node):
-            self.walk(child)
-
-    def test(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name) and node.value in self.names:
-            self.tested.add(node.value)
-
-    def operation(self, node: cst.CSTNode, where: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name) and node.value in self.names:
-            self.operations.setdefault(node.value, where)
 
 
 def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
@@ -316,6 +288,8 @@ def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         return (node.left, node.right)
     if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):
         return (node.expression,)
+    if isinstance(node, cst.AugAssign):
+        return (node.target, node.value)
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         return (node.func.value,)
     return ()

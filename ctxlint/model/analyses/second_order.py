@@ -11,7 +11,7 @@ from ctxlint.model.interpreter.values import Constant, ContextAttribute, Paramet
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -97,32 +97,14 @@ def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
     if backward is None or any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
         return
     names = {param.name for param in backward.positional}
-    order = {node: at for at, node in enumerate(backward.body_nodes)}
     for node in backward.body_nodes:
         if type(node) is not cst.Call or not isinstance(node.func, cst.Attribute):
             continue
         if node.func.attr.value not in _NEEDING_LAYOUT:
             continue
         name = dotted(node.func.value)
-        if name in names and not _asks_contiguous(backward, name) and _as_it_came(backward, node, name, order):
+        if name in names and not _asks_contiguous(backward, name) and backward.holds_argument(name, node):
             yield node, name, node.func.attr.value
-
-
-def _as_it_came(method: Method, use: cst.CSTNode, name: str, order: Mapping[cst.CSTNode, int]) -> bool:
-    """Whether a parameter certainly still means what the method was given: nothing on the way binds it anew.
-
-    What the very statement of the use binds, as ``g = g.view(-1)`` does, comes after it.
-    """
-    binders = method.binders.get(name, ())
-    around = list(method.above(use))
-    if binders and any(isinstance(each, (cst.For, cst.While)) for each in around):
-        return False
-    return all(order.get(each, 0) > order[use] or _assigns(each, around) for each in binders)
-
-
-def _assigns(binder: cst.CSTNode, around: Collection[cst.CSTNode]) -> bool:
-    """Whether a node binds names to what one of the nodes ``around`` a use gives."""
-    return any(isinstance(each, cst.Assign) and binder in (each, *each.targets) for each in around)
 
 
 def _asks_contiguous(method: Method, name: str) -> bool:

@@ -241,7 +241,23 @@ class Method:
                 found.setdefault(name, []).append(node)
         return found
 
+    @cached_property
+    def _order(self) -> Mapping[cst.CSTNode, int]:
+        return {node: at for at, node in enumerate(self.parents)}
+
     # The parameters
+
+    def holds_argument(self, name: str, use: cst.CSTNode) -> bool:
+        """Whether a parameter certainly still holds what the method was given: nothing on the way to ``use`` binds it.
+
+        What the very statement of the use binds, as ``g = g.view(-1)`` does, comes after it.
+        """
+        binders = self.binders.get(name, ())
+        around = tuple(self.above(use)) if binders else ()
+        if any(isinstance(each, (cst.For, cst.While)) for each in around):
+            return False
+        targets = {each for statement in around if isinstance(statement, cst.Assign) for each in statement.targets}
+        return all(self._order[each] >= self._order[use] or each in targets for each in binders)
 
     @cached_property
     def own_params(self) -> tuple[Param, ...]:
