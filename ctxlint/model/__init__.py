@@ -1,1 +1,1 @@
-"""What the code says: imports, classes, values, facts. No rules, no input or output, no settings."""
+"""The model of the code: imports, classes, values, facts. It contains no rules, no I/O and no settings."""

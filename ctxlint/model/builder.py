@@ -1,4 +1,4 @@
-"""Puts a FunctionClass together: methods, their walks, inputs, gradients, outputs, and the calls in the same file."""
+"""Builds a FunctionClass: methods and their walks, inputs, gradients, outputs, and the calls in the same file."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ if TYPE_CHECKING:
     from ctxlint.source.slices import Slice
 
     Walk = Callable[[Method, dict[str, Value]], Method]
-    """Gives a method the facts of its body, with the values that its parameters have."""
+    """Walks the body of a method, with the abstract values of its parameters, and adds the resulting facts."""
 
     Found = tuple[cst.ClassDef, Slice]
-    """A class, and the slice that it stands in."""
+    """A class and the slice that contains it."""
 
     Find = Callable[[Definition], Found | None]
-    """Finds a class; None where it cannot be read."""
+    """Finds a class; None if it cannot be read."""
 
 
 class Builder:
-    """Builds the Functions of one file; bases and decorators are looked up in the project."""
+    """Builds the Functions of one file; bases and decorators are resolved in the project."""
 
     def __init__(
         self,
@@ -110,11 +110,15 @@ class Builder:
     # Classes
 
     def build(self, record: ClassRecord) -> FunctionClass | None:
-        """The Function of one class record; None where its statement cannot be parsed by LibCST. Raises TooComplex."""
+        """The Function of a class record; None if LibCST cannot parse its statement.
+
+        Raises:
+            TooComplex: The analysis takes too much work.
+        """
         return self._build(record, self.walk, _as_written)
 
     def outline(self, record: ClassRecord) -> FunctionClass | None:
-        """As ``build``, with methods that say nothing about what their bodies do, and nodes that stand nowhere."""
+        """Like ``build``, but the methods have no facts about their bodies, and the nodes have no positions."""
         return self._build(record, lambda method, _bindings: _changed(method, facts=MethodFacts(complete=False)), _bare)
 
     def _build(self, record: ClassRecord, walk: Walk, find: Find) -> FunctionClass | None:
@@ -178,23 +182,23 @@ class Builder:
         return without_untaken_arms(function)
 
     def stored_for(self, ancestry: Iterable[Definition]) -> frozenset[str]:
-        """The attributes that code of the files may set on a ctx of a class with these bases."""
+        """The attributes that code in these files may set on the ctx of a class with these bases."""
         return frozenset[str]().union(*map(_stored_for, ancestry))
 
     def is_called(self, call: ApplyCall) -> bool:
-        """Whether a call makes an instance that is called."""
+        """Whether a call creates an instance that is called."""
         if call.how == "construct" and not call.path:
             return self.unit.instances.made_by(call).use is InstanceUse.CALLED
         return call.how == "construct-call"
 
     def is_patched(self, record: ClassRecord, classes: Iterable[Found | None], attributes: Mapping[str, Value]) -> bool:
-        """Whether the protocol methods may be other than the class bodies define them."""
+        """Whether the protocol methods may differ from those that the class bodies define."""
         if record.qualname in self.patched or any(name in attributes for name in PROTOCOL):
             return True
         return any(not conditional_methods(each[0]).isdisjoint(PROTOCOL) for each in classes if each is not None)
 
     def collect(self, ancestry: list[Definition], find: Find) -> tuple[dict[str, Method], dict[str, Value]]:
-        """Methods not walked yet, and class attributes, of a class and its bases, nearest first."""
+        """The class attributes and the methods, not walked yet, of a class and its bases, nearest first."""
         methods: dict[str, Method] = {}
         attributes: dict[str, Value] = {}
         for distance, definition in enumerate(ancestry):
@@ -212,7 +216,7 @@ class Builder:
         return methods, attributes
 
     def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
-        """A method with its signature; which parameter is ctx is decided when the style of the class is known."""
+        """A method with its signature; which parameter is ctx is decided once the style of the class is known."""
         scope = _class_scope(home)
         decorators = decorators_of(node, scope, lambda name, scope: self.place(home.unit, name, scope))
         return Method(
@@ -230,12 +234,12 @@ class Builder:
         )
 
     def place(self, unit: Unit, name: str, scope: Scope) -> BoundName:
-        """Where the name of a decorator is bound."""
+        """Where a decorator's name is bound."""
         unit, name, scope = self.project.bound(unit, name, scope)
         return BoundName(name, scope, lambda resolved: self.decorator(unit, resolved))
 
     def decorator(self, unit: Unit, name: str) -> Wrapping | str | None:
-        """The function of the project that a decorator's name leads to, or the dotted name of one from outside."""
+        """The project function that a decorator's name resolves to, or the dotted name of an external one."""
         meaning = self.project.meaning(unit, name)
         if meaning is None or isinstance(meaning, str):
             return meaning
@@ -244,7 +248,7 @@ class Builder:
     # Walks
 
     def walk_methods(self, drafts: dict[str, Method], style: Style, walk: Walk) -> dict[str, Method]:
-        """Settle receiver and ctx of every method, and walk all but forward and setup_context."""
+        """Determine receiver and ctx of every method, and walk all methods but forward and setup_context."""
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
@@ -284,13 +288,13 @@ class Builder:
         vmap = methods.get("vmap")
         if vmap is not None:
             bindings = bound_parameters(vmap, "plain", Tri.UNKNOWN)
-            for param, each in zip(vmap.positional[2:], inputs):  # info and in_dims come first
+            for param, each in zip(vmap.positional[2:], inputs):  # after info and in_dims
                 bindings[param.name] = Parameter("plain", each.index, param.name, each.is_tensor)
             walked["vmap"] = walk(vmap, bindings)
         return walked
 
     def walk(self, method: Method, bindings: dict[str, Value]) -> Method:
-        """A method with the facts of its body; without any, where that is a stub's."""
+        """A method with the facts of its body; without any if the body is a stub."""
         home = method.home
         if _is_stub(method):
             return _changed(method, facts=MethodFacts(complete=False))
@@ -311,7 +315,7 @@ class Builder:
     # Inputs
 
     def from_record(self, forward: Method, param: Param) -> tuple[Evidence, ...]:
-        """That an input is annotated with a class of the project that holds fields, and may so hold tensors."""
+        """Evidence that an input is annotated with a project class that has fields, and so may hold tensors."""
         meaning = (
             self.project.meaning(forward.home.unit, param.annotation) if forward.home and param.annotation else None
         )
@@ -402,7 +406,7 @@ def _style(methods: Mapping[str, Method], bases_known: bool) -> Style:
 
 
 def _with_ctx_judged(method: Method, style: Style) -> Method:
-    """The method, with no ctx where the parameter in its place is certainly meant for something else."""
+    """The method, with no ctx if the parameter in its place is certainly something else."""
     if method.name == "forward" and style is Style.SETUP_CONTEXT:
         return method
     scope = Scope("function", "", _class_scope(method.home) if method.home is not None else None)
@@ -410,7 +414,7 @@ def _with_ctx_judged(method: Method, style: Style) -> Method:
 
 
 def _with_hidden_ctx(method: Method, style: Style) -> Method:
-    """``def forward(*args)``: the ctx is among the arguments, where it is not followed."""
+    """``def forward(*args)``: the ctx is among the arguments, where it is not tracked."""
     takes_ctx = ("backward", "vjp", "jvp", "setup_context", *(("forward",) if style is not Style.SETUP_CONTEXT else ()))
     if method.ctx is not None or method.variadic is None or method.name not in takes_ctx or _is_stub(method):
         return method
@@ -442,7 +446,7 @@ def _literal(node: cst.BaseExpression) -> Value:
 
 
 def _stored_for(definition: Definition) -> frozenset[str]:
-    """The attributes that code of the file may set on a ctx of the class; others set their own."""
+    """The attributes that code in these files may set on the ctx of the class; other classes set their own."""
     own = {"", definition.qualname}
     owners = definition.unit.index.attribute_owners
     return frozenset(attribute for attribute, classes in owners.items() if not own.isdisjoint(classes))

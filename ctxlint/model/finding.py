@@ -1,4 +1,4 @@
-"""What a rule finds."""
+"""The finding of a rule."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule says about one place. The pipeline adds path, code and name and makes it a Diagnostic.
+    """What a rule reports at one place. The pipeline adds path, code and name to make it a Diagnostic.
 
-    ``rests_on`` are the values that it is about: where a helper returned them, the message names it, with a note there.
-    ``only_warns`` says that torch does no more than warn of it, whatever the category of the rule.
+    ``rests_on`` are the values that the finding is about: if a helper returned them, the message names the helper, with
+    a note at its position. ``only_warns`` means that torch merely warns, whatever the category of the rule.
     """
 
     span: Span

@@ -1,6 +1,6 @@
-"""The nouns that every rule reads: a Function class, its methods, inputs, outputs, gradients, and what happens on ctx.
+"""The nouns that every rule reads: a Function class, its methods, inputs, outputs, gradients, and events on ctx.
 
-A fact that cannot be known is absent or ``Tri.UNKNOWN``; a rule speaks only on what is certain.
+A fact that is unknown is absent or ``Tri.UNKNOWN``; a rule reports only what is certain.
 """
 
 from __future__ import annotations
@@ -59,21 +59,20 @@ class Trust(Enum):
     PROOF = 4
     """Its own gradient slot, a returned output, a literal at a call."""
     STRONG = 3
-    """An exact annotation, a use that only a tensor (or only a number) allows."""
+    """An exact annotation, or a use that only a tensor (or only a number) allows."""
     FAIR = 2
-    """A default value, an annotation that authors stretch (``float``)."""
+    """A default value, or an annotation that authors use loosely (``float``)."""
     HINT = 1
-    """How it is kept on ctx."""
+    """How it is stored on ctx."""
 
 
 @record
 class Evidence:
     """Why an input is, or is not, a tensor. ``reason`` completes "because …".
 
-    ``container`` says that it is a container, which may hold tensors.
-
-    ``own_gradient`` says that the reason is what backward returns for this very input. ``call`` is the place of a call
-    in this file that shows it; other places are those of ``node``.
+    ``container``: the input is a container, which may hold tensors. ``own_gradient``: the reason is what backward
+    returns for this very input. ``call`` is the span of a call in this file that shows it; all other spans are those of
+    ``node``.
     """
 
     tensor: bool
@@ -105,27 +104,28 @@ class Input:
     evidence: tuple[Evidence, ...] = ()
     """Strongest first."""
     gradient: Tri = Tri.UNKNOWN
-    """Does backward return something other than None for it, on some path? No where every slot is None."""
+    """Whether backward returns something other than None for it on some path. No if every slot is None."""
     may_be_none: tuple[Evidence, ...] = ()
-    """Why None may be passed for it, whatever it is otherwise."""
+    """Why None may be passed for it, whatever its type otherwise."""
 
     @property
     def required(self) -> bool:
-        """Whether ``apply`` must be given it."""
+        """Whether ``apply`` requires it."""
         return self.param.required
 
     @property
     def is_tensor(self) -> Tri:
-        """Certainly a tensor (or an optional one), certainly not, or unknown."""
+        """Certainly a tensor (or an optional tensor), certainly not, or unknown."""
         if self.kind in (InputKind.TENSOR, InputKind.OPTIONAL_TENSOR):
             return Tri.YES
         return Tri.NO if self.kind is InputKind.NON_TENSOR else Tri.UNKNOWN
 
     @property
     def against_a_gradient(self) -> tuple[Evidence, ...]:
-        """Why it certainly is no tensor, even if backward returns a gradient for it; empty where that is not certain.
+        """Why it certainly is not a tensor, even if backward returns a gradient for it; empty if that is not certain.
 
-        One piece that authors stretch (a number as default, ``float`` as annotation) is not enough, two are.
+        One piece of evidence that authors use loosely (a number as default, ``float`` as annotation) does not suffice;
+        two do.
         """
         if any(each.tensor and each.trust is not Trust.HINT and not each.own_gradient for each in self.evidence):
             return ()
@@ -135,22 +135,22 @@ class Input:
 
     @property
     def is_container(self) -> bool:
-        """Whether it certainly is a container that may hold tensors, even if backward returns a gradient for it."""
+        """Whether it is certainly a container that may hold tensors, even if backward returns a gradient for it."""
         return any(each.container for each in self.against_a_gradient)
 
     @property
     def surely_differentiable(self) -> bool:
-        """Certainly a tensor for which backward returns a gradient, where nothing says that the gradient is wrong."""
+        """Certainly a tensor for which backward returns a gradient, without evidence that the gradient is wrong."""
         return self.is_tensor is Tri.YES and self.gradient is Tri.YES and not self.against_a_gradient
 
 
 @record
 class Returned:
-    """One alternative of one return: what autograd gets.
+    """One alternative of one return statement: what autograd gets.
 
-    ``slots`` are the elements of the tuple, or the one value. ``exact`` says that the count is known; else
-    ``minimum`` is a lower bound and the positions after the first starred slot are unknown. ``known`` is False where
-    nothing at all can be said about the count.
+    ``slots`` are the elements of the tuple, or the single value. ``exact``: the count is known; otherwise ``minimum``
+    is a lower bound and the positions after the first starred slot are unknown. ``known`` is False if nothing is known
+    about the count.
     """
 
     node: cst.CSTNode
@@ -162,22 +162,22 @@ class Returned:
 
     @property
     def count(self) -> int | None:
-        """How many gradients or outputs there are; None when unknown."""
+        """The number of gradients or outputs; None if unknown."""
         return len(self.slots) if self.known and self.exact else None
 
     @property
     def minimum(self) -> int:
-        """At least so many."""
+        """A lower bound of the count."""
         return sum(not slot.starred for slot in self.slots) if self.known else 0
 
     @property
     def display(self) -> Sequence | None:
-        """The tuple, list or set, where the value is one."""
+        """The tuple, list or set, if the value is one."""
         return self.value if isinstance(self.value, Sequence) else None
 
 
 class Style(Enum):
-    """Which of the two protocols a Function follows."""
+    """The protocol that a Function follows."""
 
     CTX_IN_FORWARD = "forward(ctx, ...)"
     SETUP_CONTEXT = "forward(...) and setup_context(ctx, inputs, output)"
@@ -186,10 +186,10 @@ class Style(Enum):
 
 @record
 class FunctionClass:
-    """A subclass of ``torch.autograd.Function`` and all that its own source says.
+    """A subclass of ``torch.autograd.Function`` and everything that its own source shows.
 
-    Invariants: ``inputs`` are numbered from 0 without gaps. It is not changed once it is built, except for
-    ``notes``, which hold nothing that does not follow from it.
+    Invariants: ``inputs`` are numbered from 0 without gaps. The class is immutable once built, except for ``notes``, a
+    cache of facts derived from it.
     """
 
     name: str
@@ -198,10 +198,10 @@ class FunctionClass:
     slice: Slice
     source: Source
     tree: ast.Module | None
-    """The whole file as ``ast`` reads it; None where it cannot."""
+    """The whole file as an ``ast`` tree; None if ``ast`` cannot parse it."""
     style: Style
     methods: Mapping[str, Method]
-    """Every method by name, inherited ones from bases in the same file included (``inherited`` is set on those)."""
+    """Every method by name, including those inherited from bases in the same file (they have ``inherited`` set)."""
     inputs: tuple[Input, ...]
     variadic_inputs: Param | None
     """forward's ``*args``."""
@@ -212,43 +212,43 @@ class FunctionClass:
     tangents: tuple[Returned, ...]
     """What jvp returns."""
     calls: tuple[ApplyCall, ...]
-    """The calls of this class in the same file, and those in other files as far as they are known."""
+    """The calls of this class in the same file, and the known ones in other files."""
     bases_known: bool
     """Whether every base is torch's Function, harmless (Generic, ABC), or a class that could be read."""
     base_names: frozenset[str]
-    """What the bases are called where they come from outside the project, imports resolved."""
+    """The resolved names of the bases that come from outside the project."""
     class_decorators: tuple[str | None, ...]
     class_decorators_known: bool
     overrides_apply: bool
     patched: bool
-    """Methods are assigned after the class or defined under a condition, or the class is changed by setattr."""
+    """Methods are assigned after the class or defined under a condition, or setattr modifies the class."""
     has_subclass: bool
     called_directly: frozenset[str]
-    """The methods that are called by hand: ``Fn.backward(...)``, ``super().forward(...)``."""
+    """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``."""
     stored_attributes: frozenset[str]
-    """Every attribute name that anything in this file assigns, deletes, or names in getattr/setattr/hasattr."""
+    """Every attribute name that this file assigns, deletes, or names in getattr/setattr/hasattr."""
     class_attributes: Mapping[str, Value]
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
     legacy_state: str | None = None
-    """How the class keeps state on ``self``, in the style before torch 1.5; None where it does not."""
+    """How the class keeps state on ``self``, in the style before torch 1.5; None if it does not."""
     applied: bool = False
-    """Whether this file, or another one of the project, reads its ``apply``, to call it or to give it another name."""
+    """Whether this file, or another one of the project, reads its ``apply``, to call or to rebind it."""
     known_in_part: bool = False
-    """Whether other files may say more about it: the project was too large to be searched. Then no fix is safe."""
+    """The project was too large to search, so other files may contain more facts about it. Then no fix is safe."""
     is_alternative: bool = False
-    """Whether the class stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
+    """The class is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
     enclosing_names: frozenset[str] = frozenset()
     """Local names of enclosing functions, which methods can see."""
 
     @cached_property
     def notes(self) -> dict[object, Any]:
-        """What later stages have worked out about the class and need again: fixes look at a method many times."""
+        """A cache for results that later stages derive from the class: fixes look at a method many times."""
         return {}
 
-    # Where things are
+    # Positions
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node of this class stands in the file; the class's name for what another file passes down to it."""
+        """The span of a node in this class's file; for a node from another file, that of the class's name."""
         found = self.whereabouts(node)
         if found is None:
             raise KeyError(node)
@@ -256,7 +256,7 @@ class FunctionClass:
         return span if source is self.source else self.slice.span(self.node.name)
 
     def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
-        """The file that a node stands in, which is another one for inherited methods, and where; None if elsewhere."""
+        """The file and span of a node (another file for inherited methods); None if it is in neither."""
         spend(2)
         definition = self._definitions.get(node)
         if definition is not None:
@@ -278,7 +278,7 @@ class FunctionClass:
 
     @cached_property
     def _definitions(self) -> dict[cst.CSTNode, tuple[Slice, cst.ClassDef | cst.FunctionDef]]:
-        """The names of the class and its methods, with what defines them."""
+        """The names of the class and its methods, each with its definition."""
         methods = ((method.node.name, (method.slice, method.node)) for method in self.methods.values())
         return {self.node.name: (self.slice, self.node), **dict(methods)}
 
@@ -295,19 +295,19 @@ class FunctionClass:
         return self.span(node).start
 
     def line(self, node: cst.CSTNode) -> str:
-        """The line that a node starts on, in a message: ``line 4``."""
+        """The first line of a node, for a message: ``line 4``."""
         return self.slice.source.line_name(self.start(node).line)
 
     # The methods
 
     @property
     def forward(self) -> Method | None:
-        """The forward method, also an inherited one."""
+        """The forward method, own or inherited."""
         return self.methods.get("forward")
 
     @property
     def backward(self) -> Method | None:
-        """The backward method, or vjp where only that is there."""
+        """The backward method, or vjp if there is only that."""
         return self.methods.get("backward") or self.methods.get("vjp")
 
     @property
@@ -323,29 +323,29 @@ class FunctionClass:
 
     @property
     def context_methods(self) -> tuple[Method, ...]:
-        """Own methods in which ctx is written before backward: forward (when it takes ctx) and setup_context."""
+        """Own methods that write to ctx before backward: forward (when it takes ctx) and setup_context."""
         found = (self.methods.get(name) for name in ("forward", "setup_context"))
         return tuple(method for method in found if method is not None and (method.ctx is not None or method.lacks_ctx))
 
     @property
     def reading_methods(self) -> tuple[Method, ...]:
-        """The methods that read ctx afterwards: backward, vjp, jvp."""
+        """The methods that read ctx later: backward, vjp, jvp."""
         found = (self.methods.get(name) for name in ("backward", "vjp", "jvp"))
         return tuple(method for method in found if method is not None)
 
-    # What may be judged
+    # What rules may judge
 
     @property
     def signature_judgeable(self) -> bool:
-        """Whether rules on signatures may speak: bases, class decorators, apply and methods are what they seem."""
+        """Whether rules on signatures apply: bases, class decorators, apply and methods are all known."""
         return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
 
     @cached_property
     def count_judgeable(self) -> bool:
-        """Whether rules that count gradients and outputs may speak: also no decorator that may change them.
+        """Whether rules that count gradients and outputs apply: also no decorator that may change them.
 
-        A class that has, or may have, subclasses, or whose forward or backward is called by hand, may be a base whose
-        results somebody takes apart; unless it is applied itself.
+        A class that has, or may have, subclasses, or whose forward or backward is called directly, may be a base whose
+        results other code unpacks; unless it is applied itself.
         """
         used_by_others = self.has_subclass or bool(self.called_directly & {"forward", "backward", "vjp"})
         used_by_others |= self.known_in_part
@@ -416,7 +416,7 @@ class FunctionClass:
 
     @cached_property
     def materializes_grads(self) -> Tri:
-        """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` says otherwise."""
+        """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` disables it."""
         calls = self.context_calls("set_materialize_grads")
         told = [argument.value for call in calls for argument in call.arguments]
         hidden = self.escapes or "materialize_grads" in self.stored_attributes or len(told) < len(calls)
@@ -433,8 +433,8 @@ class FunctionClass:
 class Operator:
     """A custom operator and its gradient.
 
-    ``inputs`` are the parameters that get a gradient, those that can be passed by position; ``keyword_only`` the
-    others. ``outputs`` is how many outputs the annotation promises, None where it does not tell. ``gradients`` is what
+    ``inputs`` are the parameters that get a gradient: those that can be passed by position; ``keyword_only`` are the
+    others. ``outputs`` is the number of outputs according to the annotation, None if unknown. ``gradients`` is what
     backward returns, one entry for each alternative of each return.
     """
 
@@ -447,7 +447,7 @@ class Operator:
     gradients: tuple[Returned, ...]
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node of backward or setup_context stands in the file."""
+        """The span of a node of backward or setup_context in the file."""
         if self.setup_context is not None:
             try:
                 return self.setup_context.slice.span(node)
@@ -458,7 +458,7 @@ class Operator:
 
 @record
 class GivenUp:
-    """A Function, or the gradient of an operator, that takes too much work to be analysed."""
+    """A Function, or the gradient of an operator, whose analysis takes too much work."""
 
     position: Position
     name: str
@@ -467,25 +467,25 @@ class GivenUp:
 
 @record
 class SourceFile:
-    """One file: its Functions, the calls on them, and what could not be read."""
+    """One file: its Functions, their calls, and what could not be read."""
 
     source: Source
     instances: Instances
-    """What becomes of the instances of Functions that the file makes."""
+    """How the instances of Functions that the file creates are used."""
     tree: ast.Module | None = None
-    """The whole file as ``ast`` reads it; None where it cannot."""
+    """The whole file as an ``ast`` tree; None if ``ast`` cannot parse it."""
     functions: tuple[FunctionClass, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
-    """Every call on one of ``by_name``, in source order."""
+    """Every call of a Function in ``by_name``, in source order."""
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
-    """The Functions that calls call: by qualified name, and by a key of their own those of other files."""
+    """The Functions that are called: by qualified name, or by a separate key for those of other files."""
     operators: tuple[Operator, ...] = ()
-    """The custom operators whose gradient is registered here."""
+    """The custom operators whose gradient is registered in this file."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()
     too_complex: tuple[GivenUp, ...] = ()
-    """What is not among ``functions`` and ``operators``, as it takes too much work."""
+    """What is missing from ``functions`` and ``operators`` because it takes too much work."""
 
 
 __all__ = [

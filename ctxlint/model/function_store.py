@@ -1,11 +1,11 @@
-"""What was found out about the Functions of a text, kept for the next: a key changes one of them, and most keys none.
+"""An incremental store of analysed Functions: a keystroke changes at most one of them, and usually none.
 
-What can be said about a Function hangs on the statement that it stands in, on all statements of the file that the names
-in there lead to, on what the rest of the file does with it (its calls, the attributes that are stored, …), and on other
-files. A Function is built and judged again where any of this is different; one that has only moved is moved.
+What is known of a Function depends on its statement, on all statements of the file that its names lead to, on what the
+rest of the file does with it (its calls, the attributes that are stored, …), and on other files. A Function is rebuilt
+and checked again if any of this differs; one that has only moved is moved.
 
-Names are followed wherever they are written, so that it does not matter what an analysis asks for and what it found
-worked out already. What rules ask of the whole text is written down when they ask.
+All names in the code are followed, whether or not an analysis looks them up, so the key does not depend on cached
+results. What rules read from the whole text is recorded when they read it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = re.compile(r"\bline \d")
 _VERSIONS_KEPT = 3
-"""How many texts of a Function are kept: the one that is typed, the one before, and the one with fixes."""
+"""Versions of a Function to keep: the current text, the one before, and the one with fixes applied."""
 
 
 class _Kept(NamedTuple):
-    """The findings of one rule about a Function, and the steps that they took."""
+    """The findings of one rule about a Function, and the steps that the rule took."""
 
     findings: tuple[Finding, ...]
     steps: int
@@ -53,10 +53,10 @@ class _Kept(NamedTuple):
 
 @dataclass(eq=False)
 class _Entry:
-    """A Function without a place, the steps that it took, and where it stood.
+    """A position-independent Function, the steps that its analysis took, and its former position.
 
-    ``homes`` are the classes of the file that its methods are written in, by the names of the methods; ``has_places``
-    says that it names places in the file, in the summaries of helpers.
+    ``homes`` maps the names of its methods to the classes of the file that contain them. ``has_places``: the summaries
+    of helpers name positions in the file.
     """
 
     function: FunctionClass
@@ -71,7 +71,7 @@ class _Entry:
 
 @dataclass(eq=False)
 class _Judged:
-    """What rules said about a Function where it stood then."""
+    """What rules reported about a Function at its position at that time."""
 
     firsts: tuple[int, ...]
     own: int
@@ -82,10 +82,10 @@ class _Judged:
 
 
 class FunctionStore:
-    """The Functions of some files, as far as nothing that they hang on has changed."""
+    """The Functions of some files, valid while nothing that they depend on has changed."""
 
     def __init__(self, files: int = 4) -> None:
-        """Begin with nothing kept."""
+        """Start empty."""
         self.files = files
         self._entries: OrderedDict[str, dict[Hashable, OrderedDict[Hashable, _Entry]]] = OrderedDict()
         self._words: dict[str, frozenset[str]] = {}
@@ -94,7 +94,7 @@ class FunctionStore:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While this lasts, Functions and findings are taken from here and put in here. For one reading of one file."""
+        """During this context, Functions and findings are looked up and stored here. For one reading of one file."""
         token = STORE.set(self)
         self._of = {}
         try:
@@ -104,7 +104,7 @@ class FunctionStore:
             self._of, self._reach = {}, None
 
     def clear(self) -> None:
-        """Other files changed: nothing counts any more."""
+        """Other files changed: drop everything."""
         self._entries.clear()
 
     # The model
@@ -157,7 +157,7 @@ class FunctionStore:
     # The findings
 
     def judging(self, function: FunctionClass, settings: Settings) -> Judging | None:
-        """What rules are known to say about a Function, and what they say is kept in; None where nothing can be."""
+        """The known findings about a Function, and where new ones are kept; None if it cannot be stored."""
         found = self._of.get(id(function))
         source = function.source
         if found is None or not isinstance(source, AskedSource):
@@ -178,7 +178,7 @@ class FunctionStore:
 
 @dataclass(eq=False)
 class Judging:
-    """What rules say about a Function under some settings."""
+    """The findings about a Function under some settings."""
 
     known: _Judged
     source: AskedSource
@@ -186,24 +186,24 @@ class Judging:
     """Whether the steps of all rules are counted."""
 
     def get(self, code: str) -> _Kept | None:
-        """What a rule said before; where that is None, it is to be asked now."""
+        """What a rule reported before; None if the rule has to run."""
         found = self.known.rules.get(code)
         if found is None:
             self.source.asked.clear()
         return found
 
     def steps_of(self, codes: Iterable[str]) -> int | None:
-        """What these rules took; None where one of them is to be asked."""
+        """The steps that these rules took; None if one of them has to run."""
         found = [self.known.rules.get(code) for code in codes]
         return None if None in found else sum(each.steps for each in found if each is not None)
 
     def says_nothing(self, code: str) -> bool:
-        """Whether a rule is known to say nothing, and what it took is charged already."""
+        """Whether a rule is known to report nothing, and its steps are already counted."""
         found = self.known.rules.get(code) if self.is_charged else None
         return found is not None and not found.findings
 
     def keep(self, code: str, findings: Iterable[Finding], taken: int) -> None:
-        """Keep what a rule says."""
+        """Store what a rule reports."""
         self.known.asked.update(self.source.asked)
         self.known.rules[code] = _Kept(tuple(findings), taken)
 
@@ -211,11 +211,11 @@ class Judging:
 STORE: ContextVar[FunctionStore | None] = ContextVar("STORE", default=None)
 
 
-# What a Function hangs on
+# What a Function depends on
 
 
 class _Reach:
-    """The statements of a file, and which of them the names in one of them lead to."""
+    """The statements of a file, and which of them the names in a statement lead to."""
 
     def __init__(self, unit: Unit, words: dict[str, frozenset[str]]) -> None:
         self.source = unit.source
@@ -247,7 +247,7 @@ class _Reach:
         return frozenset(at for at in range(len(self.lines)) if _STAR.search(self.text(at)))
 
     def closure(self, statement: int) -> tuple[int, ...]:
-        """A statement and all that its names lead to, in order."""
+        """A statement and all statements that its names lead to, transitively, in order."""
         found = {statement, *self._stars}
         pending = list(found)
         while pending:
@@ -296,24 +296,24 @@ def _still_so(asked: dict[tuple[str, str], object], source: AskedSource) -> bool
     return all(source.would_answer(question) == answer for question, answer in asked.items())
 
 
-# Places
+# Positions
 
 
 def _homes(function: FunctionClass, unit: Unit) -> dict[str, str]:
-    """The classes of a file that methods are written in."""
+    """The classes of a file that contain the methods."""
     homes = ((name, method.home) for name, method in function.methods.items())
     return {name: home.qualname for name, home in homes if home is not None and home.unit is unit}
 
 
 def _has_places(function: FunctionClass) -> bool:
-    """Whether something that happens in a method is known with its place: the way through a helper to what it does."""
+    """Whether an event of a method has a position in a helper (the chain of calls that leads to it)."""
     events = (event for method in function.methods.values() for event in method.facts.events)
     fields = (each for event in events for each in vars(event).values() if type(each) is tuple)
     return any(isinstance(getattr(each, "span", None), Span) for items in fields for each in items)
 
 
 def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:
-    """A Function that keeps nothing of its file alive but the statements that it is made of."""
+    """A Function that keeps nothing of its file alive but its own statements."""
     parts = _Parts(lambda old: replace(old, source=_NO_TEXT))
     methods = {
         name: replace(each, home=None, slice=parts.of(each.slice)) if name in homes else each
@@ -324,14 +324,14 @@ def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:
 
 
 class _Parts:
-    """The slices of a Function made anew: one for each, as rules tell them apart by their identity."""
+    """New slices for a Function, one for each old one, because rules compare slices by identity."""
 
     def __init__(self, anew: Callable[[Slice], Slice]) -> None:
         self.anew = anew
         self.made: dict[int, Slice] = {}
 
     def of(self, old: Slice) -> Slice:
-        """The slice in the place of an old one."""
+        """The slice that replaces an old one."""
         if id(old) not in self.made:
             self.made[id(old)] = self.anew(old)
         return self.made[id(old)]
@@ -341,7 +341,7 @@ _NO_TEXT = Source("", "")
 
 
 def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[ApplyCall]) -> FunctionClass:
-    """A Function that was taken out of its file, where it stands now."""
+    """A Function that was detached from its file, at its present position."""
     function = entry.function
 
     def anew(old: Slice) -> Slice:
@@ -371,7 +371,7 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
 
 
 def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> Input:
-    """An input, with the calls that are evidence at their new places."""
+    """An input, with the calls that are evidence at their new positions."""
 
     def there(evidence: Evidence) -> Evidence:
         if evidence.call is None or evidence.call not in moved:
@@ -383,7 +383,7 @@ def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> 
 
 
 def _at(known: _Judged, now: _Judged, part: Slice) -> dict[str, _Kept] | None:
-    """What rules said about a Function, at the place where it stands now; None where they are to be asked again."""
+    """The findings about a Function, moved to its present position; None if the rules have to run again."""
     if not any(each.findings for each in known.rules.values()):
         return known.rules
     own = range(known.own, known.own + part.last_line - part.first_line + 1)
@@ -404,7 +404,7 @@ def _at(known: _Judged, now: _Judged, part: Slice) -> dict[str, _Kept] | None:
 
 
 def _says_only(finding: Finding, own: range) -> bool:
-    """Whether a finding names no place but in some lines, and these without their numbers."""
+    """Whether a finding refers only to places within some lines, and without line numbers in its texts."""
     spans = (finding.span, *(each.span for each in finding.related))
     words = (finding.message, *(each.message for each in finding.related), finding.fix.message if finding.fix else "")
     return all(span.start.line in own and span.end.line in own for span in spans) and not any(map(_LINE.search, words))

@@ -1,6 +1,6 @@
 """Custom operators: ``torch.library.custom_op`` with a gradient from ``register_autograd``, in one file.
 
-The contract is that of a Function with differences of its own: see the rules CTX801 to CTX803.
+The contract is that of a Function with the differences that the rules CTX801 to CTX803 describe.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REGISTER = "torch.library.register_autograd"
 
 
 def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:
-    """The operators whose gradient is registered in this file, in the order of the calls; and those given up."""
+    """The operators whose gradient is registered in this file, in call order; and those given up."""
     registering = unit.index.names_for({"register_autograd"})
     registrations = [call for call in unit.index.calls if call.name in registering and _registers(call)]
     names = _operator_names(unit) if registrations else {}
@@ -124,9 +124,9 @@ def _assembled(
 
 
 def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN) -> Method | None:
-    """A function of the file in the part of backward or setup_context, walked; None for any other expression.
+    """The walked function of the file that serves as backward or setup_context; None for any other expression.
 
-    ``gradient`` says whether the gradients that backward gets are certainly tensors.
+    ``gradient``: whether the gradients that backward gets are certainly tensors.
     """
     meant = _resolved(node, scope)
     if meant is None or not meant.startswith(LOCAL):
@@ -160,7 +160,7 @@ def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri =
 
 
 def _gives_tensors(unit: Unit, qualname: str) -> bool:
-    """Whether the annotation promises tensors only, and no list of them: then backward gets a tensor for each."""
+    """Whether the annotation promises only tensors, and no list of them: then backward gets one tensor for each."""
     returns = getattr(unit.index.functions[qualname].node, "returns", None)
     if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple):
         return all(_resolved(each, unit.index.module) == "torch.Tensor" for each in returns.slice.elts)
@@ -168,7 +168,7 @@ def _gives_tensors(unit: Unit, qualname: str) -> bool:
 
 
 def _outputs(unit: Unit, qualname: str) -> int | None:
-    """How many outputs the annotation of an operator promises; a list of tensors is one."""
+    """The number of outputs according to the operator's annotation; a list of tensors counts as one."""
     returns = getattr(unit.index.functions[qualname].node, "returns", None)
     if returns is None:
         return None

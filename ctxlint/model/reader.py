@@ -1,4 +1,4 @@
-"""From a source text to the model of its Functions: the one entry into ``ctxlint.model``."""
+"""From a source text to the model of its Functions: the only entry point of ``ctxlint.model``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
     Ask = Callable[["Reader"], OutsideFacts]
-    """Finds out what other files say about the one that is being read."""
+    """Finds the facts that other files contribute to the one that is being read."""
 
 
 def understand(source: Source, project: Project | None = None, ask: Ask | None = None) -> SourceFile:
-    """Read ``source`` and say everything that its Functions and the calls on them tell.
+    """Parse ``source`` and analyse its Functions and their calls.
 
-    ``project`` reads the other files that names lead to; without one they are unknown. ``ask`` finds out what other
-    files say. Statements that cannot be parsed become ``SourceFile.broken``; nothing is raised for bad code.
+    Args:
+        source: The text; bad code raises nothing: statements that cannot be parsed become ``SourceFile.broken``.
+        project: Resolves names in other files; without one they are unknown.
+        ask: Finds the facts that other files contribute.
     """
     return _understood(source, project if project is not None else Project(), ask)
 
@@ -50,10 +52,10 @@ def _understood(source: Source, project: Project, ask: Ask | None) -> SourceFile
 
 
 class Reading(NamedTuple):
-    """What a file says, knowing what is said ``outside``; None for a file that has nothing to do with Functions.
+    """The facts of a file, given the ``outside`` facts; None for a file without any relation to Functions.
 
-    Where it was known what the file says by itself, ``file`` has only what may be different or new by that, and
-    ``again`` are the keys of the Functions about which nothing counts but what is in it.
+    If the facts of the file alone were known before, ``file`` holds only what the outside facts may change or add, and
+    ``again`` are the keys of the Functions for which only the content of ``file`` is valid.
     """
 
     file: SourceFile | None
@@ -66,9 +68,9 @@ class Reading(NamedTuple):
 def read(
     source: Source, project: Project, outside: OutsideFacts | None = None, functions: Iterable[Own] | None = None
 ) -> Reading:
-    """Read a file that may hold Functions, knowing what others say.
+    """Read a file that may contain Functions, given the facts of others.
 
-    ``functions`` are those that it is known to have by itself; then only what others say something about is read.
+    ``functions`` are those that it is known to define; then only those that have outside facts are read.
     """
     reader = Reader(source, project)
     return reader.read(outside) if outside is None or functions is None else reader.read_again(outside, functions)
@@ -76,9 +78,9 @@ def read(
 
 @stage("understand")
 def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Reading:
-    """Read a file that does not look as if it had to do with Functions; it is told those names that it calls.
+    """Read a file that looks unrelated to Functions, given those names that it calls.
 
-    Where it neither defines nor calls any, ``ast`` alone has to say so.
+    Whether it defines or calls any is decided with ``ast`` alone.
     """
     reader = Reader(source, project)
     told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
@@ -91,7 +93,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
 
 @stage("understand")
 def read_asking(source: Source, project: Project, ask: Ask, *, concerned: bool) -> Reading:
-    """Read a file, finding out meanwhile what others say; one that is not ``concerned`` only if it proves to be."""
+    """Read a file and find the outside facts meanwhile; one that is not ``concerned`` only if it proves related."""
     reader = Reader(source, project)
     outside = ask(reader)
     told = outside if outside != NOTHING else None
@@ -103,7 +105,7 @@ def read_asking(source: Source, project: Project, ask: Ask, *, concerned: bool) 
 
 @stage("understand")
 def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
-    """What a file says about the Functions of others; of its own, those count that descend from such."""
+    """The facts of a file about the Functions of other files; and about its own Functions that descend from them."""
     reader = Reader(source, project)
     told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
     heirs = [name for name in reader.functions if any(each.unit is not reader.unit for each in reader.above(name))]
@@ -112,7 +114,7 @@ def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
 
 
 class _Calls(NamedTuple):
-    """What ``CallSites`` finds in a file; ``elsewhere`` knows the Functions of other files among it."""
+    """What ``CallSites`` finds in a file; ``elsewhere`` are the Functions of other files among it."""
 
     elsewhere: Elsewhere
     calls: list[ApplyCall]
@@ -121,14 +123,14 @@ class _Calls(NamedTuple):
     applied: frozenset[str]
 
     def changed(self, later: _Calls) -> frozenset[str]:
-        """The keys of the Functions about which ``later`` says something else."""
+        """The keys of the Functions for which ``later`` has different facts."""
         calls = {call.function for call in set(later.calls).symmetric_difference(self.calls)}
         by_hand = {name for name, methods in later.by_hand.items() if methods != self.by_hand.get(name)}
         return frozenset(calls | by_hand | (self.patched ^ later.patched) | (self.applied ^ later.applied))
 
 
 class Reader:
-    """Reads one file: by itself, and with what others say of it."""
+    """Reads one file: by itself, and with the facts of others."""
 
     def __init__(self, source: Source, project: Project) -> None:
         self.unit = project.linted_unit(source)
@@ -143,7 +145,7 @@ class Reader:
         return Reading(file, self.facts(told, map(own, file.functions)), outside)
 
     def read_again(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
-        """Read what may be different or new by what others say; by itself, the file has these ``functions``."""
+        """Read what outside facts may change or add; by itself, the file has these ``functions``."""
         before, found = self.calls(NOTHING), self.calls(outside)
         again = outside.subjects | before.changed(found)
         if outside.partial:
@@ -155,13 +157,13 @@ class Reader:
         return Reading(file, self.facts(outside, latest.values()), outside, again)
 
     def all_facts(self, outside: OutsideFacts | None) -> FileFacts:
-        """What the file says, where all that others say about its Functions is wanted."""
+        """The facts of the file, if all outside facts about its Functions are wanted."""
         functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
         facts = self.facts(NOTHING if outside is None else outside, functions)
         return replace(facts, at_stake=tuple(sorted(facts.all_keys)))
 
     def file(self, outside: OutsideFacts, functions: frozenset[str], calls: Iterable[ApplyCall]) -> SourceFile:
-        """Some Functions of the file and some calls in it, knowing what others say."""
+        """Some Functions of the file and some calls in it, given the facts of others."""
         unit = self.unit
         built, given_up = self.built(outside, functions)
         by_name = {function.qualname: function for function in built}
@@ -181,7 +183,7 @@ class Reader:
         )
 
     def calls(self, outside: OutsideFacts) -> _Calls:
-        """The calls in the file that can be followed with the names that others say."""
+        """The calls in the file that can be followed with the names from outside."""
         key = (outside.names, outside.aliases)
         if key not in self._calls:
             elsewhere = Elsewhere(self.unit, self.project, outside)
@@ -192,7 +194,7 @@ class Reader:
     def built(
         self, outside: OutsideFacts, names: Container[str]
     ) -> tuple[tuple[FunctionClass, ...], tuple[GivenUp, ...]]:
-        """Those Functions of the file that have one of the names, knowing what others say; and those given up."""
+        """The Functions of the file with one of the names, given the facts of others; and those given up."""
         found = self.calls(outside)
         builder = Builder(
             self.unit,
@@ -223,7 +225,7 @@ class Reader:
     def add_outlines(
         self, by_name: dict[str, FunctionClass], outside: OutsideFacts, calls: Iterable[ApplyCall]
     ) -> None:
-        """Add the Functions of other files that are called, as this file and others leave them."""
+        """Add the called Functions of other files, with the facts of this file and of others."""
         found = self.calls(outside)
         modified = {call.function for call in calls if call.modified is not None}
         for key in {call.function: None for call in calls}:
@@ -240,7 +242,7 @@ class Reader:
                 by_name[key] = outline
 
     def function_of(self, target: Target, calls: Iterable[ApplyCall]) -> FunctionClass | None:
-        """A Function of another file with all that it does; ``calls`` are those in this file."""
+        """A fully analysed Function of another file; ``calls`` are those in this file."""
         unit = self.project.unit(target.path)
         record = unit.index.classes.get(target.qualname) if unit is not None else None
         if unit is None or record is None:
@@ -253,13 +255,13 @@ class Reader:
             return None
 
     def facts(self, outside: OutsideFacts, functions: Iterable[Own]) -> FileFacts:
-        """What the file says that matters to others; ``functions`` are its own."""
+        """The facts of the file that matter to others; ``functions`` are its own."""
         found = self.calls(outside)
         heirs = self.functions
         return facts_of(found.elsewhere, functions, heirs, found.calls, found.by_hand, found.patched, found.applied)
 
     def above(self, name: str) -> list[Definition]:
-        """The classes of the project that a Function of the file descends from."""
+        """The project classes that a Function of the file descends from."""
         return self.project.ancestry(Definition(self.unit, name))[1:]
 
 
@@ -276,7 +278,7 @@ def functions_of(unit: Unit, project: Project) -> frozenset[str]:
 
 
 def call_sites(unit: Unit, project: Project, elsewhere: Elsewhere, functions: frozenset[str]) -> CallSites:
-    """What finds the calls of Functions in a file."""
+    """The search for calls of Functions in a file."""
 
     def bases(qualname: str) -> list[str]:
         above = project.ancestry(Definition(unit, qualname))[1:]
@@ -303,7 +305,7 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
 
 
 def _outliner(unit: Unit, project: Project, more_calls: Iterable[ApplyCall] = ()) -> Builder:
-    """What builds the Functions of a file, or their outlines, by its own calls and ``more_calls`` of other files."""
+    """The builder of a file's Functions, or their outlines, from its own calls and ``more_calls`` of other files."""
     sites = call_sites(unit, project, Elsewhere(unit, project, NOTHING), functions_of(unit, project))
     calls, by_hand, patched = sites.collect()
     return Builder(unit, project, [*calls, *more_calls], by_hand, patched, sites.applied())

@@ -41,7 +41,7 @@ def root_name(node: cst.CSTNode | None) -> str | None:
 
 
 def branches_of(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What an expression may give: the branches of a conditional one, else itself."""
+    """The possible results of an expression: the branches of a conditional, otherwise the expression itself."""
     if isinstance(expression, cst.IfExp):
         yield from branches_of(expression.body)
         yield from branches_of(expression.orelse)
@@ -50,9 +50,9 @@ def branches_of(expression: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes right below a node that are code: no whitespace, comments, parentheses, commas and the like.
+    """The direct children of a node that are code: no whitespace, comments, parentheses, commas and the like.
 
-    ``CSTNode.children`` gives those as well, and costs twenty times as much, for it makes a copy of the node.
+    ``CSTNode.children`` includes those and costs twenty times as much, because it copies the node.
     """
     spend()
     found: list[cst.CSTNode] = []
@@ -67,7 +67,7 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def words_of(node: cst.CSTNode) -> Iterator[str]:
-    """The names, numbers and strings in some code; they are there without its layout."""
+    """The names, numbers and strings in some code, independent of its layout."""
     value = getattr(node, "value", None)
     if isinstance(value, str):
         yield value
@@ -76,7 +76,7 @@ def words_of(node: cst.CSTNode) -> Iterator[str]:
 
 
 def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
-    """What each node of code below another one stands in; each before what is in it, as ``children`` orders them."""
+    """The parent of each node below ``top``; parents come before their children, ordered as in ``children``."""
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
     _add_parents(top, parents)
     return parents
@@ -89,7 +89,7 @@ def _add_parents(node: cst.CSTNode, parents: dict[cst.CSTNode, cst.CSTNode]) -> 
 
 
 def all_children(node: cst.CSTNode) -> list[cst.CSTNode]:
-    """Every node right below a node, layout included, as ``CSTNode.children`` gives them, without its copies."""
+    """Every direct child of a node, layout included, like ``CSTNode.children`` but without its copies."""
     found: list[cst.CSTNode] = []
     for name in _FIELDS[type(node)]:
         value = getattr(node, name)
@@ -106,7 +106,7 @@ _NO_NODES = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """The names of the fields that may hold nodes, by the type of the node."""
+    """The names of the fields that may contain nodes, by node type."""
 
     def __missing__(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
         self[kind] = found = self.find(kind)
@@ -145,7 +145,7 @@ _LAYOUT = frozenset(
         "asynchronous",
     }
 )
-"""The fields of nodes that hold their layout, and operators."""
+"""The fields of nodes that contain layout or operators."""
 
 
 class _FieldsOfCode(_Fields):
@@ -156,14 +156,14 @@ class _FieldsOfCode(_Fields):
 
 
 _BLOCKS = {"body": 1, "handlers": 2, "orelse": 3, "finalbody": 4}
-"""Blocks come after what stands in the head of their statement."""
+"""Blocks come after the head of their statement."""
 
 _FIELDS = _Fields()
 FIELDS_OF_CODE = _FieldsOfCode()
 
 
 def literal_integer(node: cst.Integer) -> int | None:
-    """The number that is written; None where Python would not read it."""
+    """The value of the literal; None if Python would reject it."""
     digits = node.value
     if digits.isdecimal() and digits.isascii() and (digits[0] != "0" or digits == "0"):
         return int(digits) if len(digits) < _LONGEST_NUMBER else None
@@ -179,7 +179,7 @@ _LONGEST_NUMBER = 1_000
 
 
 def literal_text(node: cst.SimpleString) -> str | bytes | None:
-    """The string that is written; None where Python would not read it."""
+    """The value of the literal; None if Python would reject it."""
     if not node.prefix and "\\" not in node.value:
         return node.raw_value
     try:
