@@ -164,7 +164,8 @@ def _as_tensor(code: MethodCode, name: cst.Name, used: set[cst.CSTNode]) -> bool
         return parent.attr.value not in ("count", "index")
     if isinstance(parent, cst.Arg) and not parent.star:
         call = code.parents[parent]
-        return isinstance(call, cst.Call) and not (isinstance(call.func, cst.Name) and call.func.value in _BUILTINS)
+        builtin = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _BUILTINS
+        return call in used or (isinstance(call, cst.Call) and not builtin)
     return isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)) and not isinstance(parent.operator, cst.Not)
 
 

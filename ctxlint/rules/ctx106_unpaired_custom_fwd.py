@@ -25,7 +25,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     `custom_fwd` stores the autocast state on ctx, and `custom_bwd` restores it. With `custom_bwd` alone, every backward
     raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, with or without autocast. With
     `custom_fwd` alone, backward runs with autocast off: a matrix product of two dtypes raises, and other operations
-    silently run in another precision. With `setup_context`, `forward` gets no ctx: the state is written to the caller's
+    silently run in another precision. With `cast_inputs`, it is `forward` that runs with autocast off, and `backward`
+    runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is written to the caller's
     first tensor, and `custom_bwd` raises as above.
 
     ## Example
@@ -116,10 +117,17 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         elif entry is not None and exit_ is None and not backward.raises_only and not _sets_autocast(backward):
             yield Finding(
                 fn.span(entry.node),
-                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; torch runs `backward` with "
-                f"autocast off, which raises or silently changes the precision. Add `custom_bwd` to `backward`.",
+                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; {_other_mode(entry)}, which raises "
+                f"or silently changes the precision. Add `custom_bwd` to `backward`.",
                 add_other_half(fn, entry, backward),
             )
+
+
+def _other_mode(entry: Decorator) -> str:
+    """How backward runs in another mode than forward; with ``cast_inputs``, forward itself runs with autocast off."""
+    if entry.casts_inputs:
+        return "torch runs `backward` with autocast on if it is called under autocast"
+    return "torch runs `backward` with autocast off"
 
 
 def _advice(entry: Decorator) -> str:

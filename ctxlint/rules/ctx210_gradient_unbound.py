@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.unbound_gradients import bind_none_first
 from ctxlint.model.analyses.flags import flags_of, kept_flags, none_uses, unbound_uses
 from ctxlint.model.function import FunctionClass
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.fix import Fix
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import Method
 
@@ -105,11 +108,10 @@ class GradientUnbound(Rule[FunctionClass]):
             seen.add(use.name)
             tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
             fix = bind_none_first(fn, backward, use.name)
-            binding = f"Write `{use.name} = None`" if fix is not None else "Bind it"
             yield Finding(
                 fn.span(use.node),
                 f"`{use.name}` is bound only under {tests} but read here without; it raises UnboundLocalError when "
-                f"{_when(fn, use, flags)}. {binding} before the test.",
+                f"{_when(fn, use, flags)}. {_remedy(fn, backward, use.name, flags, fix)}.",
                 fix,
             )
         for place, flags in none_uses(fn, backward):
@@ -127,6 +129,19 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"`{name}` is `None` except under {tests} but {used} here without; it raises {error} when "
                 f"{_when(fn, place, flags)}. Test `{name} is not None` first.",
             )
+
+
+def _remedy(fn: FunctionClass, backward: Method, name: str, flags: frozenset[int], fix: Fix | None) -> str:
+    """What to write; the gradient of an input that is bound under the flags of others belongs under its own."""
+    returned = {
+        index
+        for gradients in fn.gradients
+        for index, slot in enumerate(gradients.slots)
+        if isinstance(slot.node, cst.Name) and slot.node.value == name
+    }
+    if len(returned) == 1 and returned.isdisjoint(flags):
+        return f"Compute it under `{_test(fn, backward, *returned)}`"
+    return f"{f'Write `{name} = None`' if fix is not None else 'Bind it'} before the test"
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:

@@ -9,12 +9,15 @@ import libcst as cst
 from ctxlint.model.analyses.grad_mode import untracked
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Differentiated
+from ctxlint.model.interpreter.values import View, detaches
+from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Method
 
 
 class UntrackedDifferentiation(Rule[FunctionClass]):
@@ -93,10 +96,22 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
                 if each.node in seen or not untracked(fn, method, each.value):
                     continue
                 seen.add(each.node)
-                what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "a tensor"
                 how = f"`{each.how}`" if each.how.startswith("torch.") else "`.backward()`"
                 yield Finding(
                     fn.span(each.node),
-                    f"{how} in `{method.name}` of `{fn.name}` differentiates {what}, which is computed with grad mode off; "
-                    f"it raises RuntimeError. Compute it under `with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`.",
+                    f"{how} in `{method.name}` of `{fn.name}` differentiates {_what(fn, method, each)}",
                 )
+
+
+def _what(fn: FunctionClass, method: Method, each: Differentiated) -> str:
+    """What is differentiated, why that raises, and what to write."""
+    node, value = each.value_node, each.value
+    name = f"`{node.value}`" if isinstance(node, cst.Name) else "a tensor"
+    if isinstance(value, View) and detaches(value) and not untracked(fn, method, value.of):
+        how = ".data" if isinstance(value.node, cst.Attribute) else ".detach()"
+        written = f"`{code_of(node)}`" if node is value.node and node is not None else name
+        return f"{written}, which is detached; it raises RuntimeError. Drop `{how}`."
+    return (
+        f"{name}, which is computed with grad mode off; it raises RuntimeError. Compute it under "
+        f"`with torch.enable_grad():`, from inputs with `.detach().requires_grad_()`."
+    )

@@ -77,7 +77,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises. The fix is unsafe: calls on
-    a leaf that requires grad then raise, as they should.
+    a leaf that requires grad then raise, as they should, and so does the second backward through a buffer that is kept
+    between calls: the mark makes the buffer part of the first graph.
 
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
@@ -147,8 +148,10 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
 def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     name = tensor.name
     where = "" if fn.setup_context is None else " in `setup_context`"
-    remedy = f"Call `ctx.mark_dirty({name})`{where}, or work" if may_be_marked(fn, tensor) else "Work"
-    leaf = "" if fn.inputs[tensor.index].gradient is Tri.NO else "a leaf is silently overwritten, and "
+    buffer = fn.inputs[tensor.index].gradient is Tri.NO
+    otherwise = " if each call gets a new tensor, else work" if buffer else ", or work"
+    remedy = f"Call `ctx.mark_dirty({name})`{where}{otherwise}" if may_be_marked(fn, tensor) else "Work"
+    leaf = "" if buffer else "a leaf is silently overwritten, and "
     return (
         f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}later uses "
         f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."

@@ -328,6 +328,18 @@ TENSOR_ONLY_METHODS = frozenset(
 ) | (INPLACE_METHODS - frozenset(["apply_", "map_", "resize_"]))
 """Methods by whose call a name is shown to be a tensor. Numpy's and process groups' own names are left out."""
 
+MOST_ARGUMENTS = {
+    **dict.fromkeys(_words("data_ptr numel element_size detach sigmoid tanh exp"), 0),
+    **dict.fromkeys(_words("mm bmm matmul view_as unsqueeze expand_as type_as"), 1),
+}
+"""The arguments that such a method of a tensor takes at most; with more, it is that of a namespace or a semiring."""
+
+
+def shows_tensor(method: str, arguments: int) -> bool:
+    """Whether a call of ``method`` with a number of arguments shows that it is called on a tensor."""
+    return method in TENSOR_ONLY_METHODS and arguments <= MOST_ARGUMENTS.get(method, arguments)
+
+
 TENSOR_ONLY_ATTRIBUTES = frozenset(_words("is_cuda requires_grad is_leaf is_sparse"))
 
 TENSOR_LIKE_NAMES = (

@@ -15,6 +15,9 @@ BUILTIN_SCALARS = {
     "range": "range",
 }
 
+NUMBER_BUILTINS = frozenset(str.split("abs int float round complex"))
+"""Builtins that raise TypeError for a tuple as their first argument, and take a tensor."""
+
 CONTEXT_SAFE_BUILTINS = frozenset(
     str.split("isinstance hasattr getattr id type print repr str callable issubclass hash bool")
 )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from ctxlint.torch_api import operations
@@ -29,6 +30,15 @@ def test_every_in_place_method_of_a_tensor_is_known() -> None:
     known = operations.INPLACE_METHODS | operations.SELF_RETURNING_METHODS
     in_place = {name for name in dir(torch.Tensor) if name.endswith("_") and not name.startswith("_")}
     assert in_place <= known
+
+
+def test_methods_of_a_tensor_take_no_more_arguments() -> None:
+    for name, most in operations.MOST_ARGUMENTS.items():
+        method = getattr(torch.ones(2, 2), name)
+        with pytest.raises(TypeError):
+            method(*[torch.ones(2, 2)] * (most + 1))
+        assert operations.shows_tensor(name, most)
+        assert not operations.shows_tensor(name, most + 1)
 
 
 def test_every_function_of_init_writes_its_tensor() -> None:

@@ -278,7 +278,7 @@ class Uses:
     def method(self, node: cst.Call, func: cst.Attribute) -> None:
         """``x.contiguous()``, ``y.unsqueeze(x)``, ``ctx.save_for_backward(x)``."""
         name = func.attr.value
-        if name in operations.TENSOR_ONLY_METHODS or (name == "size" and _names_a_dimension(node)):
+        if operations.shows_tensor(name, len(node.args)) or (name == "size" and _names_a_dimension(node)):
             self.add(func.value, True, Trust.STRONG, f"`.{name}()` is called")
         for argument in node.args:
             if name in _CONTEXT_METHODS_OF_TENSORS and argument.star:

@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.sequences import (
     unknown_content,
     unknown_many,
 )
-from ctxlint.model.interpreter.tensor_calls import Arguments, tensor_method, torch_function
+from ctxlint.model.interpreter.tensor_calls import Arguments, saved_tuple_given, tensor_method, torch_function
 from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
@@ -285,6 +285,8 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
     first = arguments.value(0)
     if name in python.UNFATHOMABLE_BUILTINS:
         walk.complete = False
+    if name in python.NUMBER_BUILTINS:
+        saved_tuple_given(walk, node, name, arguments.positional[:1])
     if name in ("tuple", "list"):
         if first is None:
             return Sequence(name, (), node) if not arguments.positional else Opaque(node)

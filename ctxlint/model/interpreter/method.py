@@ -112,6 +112,14 @@ class Decorator:
         return tuple(each.keyword.value for each in arguments if each.keyword is not None)
 
     @property
+    def casts_inputs(self) -> bool:
+        """Whether ``custom_fwd`` casts the inputs, and so turns autocast off for the method."""
+        expression = self.node.decorator
+        arguments = expression.args if isinstance(expression, cst.Call) else ()
+        given = (each.value for each in arguments if each.keyword is not None and each.keyword.value == "cast_inputs")
+        return any(not (isinstance(value, cst.Name) and value.value == "None") for value in given)
+
+    @property
     def written(self) -> str | None:
         """The name as the file has it; None for an expression that is not a dotted name."""
         expression = self.node.decorator

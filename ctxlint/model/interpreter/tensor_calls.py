@@ -74,7 +74,7 @@ def tensor_method(
 ) -> Value:
     """A method of what may be a tensor."""
     if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
-        _saved_tuple_given(walk, node, name, arguments.positional[:1])
+        saved_tuple_given(walk, node, name, arguments.positional[:1])
     if name in operations.INPLACE_METHODS:
         if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
             mutated(walk, node, func.value, receiver, name)
@@ -90,7 +90,7 @@ def tensor_method(
     scalar = _scalar_of(name, arguments)
     if scalar is not None:
         return Scalar(scalar, node)
-    shown = name in operations.TENSOR_ONLY_METHODS
+    shown = operations.shows_tensor(name, len(arguments.positional))
     view = _view_of(receiver, name, node, arguments, shown)
     if view is not None:
         return view
@@ -166,7 +166,7 @@ def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
             walk.record(Differentiated, node, value=slot.value, value_node=slot.node, how=callee)
 
 
-def _saved_tuple_given(walk: Walk, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
+def saved_tuple_given(walk: Walk, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
     """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
     for slot in operands:
         if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
@@ -209,7 +209,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
     """A function of torch, torch.nn.functional, torch.linalg, torch.special."""
     first = arguments.value(0, "input")
     if name in operations.TENSOR_METHODS and name != "where":
-        _saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
+        saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
     out = arguments.keywords.get("out")
     if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
         given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
