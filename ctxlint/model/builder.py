@@ -307,7 +307,7 @@ class Builder:
         return _changed(method, facts=facts)
 
     def resolver(self, unit: Unit) -> CalleeResolver:
-        """What follows the functions that the methods of one file call."""
+        """The resolver of the functions that the methods of one file call."""
         if unit not in self.resolvers:
             self.resolvers[unit] = CalleeResolver(unit, self.summaries)
         return self.resolvers[unit]

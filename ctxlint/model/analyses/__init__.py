@@ -1,1 +1,1 @@
-"""What follows from the events of a Function: one question in each module."""
+"""Analyses of a whole Function, derived from its events: one question in each module."""

@@ -1,4 +1,4 @@
-"""Has a method a parameter for the ctx that autograd passes first?"""
+"""Does a method have a parameter for the ctx that autograd passes first?"""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _CALLED_ON_TENSORS = (
 def lacks_context(method: Method, scope: Scope) -> bool:
     """Whether a method that autograd calls with the ctx certainly has no parameter for it.
 
-    Then the ctx arrives in the parameter of the first input or gradient: the body uses an unbound ``ctx``, or what
-    stands first is used as only a tensor can be. Asked before the body is walked: ``method.ctx`` is what stands first.
+    Then the ctx arrives in the parameter of the first input or gradient: the body uses an unbound ``ctx``, or uses its
+    first parameter as only a tensor can be used. Runs before the body is walked: ``method.ctx`` is the first parameter.
     """
     ctx = method.ctx
     if ctx is None:
@@ -48,12 +48,12 @@ def lacks_context(method: Method, scope: Scope) -> bool:
 
 
 def uses_unbound_context(node: cst.FunctionDef, scope: Scope) -> bool:
-    """Whether a method reads a ``ctx`` that nothing binds, neither it nor what is around it."""
+    """Whether a method reads a ``ctx`` that neither it nor an enclosing scope binds."""
     return "ctx" in borrowed_names(node) and scope.owner("ctx") is None and not scope.sees_star_import()
 
 
 def _second_names(node: cst.CSTNode, name: str) -> Iterator[str]:
-    """What a body calls it as well: ``grad_input = grad_output``."""
+    """The names that the body binds to the same object: ``grad_input = grad_output``."""
     if isinstance(node, cst.Assign) and _is(node.value, name):
         yield from (each.target.value for each in node.targets if isinstance(each.target, cst.Name))
     elif isinstance(node, (cst.BaseSuite, cst.BaseStatement)) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
@@ -66,7 +66,7 @@ def _says_context(name: str) -> bool:
 
 
 def _used_as_tensor(node: cst.CSTNode, name: str, scope: Scope) -> bool:
-    """Whether ``name`` is calculated with, indexed, returned, or given to a function of torch."""
+    """Whether ``name`` is used in arithmetic, indexed, returned, or passed to a torch function."""
     if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
         return False
     if any(_is(part, name) for part in _parts_for_tensors(node, scope)):
@@ -75,7 +75,7 @@ def _used_as_tensor(node: cst.CSTNode, name: str, scope: Scope) -> bool:
 
 
 def _parts_for_tensors(node: cst.CSTNode, scope: Scope) -> list[cst.CSTNode | None]:
-    """The parts of a node in which a ctx makes no sense."""
+    """The parts of a node that cannot be a ctx."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right]
     if isinstance(node, cst.AugAssign):

@@ -1,4 +1,4 @@
-"""Intermediates that forward keeps and backward multiplies with: constants, for a second derivative."""
+"""Intermediates that forward saves and backward multiplies with: a second derivative treats them as constants."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SMOOTH = (
     | operations.CONVERSIONS
     | operations.FLOAT_CONVERSIONS
 )
-"""What has a derivative that is not zero almost everywhere, by each of its tensors."""
+"""Operations whose derivative is nonzero almost everywhere, with respect to each of their tensors."""
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
 _VIEWS = frozenset(_words("T mT H mH real"))
@@ -54,9 +54,9 @@ _MOST_STEPS = 24
 
 
 def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str]]:
-    """Where backward certainly reads what forward computed and kept into a gradient that it returns, with its name.
+    """Where backward certainly uses a saved intermediate of forward in a gradient that it returns, with its name.
 
-    What forward computed hangs on an input that gets a gradient, and is neither an input nor an output itself.
+    An intermediate depends on an input that gets a gradient, and is neither an input nor an output itself.
     """
     backward = fn.backward
     if backward is None or fn.escapes or not fn.signature_judgeable:
@@ -77,7 +77,7 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
 
 
 def _kept(fn: FunctionClass) -> Iterator[tuple[Value, Value]]:
-    """What backward reads of what forward keeps, with what that is in forward."""
+    """What backward reads of the saved state, with its value in forward."""
     for position, slot in enumerate(single_save(fn) or ()):
         yield SavedTensor(position), slot.value
     for attribute, writes in fn.writes_by_attribute.items():
@@ -98,7 +98,7 @@ def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
 
 
 def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
-    """What each name of a method is bound to."""
+    """The expressions that each name of a method is bound to."""
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for each in method.facts.of(Assigned):
         bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
@@ -111,7 +111,7 @@ def _flows(
     sources: set[str],
     steps: int,
 ) -> bool:
-    """Whether an expression certainly has a derivative by some source that is a name in it."""
+    """Whether an expression certainly has a derivative with respect to some source that is a name in it."""
     spend()
     if steps == 0:
         return False
@@ -120,13 +120,13 @@ def _flows(
             return True
         values = bound.get(node.value, [])
         if len(values) > 1 and any(each is None or node.value not in names_in(each) for each in values[1:]):
-            return False  # it may hold something else by then
+            return False  # it may be rebound by then
         return any(each is not None and _flows(each, bound, sources, steps - 1) for each in values)
     return any(_flows(each, bound, sources, steps - 1) for each in _differentiated(node))
 
 
 def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The operands by which an operation has a derivative."""
+    """The operands that an operation is differentiable in."""
     if isinstance(node, cst.BinaryOperation):
         return [node.left, node.right] if isinstance(node.operator, _OPERATORS) else []
     if isinstance(node, cst.UnaryOperation):

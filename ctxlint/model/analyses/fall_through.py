@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
-    """The tests on a way to the end of backward's body that certainly is taken and certainly should not end there.
+    """The path condition of a path that certainly is taken and certainly should not fall off the end of backward.
 
-    None where there is no such way, or none is certain.
+    None if there is no such path, or none is certain.
     """
     backward = fn.backward
     if backward is None or fn.forward is None or not fn.count_judgeable or backward_never_runs(fn):
@@ -40,7 +40,7 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
         if never_taken(fn, path) or _is_end_of_a_chain(backward, path) or _flags_excuse(fn, path):
             continue
         if len(fn.inputs) == 1 and 0 < gradients <= len(absent_gradients(path)):
-            continue  # no gradient came in, and none goes out
+            continue  # no incoming gradient, so none to return
         return path
     return None
 
@@ -49,7 +49,7 @@ _UNCERTAIN = frozenset({"exhausted", "returns", "no case", "unknown"})
 
 
 def _is_stub(method: Method) -> bool:
-    """Whether the body is nothing but ``...``, or abstract: what runs stands somewhere else."""
+    """Whether the body is only ``...``, or abstract: the code that runs is somewhere else."""
     if any((decorator.name or "").endswith("abstractmethod") for decorator in method.decorators):
         return True
     statements: list[cst.CSTNode] = []
@@ -62,9 +62,9 @@ def _is_stub(method: Method) -> bool:
 
 
 def _flags_excuse(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
-    """Whether an input's flag says that it needs no gradient, and none of the others certainly needs one.
+    """Whether the path is taken because one input needs no gradient, and no other input certainly needs one.
 
-    An input that certainly has a gradient, and was not asked for, is lost on such a path.
+    An input that certainly has a gradient, and whose flag was not tested, is lost on such a path.
     """
     refused = {
         guard.asks.value.index
@@ -74,13 +74,13 @@ def _flags_excuse(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
         and isinstance(guard.asks.value, NeedsInputGrad)
         and not guard.asks.answer
     }
-    if not refused:  # a test of how many flags there are hangs on the call
+    if not refused:  # a test of the number of flags depends on the call
         return any("needs_input_grad" in guard.text and "len(" in guard.text for guard in path)
     return not any(each.surely_differentiable and each.index not in refused for each in fn.inputs)
 
 
 def _is_end_of_a_chain(method: Method, path: tuple[Guard, ...]) -> bool:
-    """Whether two tests of one thing came out false, or two of one ``elif`` chain: they may cover all there is."""
+    """Whether two tests of the same thing were false, or two of one ``elif`` chain: they may be exhaustive."""
     chains = dict(_chains(method.node.body, None))
     asked: Counter[str] = Counter()
     for guard in path:
@@ -96,7 +96,7 @@ def _asks_for_none(guard: Guard) -> bool:
 
 
 def _chains(node: cst.CSTNode, first: int | None) -> Iterator[tuple[int, int]]:
-    """Each ``if`` and ``elif`` by its identity, with that of the ``if`` it belongs to."""
+    """Each ``if`` and ``elif`` by its identity, with that of the ``if`` that starts the chain."""
     if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
         return
     if isinstance(node, cst.If):
@@ -111,7 +111,7 @@ def _chains(node: cst.CSTNode, first: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _subjects(test: cst.CSTNode) -> Iterator[str]:
-    """What a condition asks about: names and attributes, as text."""
+    """The names and attributes that a condition tests, as text."""
     if isinstance(test, (cst.Name, cst.Attribute)):
         yield code_of(test)
         return

@@ -1,4 +1,4 @@
-"""What hangs on ``ctx.needs_input_grad``: names computed for one input's sake, and where they go."""
+"""What depends on ``ctx.needs_input_grad``: names computed for one input only, and how they are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONE_KEPT: Mapping[str, int] = {}
 
 
 def kept_flags(fn: FunctionClass) -> dict[str, int]:
-    """The attributes of ctx in which forward keeps the flag of one input, by name: ``ctx.a = x.requires_grad``."""
+    """The attributes of ctx in which forward stores the flag of one input: ``ctx.a = x.requires_grad``."""
     found: dict[str, int] = {}
     for name, writes in fn.writes_by_attribute.items():
         value, node = writes[0].value, writes[0].value_node
@@ -45,9 +45,9 @@ def _assigned_in(fn: FunctionClass) -> Iterator[Assigned]:
 
 
 def flags_of(guards: Iterable[Guard], kept: Mapping[str, int] = _NONE_KEPT) -> frozenset[int]:
-    """The inputs whose ``needs_input_grad`` flag is certainly set on a path with these tests.
+    """The inputs whose ``needs_input_grad`` flag is certainly set under this path condition.
 
-    ``kept`` are the attributes of ctx that hold flags, as ``kept_flags`` gives them.
+    ``kept`` are the attributes of ctx that hold flags, from ``kept_flags``.
     """
     found = set()
     for guard in guards:
@@ -61,14 +61,14 @@ def flags_of(guards: Iterable[Guard], kept: Mapping[str, int] = _NONE_KEPT) -> f
 
 
 def tested_flags(guards: Iterable[Guard]) -> bool:
-    """Whether any test on the way mentions ``needs_input_grad`` in a form that ``flags_of`` cannot read."""
+    """Whether any guard on the path mentions ``needs_input_grad`` in a form that ``flags_of`` cannot interpret."""
     return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not guard.has_parts)
 
 
 def computed_under(method: Method, name: str) -> frozenset[int] | None:
     """The flags under which a name gets a value that is not None, over all its bindings.
 
-    None where some binding hangs on no single flag, or on a test of flags that cannot be read.
+    None if some binding depends on no single flag, or on a test of flags that cannot be interpreted.
     """
     found: set[int] = set()
     for flags in _flags_by_binding(method, name):
@@ -79,7 +79,7 @@ def computed_under(method: Method, name: str) -> frozenset[int] | None:
 
 
 def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | None]:
-    """The flags that are certainly set at each binding that gives a name a value; None where none is, or who knows."""
+    """The flags that are certainly set at each binding that gives a name a value; None if none are, or unknown."""
     for each in method.facts.of(Assigned):
         if each.name != name or each.augmented or (each.value is not None and is_none(each.value) is Tri.YES):
             continue
@@ -98,7 +98,7 @@ class Misplaced:
 
 
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
-    """The gradients that are computed under other inputs' flags than the one they are returned for."""
+    """The gradients that are computed under the flags of other inputs than the one they are returned for."""
     backward = fn.backward
     if backward is None:
         return []
@@ -124,7 +124,7 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
-    """What the inputs are called, also where forward takes ``*args`` and unpacks them by one statement."""
+    """The names of the inputs, also if forward takes ``*args`` and unpacks them in one statement."""
     names = tuple(each.name for each in fn.inputs)
     if fn.variadic_inputs is None or fn.forward is None:
         return names
@@ -140,7 +140,7 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
 
 
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
-    """Whether backward raises on every path on which the flags of a gradient are not set: it never returns without."""
+    """Whether backward raises on every path on which a gradient's flags are not set: it never returns without it."""
     ends = [each.guards for each in backward.facts.returns]
     ends.extend(backward.facts.fall_paths)
     ways = [*_flags_by_binding(backward, gradient.name)] if gradient.name else [gradient.flags]
@@ -148,7 +148,7 @@ def _always_computed(backward: Method, gradient: Misplaced) -> bool:
 
 
 def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
-    """The flag that ``gradient if ctx.needs_input_grad[i] else None`` asks."""
+    """The flag that ``gradient if ctx.needs_input_grad[i] else None`` tests."""
     if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
         return None
     test = node.test
@@ -163,7 +163,7 @@ def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
 def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, frozenset[int]]]:
     """Reads of names that are bound only under some inputs' flags, on paths where none of these is certain.
 
-    Each comes with those flags. Only where another input, too, can need a gradient: else one of them is always set.
+    Each comes with those flags. Only if another input can need a gradient as well: otherwise one of them is always set.
     """
     found: list[tuple[MaybeUnbound, frozenset[int]]] = []
     kept = kept_flags(fn)
@@ -187,7 +187,7 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
 def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutation, frozenset[int]]]:
     """Uses that fail on None, of names that are None except under some inputs' flags, where none of these is set.
 
-    Each comes with those flags. As ``unbound_uses``, but only where no other test may decide that the use is reached.
+    Each comes with those flags. Like ``unbound_uses``, but only if no other test can decide that the use is reached.
     """
     found: list[tuple[MaybeNone | Mutation, frozenset[int]]] = []
     uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
@@ -205,7 +205,7 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
 
 
 def _collectives_of_none(method: Method) -> list[Mutation]:
-    """The collectives of torch that get a name that is None on some path."""
+    """The torch collectives that get a name that is None on some path."""
     torch_calls = {
         id(each.node)
         for each in method.facts.of(GenericCall)
@@ -220,17 +220,17 @@ def _collectives_of_none(method: Method) -> list[Mutation]:
 
 
 def _is_other_flag(guard: Guard, flags: frozenset[int]) -> bool:
-    """Whether a test says that one input needs a gradient that is none of these."""
+    """Whether a guard implies that an input outside ``flags`` needs a gradient."""
     asked = flags_of([guard])
     return bool(asked) and not asked & flags
 
 
 def _bound_elsewhere(method: Method, name: str, known: int) -> bool:
-    """Whether a name is bound by something that leaves no Assigned event: an import, ``with``, ``except``, ``def``."""
+    """Whether something without an Assigned event binds a name: an import, ``with``, ``except``, ``def``."""
     return known == 0 or name in {param.name for param in method.params}
 
 
 def _same_test(use: Event, bindings: list[Assigned]) -> bool:
-    """Whether the use stands under a test that is written as one of a binding's, or that mentions flags at all."""
+    """Whether the use is under a test with the same text as one of a binding's, or that mentions flags at all."""
     texts = {guard.text for each in bindings for guard in each.guards if guard.text and guard.holds}
     return any(guard.text in texts and guard.holds for guard in use.guards) or tested_flags(use.guards)

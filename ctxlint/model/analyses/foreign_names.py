@@ -1,4 +1,4 @@
-"""Names that backward reads and that only forward has."""
+"""Names that backward reads but only forward binds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
-    """The reads in a method of names that forward binds and that certainly mean nothing there, in order."""
+    """The reads in a method of names that forward binds and that are certainly unbound here, in order."""
     forward, home = fn.forward, method.home
     if forward is None or home is None or not method.facts.complete or method.node.decorators is None:
         return
@@ -32,7 +32,7 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
 
 
 def _bound_inside(method: Method) -> set[str]:
-    """What functions, lambdas and comprehensions in a method bind for themselves."""
+    """The names that functions, lambdas and comprehensions in a method bind in their own scopes."""
     found: set[str] = set()
     for node in method.body_nodes:
         if isinstance(node, cst.Param):
@@ -52,7 +52,7 @@ def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
 
 
 def _is_read(method: Method, node: cst.Name) -> bool:
-    """Whether a name is evaluated where it stands, in the body and outside annotations."""
+    """Whether a name is evaluated at this position, in the body and outside annotations."""
     around = list(method.above(node))
     skipped = (cst.Annotation, cst.Try, cst.TryStar)
     return method.node.body in around and not any(isinstance(each, skipped) for each in around)

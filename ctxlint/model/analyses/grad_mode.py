@@ -1,4 +1,4 @@
-"""Tensors that a method computes while grad mode is off, so that they have no graph and require no gradient."""
+"""Tensors that a method computes with grad mode off, so that they have no graph and require no gradient."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAVE_IT_OFF = frozenset(
         """
     )
 )
-"""The last parts of the names of decorators and ``with`` items that do not switch grad mode on."""
+"""The last parts of the names of decorators and ``with`` items that do not enable grad mode."""
 
 _SWITCHES = frozenset({"enable_grad", "set_grad_enabled", "_set_grad_enabled", "set_grad_mode", "grad_mode"})
 _MAY_BE_A_VIEW = frozenset(
@@ -43,7 +43,7 @@ _MAY_BE_A_VIEW = frozenset(
         """
     )
 )
-"""Operations that give one tensor, but may hand their operand on, or a view of it, or keep a flag given to them."""
+"""Operations that return one tensor, but possibly their operand, a view of it, or one with a given flag."""
 
 _TAKES_INPLACE = frozenset(_words("hardsigmoid hardswish mish relu relu6 selu silu"))
 """Functions whose second parameter is ``inplace``."""
@@ -54,8 +54,8 @@ _MAKES_COPIES = (operations.TENSOR_METHODS | operations.TORCH_SINGLE) - _MAY_BE_
 def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     """Whether a value of a method is certainly a tensor computed with grad mode off: it requires no gradient.
 
-    Not where something asks for its gradient afterwards. A view made with grad mode off says what its base says, so it
-    counts only where it is cut off, or its base is untracked itself.
+    False if its ``requires_grad`` is set afterwards. A view created with grad mode off has the flag of its base, so it
+    counts only if it is detached, or its base is untracked itself.
     """
     homes = (method, fn.forward) if method.name == "setup_context" and fn.forward is not None else (method,)
     if value is None or not all(each.name in _OFF and _keeps_the_mode(each) for each in homes):
@@ -77,14 +77,14 @@ def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> b
 
 
 def _origin(value: Value) -> Value:
-    """What was asked to require a gradient: for a view that is cut off, the view itself."""
+    """The tensor whose ``requires_grad`` matters: for a detached view, the view itself."""
     while isinstance(value, View) and not detaches(value):
         value = value.of
     return value
 
 
 def _computes(method: Method, node: cst.CSTNode | None) -> bool:
-    """Whether an expression certainly computes a new tensor itself, out of others."""
+    """Whether an expression certainly computes a new tensor from others."""
     if isinstance(node, cst.BinaryOperation):
         return True
     if isinstance(node, cst.UnaryOperation):
@@ -104,7 +104,7 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
 
 
 def _keeps_the_mode(method: Method) -> bool:
-    """Whether nothing but a ``with`` statement may switch grad mode in a method."""
+    """Whether only ``with`` statements can switch grad mode in a method."""
     return all(_leaves_it_off(each.node.decorator) for each in method.decorators) and not any(
         isinstance(node, (cst.Name, cst.Attribute))
         and (dotted(node) or "").rpartition(".")[2] in _SWITCHES
@@ -120,7 +120,7 @@ def _is_with_item(method: Method, node: cst.CSTNode) -> bool:
 
 
 def _is_off(method: Method, node: cst.CSTNode) -> bool:
-    """Whether no ``with`` statement and no function around a node may have switched grad mode on."""
+    """Whether no ``with`` statement or function around a node can have enabled grad mode."""
     for around in method.above(node):
         if isinstance(around, cst.With) and not all(_leaves_it_off(each.item) for each in around.items):
             return False

@@ -1,7 +1,7 @@
-"""How many gradients torch expects, and which inputs got no None where backward returns too few.
+"""How many gradients torch expects, and which inputs got no None if backward returns too few.
 
-An author who forgets something usually forgets the None of an input that is no tensor. If that explains the shortfall,
-it also says where the None belong.
+Authors who forget a gradient usually forget the None of an input that is not a tensor. If that explains the shortfall,
+it also determines where the missing None belong.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 _MAX_PLACEMENTS = 64
-"""So many ways to put the None are looked at; with more the shortfall counts as unexplained."""
+"""The maximum number of placements to try; beyond it the shortfall counts as unexplained."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The least number of gradients that torch expects; ``call`` is the one that makes it so many, where one does.
+    """The least number of gradients that torch expects; ``call`` is the call that requires so many, if there is one.
 
-    ``counts_defaults`` says that they are too few only because inputs count that a call may leave out.
+    ``counts_defaults``: the return is too short only if inputs that a call may leave out are counted.
     """
 
     count: int
@@ -55,7 +55,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A return with too few gradients; ``placement`` explains it, where something does.
+    """A return with too few gradients; ``placement`` explains it, if possible.
 
     Otherwise, ``guess`` is where the missing None likely belong.
     """
@@ -70,11 +70,11 @@ class Shortfall:
 class Placement:
     """The explanation of a shortfall: ``missing`` are the indices of the inputs that got no None.
 
-    ``slots`` are the gradients with the None put in, one entry for each input, None for what is put in. ``unique`` says
-    that there is no other way to read the return: none that gives another tuple, and none by which the None that are
-    written belong to these inputs and the gradient of a tensor is missing. ``certain`` says that the inputs are
-    certainly no tensors. ``likely`` says that every gradient faces an input of its own as it is written, so that just
-    the last None are missing; or that the names of the gradients tell this way from all others.
+    ``slots`` are the gradients after inserting the missing None, one entry for each input, None for an inserted one.
+    ``unique``: the return has no other reading, neither one that gives another tuple, nor one in which the written None
+    belong to these inputs and the gradient of a tensor is missing. ``certain``: the inputs are certainly not tensors.
+    ``likely``: each written gradient is in the position of its own input, so that only the last None are missing; or
+    the names of the gradients single out this reading.
     """
 
     missing: tuple[int, ...]
@@ -87,8 +87,8 @@ class Placement:
 def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Shortfall]:
     """Every return of backward that certainly has too few gradients.
 
-    ``defaults_are_bound`` says that inputs which a call leaves out count beside ``setup_context``, as they do from
-    torch 2.2 on.
+    ``defaults_are_bound``: inputs that a call leaves out count if there is a ``setup_context``, as they do since torch
+    2.2.
     """
     for returned in judged_gradients(fn):
         if returned.count is None or refused_gradient(fn, returned) is not None:
@@ -105,7 +105,7 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
 
 
 def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
-    """The calls of ``apply`` in view that pass a known number of inputs forward can take, with that number."""
+    """The known calls of ``apply`` that pass a known and valid number of inputs, with that number."""
     for call in fn.calls:
         if call.how not in ("apply", "construct-apply") or call.starred or call.double_starred:
             continue
@@ -117,13 +117,14 @@ def exact_calls(fn: FunctionClass) -> Iterator[tuple[ApplyCall, int]]:
 
 
 def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bound: bool) -> Expectation:
-    """How many gradients every call, or some call in view, makes torch expect of this return; see ``shortfalls``."""
+    """How many gradients torch expects of this return after every call, or some known call; see ``shortfalls``."""
     least = fn.required_inputs
     if fn.style is Style.SETUP_CONTEXT and defaults_are_bound:
         return Expectation(len(fn.inputs), counts_defaults=returned.count is not None and returned.count >= least)
     if returned.count is None or returned.count < least:
         return Expectation(least)
-    # A call that passes more counts when no return has enough for it: which return belongs to which call is unknown.
+    # A call that passes more inputs counts only if no return has enough gradients for it: which return belongs to which
+    # call is unknown.
     longest = max((other.count if other.count is not None else len(fn.inputs) + 99) for other in fn.gradients)
     for call, passed in exact_calls(fn):
         if passed > longest:
@@ -136,9 +137,9 @@ def expected_gradients(fn: FunctionClass, returned: Returned, *, defaults_are_bo
 
 
 def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement | None:
-    """Why ``returned`` has fewer gradients than ``expected``: exactly the inputs that are no tensors got no None.
+    """Why ``returned`` has fewer gradients than ``expected``: exactly the inputs that are not tensors got no None.
 
-    None where that is not the reason, or cannot be known.
+    None if that is not the reason, or unknown.
     """
     if returned.count is None or returned.count >= expected or expected > len(fn.inputs):
         return None
@@ -148,7 +149,7 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
         return None
     as_written = all(at not in plain for at, _slot in wanted)
     if as_written and not all(index in plain for index in range(returned.count, expected)):
-        return None  # what is there fits: the gradient of a tensor is missing at the end
+        return None  # the present gradients fit: that of a tensor is missing at the end
     ways = _ways(returned, expected, plain)
     named = [named_input(slot.node, fn.inputs) for _at, slot in wanted]
     if not ways or (None not in named and tuple(named) not in ways and _rises(named)):
@@ -174,7 +175,7 @@ def _likely_way(
     *,
     as_written: bool,
 ) -> tuple[int, ...] | None:
-    """The way in which what is called the gradient of an input is that: as it is written, or the only such way."""
+    """The reading in which each gradient is that of the input it is named after: as written, or the only such one."""
     fitting = [way for way in ways if all(index in (None, at) for index, at in zip(named, way))]
     written = tuple(at for at, _slot in gradients)
     tensors = _tensors(fn)
@@ -194,9 +195,8 @@ def _rises(named: Iterable[int | None]) -> bool:
 def guessed(fn: FunctionClass, returned: Returned, expected: int) -> Placement | None:
     """Where the missing None likely belong: each gradient faces the input that it is named after.
 
-    One that is not named after any counts if it faces the only input that shows to be a tensor. The None that are put
-    in join None that are written there already, or are for inputs that do not look like tensors with a gradient.
-    Backward computes nothing for these.
+    A gradient without such a name counts if it faces the only input that appears to be a tensor. The inserted None join
+    written ones, or are for inputs that do not look like tensors with a gradient. Backward computes nothing for these.
     """
     wanted = [(at, slot) for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
     way = _named_way(fn, wanted)
@@ -235,7 +235,7 @@ def _named_way(fn: FunctionClass, gradients: list[tuple[int, Slot]]) -> tuple[in
 
 
 def _tensors(fn: FunctionClass, least: Trust = Trust.FAIR) -> set[int]:
-    """The inputs that show to be tensors, whatever backward returns for them."""
+    """The inputs that appear to be tensors, whatever backward returns for them."""
     return {
         each.index
         for each in fn.inputs
@@ -244,20 +244,20 @@ def _tensors(fn: FunctionClass, least: Trust = Trust.FAIR) -> set[int]:
 
 
 def _likely_without_gradient(fn: FunctionClass, index: int) -> bool:
-    """Whether an input shows no sign of a tensor, or is called as tensors of integers and masks are."""
+    """Whether an input shows no sign of a tensor, or has a name typical of integer tensors and masks."""
     given = fn.inputs[index]
     called_so = _NO_GRADIENT.search(given.name.lower()) is not None
     return called_so or is_plain(fn, index) or not any(each.tensor for each in given.evidence)
 
 
 _NO_GRADIENT = re.compile(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")
-"""What people call tensors of indices, lengths and flags."""
+"""Typical names of tensors of indices, lengths and flags."""
 
 
 def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tuple[int, ...]]:
-    """The positions that the gradients which are not None can have, in order, when None goes to plain inputs only.
+    """The possible positions of the gradients that are not None, in order, if only plain inputs get None.
 
-    Between two of them stand the None that were returned there and those that are put in.
+    Between two of them are the None that were returned there and those to be inserted.
     """
     gaps = _written_between(returned)
     found: list[tuple[int, ...]] = []
@@ -276,7 +276,7 @@ def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tupl
                 place((*chosen, position), position + 1)
 
     def fits(between: range, written: int) -> bool:
-        """Whether these inputs can be those that get ``written`` None as they stand and None put in for the rest."""
+        """Whether these inputs can get the ``written`` None of this gap, and inserted None for the rest."""
         return len(between) >= written and sum(index not in plain for index in between) <= written
 
     place((), 0)
@@ -284,7 +284,7 @@ def _ways(returned: Returned, expected: int, plain: frozenset[int]) -> list[tupl
 
 
 def _without_none(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> tuple[int, ...]:
-    """The plain inputs that got no None: of several that share a gap with written None, the last ones."""
+    """The plain inputs that got no None: if several share a gap with written None, the last ones."""
     missing: list[int] = []
     for between, written in _gaps(returned, expected, way):
         missing.extend([index for index in between if index in plain][::-1][: len(between) - written])
@@ -292,7 +292,7 @@ def _without_none(returned: Returned, expected: int, plain: frozenset[int], way:
 
 
 def _may_be_another(returned: Returned, expected: int, plain: frozenset[int], way: tuple[int, ...]) -> bool:
-    """Whether, between two gradients, None is written and missing, and one of the inputs there may be a tensor."""
+    """Whether a gap has both written and missing None, and one of its inputs may be a tensor."""
     return any(
         0 < written < len(between) and any(index not in plain for index in between)
         for between, written in _gaps(returned, expected, way)
@@ -307,7 +307,7 @@ def _gaps(returned: Returned, expected: int, way: tuple[int, ...]) -> Iterator[t
 
 
 def _written_between(returned: Returned) -> list[int]:
-    """How many None stand before the first gradient, between each two, and after the last."""
+    """The number of None before the first gradient, between each two, and after the last."""
     counts = [0]
     for slot in returned.slots:
         if is_none(slot.value) is Tri.YES:
@@ -318,14 +318,14 @@ def _written_between(returned: Returned) -> list[int]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Inputs that look like no tensors
+# Inputs that do not look like tensors
 
 
 def is_plain(fn: FunctionClass, index: int) -> bool:
-    """Whether None is what an input's gradient should be, as far as the code shows.
+    """Whether None is the right gradient of an input, as far as the code shows.
 
-    It is certainly no tensor; or it is kept on ctx as a plain attribute, never saved, and never used as only a tensor
-    can be; or the other returns, where they have enough gradients, give it None.
+    It is certainly not a tensor; or it is stored on ctx as a plain attribute, never saved, and never used as only a
+    tensor can be; or the other returns with enough gradients have None for it.
     """
     given = fn.inputs[index]
     if given.is_tensor is Tri.NO:
@@ -364,7 +364,7 @@ def _kept_as_plain_value(fn: FunctionClass, index: int) -> bool:
 def _used_as_tensor(method: Method, attributes: frozenset[str], places: AbstractSet[tuple[str, int]]) -> bool:
     """Whether a method uses one of these attributes of ctx as only a tensor can be used.
 
-    ``places`` are those in tuples that attributes hold; only what the method unpacks by name can be followed.
+    ``places`` are those in tuples that attributes hold; they can be tracked only where the method unpacks them by name.
     """
     if method.ctx is None:
         return False

@@ -1,4 +1,4 @@
-"""Where the gradients that backward returns come from: the statements that compute them, and the flags they hang on."""
+"""Where the gradients that backward returns come from: the statements that compute them, and the flags around them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Computed:
-    """A statement that ``binds`` a gradient, or else changes it, before it is returned.
+    """A statement that ``binds`` a gradient, or else modifies it, before it is returned.
 
-    ``guards`` are the tests on the way to it.
+    ``guards`` are its path condition.
     """
 
     node: cst.CSTNode
@@ -34,10 +34,10 @@ class Computed:
 
 @dataclass(frozen=True)
 class FlagTest:
-    """A test of ``ctx.needs_input_grad`` that a gradient hangs on.
+    """A test of ``ctx.needs_input_grad`` that guards a gradient.
 
-    ``index`` is the input whose flag it asks, None where it asks something else of the flags. ``holds`` is how it comes
-    out where the gradient is computed.
+    ``index`` is the input whose flag it tests, None if it tests the flags in another way. ``holds`` is its outcome
+    where the gradient is computed.
     """
 
     test: cst.BaseExpression
@@ -46,7 +46,7 @@ class FlagTest:
 
 
 def computed_by(method: Method, slot: Slot) -> list[Computed]:
-    """The statements that compute what a slot of backward's return holds, in order; none where it is no plain name."""
+    """The statements that compute the content of a slot of backward's return, in order; none unless it is a name."""
     if not isinstance(slot.node, cst.Name):
         return []
     name = slot.node.value
@@ -76,7 +76,7 @@ def computed_by(method: Method, slot: Slot) -> list[Computed]:
 
 
 def _feeding(later: Assigned, name: str, bindings: list[Assigned]) -> list[Assigned]:
-    """The bindings of a name that may go into a later one, as in ``g = f(x); g = g * 2``."""
+    """The bindings of a name that may flow into a later one, as in ``g = f(x); g = g * 2``."""
     value = getattr(later.statement, "value", None)
     if value is None or name not in names_in(value):
         return []
@@ -94,7 +94,7 @@ def _may_be(value: Value | None, options: list[Value]) -> bool:
 
 
 def flag_tests(guards: Iterable[Guard]) -> Iterator[FlagTest]:
-    """The tests of flags among those on the way to something."""
+    """The tests of flags in a path condition."""
     for guard in guards:
         if guard.test is None:
             continue

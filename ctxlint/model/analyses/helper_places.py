@@ -1,4 +1,4 @@
-"""The functions of the project that a value comes from, by their summaries."""
+"""The project functions that a value comes from, by their summaries."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Helper:
-    """A function of the file ``path``. ``returns`` are its ``return`` statements, ``name_span`` is its name there.
+    """A function in the file ``path``. ``returns`` are its ``return`` statements, ``name_span`` is its name there.
 
-    ``falls`` are the tests on a way to its end that has no ``return``, where it is such a way that matters.
+    ``falls`` is the path condition of a path to its end without ``return``, if such a path matters.
     """
 
     path: str
@@ -60,7 +60,7 @@ def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) ->
 
 
 def _nodes(method: Method, evidence: Value | Returned) -> Iterator[cst.CSTNode]:
-    """The nodes that made a value; for what a method returns, the call that is returned, at once or by its name."""
+    """The nodes that created a value; for what a method returns, the call that is returned, directly or by name."""
     if not isinstance(evidence, Returned):
         yield from _made_by(evidence)
         return
@@ -97,7 +97,7 @@ def _helper(definition: Definition, falls: bool) -> Helper | None:
 
 
 def _name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:
-    """Where a definition has its name; the whole of it where the name is on another line than ``def``."""
+    """The span of the name in a definition; of the whole definition if the name is on another line than ``def``."""
     whole = source.span_of(node)
     line, first = whole.start
     at = source.line(line).find(node.name, first + len("def") - 1)
@@ -114,7 +114,7 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
 
 
 def _way_to_the_end(unit: Unit, qualname: str) -> tuple[Guard, ...] | None:
-    """The tests on a way through a function that ends without ``return``, as it is called with anything."""
+    """The path condition of a path through a function that ends without ``return``, for unknown arguments."""
     node = unit.slices.find_bare_function(qualname)
     if node is None:
         return None

@@ -1,4 +1,4 @@
-"""What a method does with the names it is given, as far as it shows whether they are tensors."""
+"""How a method uses some names, as evidence of whether they are tensors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Uses:
-    """Collects what a method does with names (``x``) and attributes (``ctx.x``), until they are bound anew.
+    """Collects how a method uses names (``x``) and attributes (``ctx.x``), until they are rebound.
 
-    A second name for one of them, ``w = ctx.weight``, counts as well. ``evidence`` holds what was found, by name.
+    A second name for one of them, ``w = ctx.weight``, counts as well. ``evidence`` holds the result, by name.
     """
 
     def __init__(self, names: Iterable[str], canonical: Callable[[cst.BaseExpression], str | None]) -> None:
-        """Watch ``names``; ``canonical`` resolves the dotted names of what is called."""
+        """Watch ``names``; ``canonical`` resolves the dotted names of callees."""
         self.open = {name: name for name in names}
         self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
         self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
@@ -30,10 +30,10 @@ class Uses:
         self.locals = frozenset(self.open)
         self.resolve = canonical
         self.arrays: set[str] = set()
-        """The local names that hold arrays."""
+        """The local names that are bound to arrays."""
 
     def walk(self, node: cst.CSTNode) -> None:
-        """Visit a node and what is inside it, in the order of execution where that matters."""
+        """Visit a node and its descendants, in the order of execution where that matters."""
         visit = _VISITS.get(type(node))
         if visit is None:
             self.inside(node)
@@ -41,7 +41,7 @@ class Uses:
             visit(self, node)
 
     def inside(self, node: cst.CSTNode) -> None:
-        """Visit what is inside a node."""
+        """Visit the descendants of a node."""
         for child in children(node):
             if type(child) not in _NOTHING_INSIDE:
                 self.walk(child)
@@ -52,7 +52,7 @@ class Uses:
     # The names
 
     def canonical(self, node: cst.BaseExpression) -> str | None:
-        """The dotted name that an expression stands for; None for what begins with a name of the method's own."""
+        """The dotted name that an expression refers to; None if it begins with a local name of the method."""
         path = dotted(node)
         own = path is not None and path.partition(".")[0] in self.locals  # a parameter may be called `input` or `max`
         return None if own else self.resolve(node)
@@ -63,18 +63,18 @@ class Uses:
         return self.open.get(path) if path is not None else None
 
     def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str) -> None:
-        """Note a use, where ``node`` is one of the names."""
+        """Record a use, if ``node`` is one of the names."""
         name = self.known(node)
         if name is not None:
             self.evidence[name].append(Evidence(tensor, trust, reason, node))
 
     def undecided(self, node: cst.CSTNode, reason: str) -> None:
-        """Note that the method itself asks what it is."""
+        """Record that the method itself tests the type."""
         for tensor in (True, False):
             self.add(node, tensor, Trust.STRONG, reason)
 
     def target(self, target: cst.BaseExpression, value: cst.BaseExpression | None = None) -> None:
-        """A target is bound, to ``value`` where that belongs to it alone."""
+        """Bind a target, to ``value`` if that belongs to this target alone."""
         if isinstance(target, cst.Name):
             same = self.known(value)
             self.open.pop(target.value, None)
@@ -111,7 +111,7 @@ class Uses:
             self.walk(node.orelse)
 
     def comprehension(self, node: cst.BaseComp) -> None:
-        """A comprehension: its targets are other names."""
+        """A comprehension: its targets are in a scope of their own."""
         outside = dict(self.open)
         clause: cst.CompFor | None = getattr(node, "for_in", None)
         while clause is not None:
@@ -130,7 +130,7 @@ class Uses:
         self.open.pop(node.evaluated_alias or node.evaluated_name.partition(".")[0], None)
 
     def definition(self, node: cst.FunctionDef | cst.ClassDef) -> None:
-        """``def x(): …``: a new meaning of the name. The body runs at another time."""
+        """``def x(): …`` rebinds the name. The body runs at another time."""
         self.open.pop(node.name.value, None)
 
     def pattern(self, node: cst.CSTNode) -> None:
@@ -144,7 +144,7 @@ class Uses:
         for name in target_names(node.target):
             self.open.pop(name, None)
 
-    # What shows something
+    # Evidence
 
     def attribute(self, node: cst.Attribute) -> None:
         """``x.is_cuda``."""
@@ -159,14 +159,14 @@ class Uses:
         """``x @ y``."""
         if isinstance(node.operator, cst.MatrixMultiply):
             for side, other in ((node.left, node.right), (node.right, node.left)):
-                if self.is_array(other):  # torch takes no array there
+                if self.is_array(other):  # torch accepts no array there
                     self.add(side, False, Trust.STRONG, "it is an operand of `@` with an array")
                 else:
                     self.add(side, True, Trust.STRONG, "it is an operand of `@`")
         self.inside(node)
 
     def is_array(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is certainly an array of numpy, or of a library that works with these."""
+        """Whether an expression is certainly an array of numpy, or of a library built on it."""
         if isinstance(node, cst.Name):
             return node.value in self.arrays
         if isinstance(node, (cst.Attribute, cst.Subscript)):
@@ -218,7 +218,7 @@ class Uses:
         self.holds(node.test)
 
     def conditional(self, node: cst.If) -> None:
-        """``if not isinstance(x, int): raise TypeError``, which asserts as much."""
+        """``if not isinstance(x, int): raise TypeError`` is an assertion, too."""
         raises = node.orelse is None and _only_raises(node.body)
         tests = _alternatives(node.test) if raises else []
         for test in tests:
@@ -232,7 +232,7 @@ class Uses:
             self.inside(node)
 
     def holds(self, test: cst.BaseExpression) -> None:
-        """A condition without which the method does not go on; of ``a and b`` that is each part."""
+        """A condition that holds from here on; each part of ``a and b``."""
         if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
             self.holds(test.left)
             self.holds(test.right)
@@ -250,7 +250,7 @@ class Uses:
             self.undecided(subject, "its type is tested")
 
     def type_asked(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str | None]] | None:
-        """What a test of a type asks about, and the classes; None for any other test."""
+        """The subject of a type test, and the classes; None for any other test."""
         if not isinstance(test, cst.Call):
             return None
         callee = self.canonical(test.func)
@@ -317,7 +317,7 @@ _CONTEXT_METHODS_OF_TENSORS = frozenset(
 )
 
 _DIMENSIONS_FIRST = frozenset(["unsqueeze", "permute", "softmax", "log_softmax"])
-"""Methods of tensors alone that are given dimensions only."""
+"""Tensor methods whose arguments are all dimensions."""
 
 _SIZES_FIRST = frozenset(["zeros", "ones", "empty", "rand", "randn"])
 
@@ -344,7 +344,7 @@ _TENSOR_FIRST = (operations.TENSOR_METHODS | {"empty_like", "rand_like", "randn_
     "maximum",
     "minimum",
 }
-"""Functions of torch whose first argument can only be a tensor."""
+"""Torch functions whose first argument can only be a tensor."""
 
 _NON_TENSOR_KEYWORDS = frozenset(
     ["group", "dim", "dims", "dtype", "device", "keepdim", "async_op", "stride", "padding", "generator", "eps"]
@@ -352,7 +352,7 @@ _NON_TENSOR_KEYWORDS = frozenset(
 
 
 def _names_a_dimension(call: cst.Call) -> bool:
-    """Whether a call has one argument, which is a number, or given as ``dim``: objects of any class may have a size."""
+    """Whether a call has one argument, a number or ``dim``: a method ``size`` may belong to any class."""
     if len(call.args) != 1:
         return False
     keyword, given = call.args[0].keyword, call.args[0].value
@@ -377,7 +377,7 @@ def _only_raises(body: cst.BaseSuite) -> bool:
 
 
 def _alternatives(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The parts of ``a or b``, each of which is false where the whole is."""
+    """The parts of ``a or b``: all are false if the whole is."""
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or):
         return [*_alternatives(test.left), *_alternatives(test.right)]
     return [test]

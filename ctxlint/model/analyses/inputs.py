@@ -1,7 +1,8 @@
 """Is this input of forward a tensor? The evidence for and against, and the verdict.
 
-In the order of trust that real code teaches: its own gradient slot, literals at calls of the class, exact annotations
-and uses that only a tensor (or only a plain value) allows, default values, and at last how it is kept on ctx.
+In the order of strength that real code suggests: its own gradient slot, literals at calls of the class, exact
+annotations and uses that only a tensor (or only a plain value) allows, default values, and last how it is stored on
+ctx.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def decide(evidence: Iterable[Evidence], optional: bool) -> InputKind:
-    """What the evidence makes of an input. Two strong pieces that contradict each other leave it unknown."""
+    """The kind of an input according to the evidence. Two strong pieces that contradict each other leave it unknown."""
     strong = {each.tensor for each in evidence if each.trust in (Trust.PROOF, Trust.STRONG)}
     fair = {each.tensor for each in evidence if each.trust is Trust.FAIR}
     verdict = strong or fair
@@ -60,9 +61,9 @@ def describe(
 ) -> Input:
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
-    ``required`` is the number of inputs that backward must have a gradient for, those without a default unless
-    ``inputs_meant`` says otherwise. ``may_be_none`` is what its uses and calls say about None. ``alone`` says that it
-    is the only input: then the result of whatever backward calls is for it.
+    ``required`` is the number of inputs that backward must return a gradient for: those without a default unless
+    ``inputs_meant`` overrides that. ``may_be_none`` is the evidence for None from its uses and calls. ``alone``: it is
+    the only input, so the result of whatever backward calls belongs to it.
     """
     gradient = gradient_of(index, required, gradients)
     of_calls = alone and gradient is Tri.UNKNOWN and any(map(given_by_a_call, gradients))
@@ -81,13 +82,13 @@ def describe(
 
 
 def given_by_a_call(returned: Returned) -> bool:
-    """Whether backward returns what an unknown function makes of something."""
+    """Whether backward returns the result of an unknown function."""
     node = returned.value.node if isinstance(returned.value, Opaque) else None
     return isinstance(node, cst.Call) and bool(node.args) and not sounds_final(node.func)
 
 
 def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
-    """What the returns of backward hold for input ``index``, None left out."""
+    """What the returns of backward have for input ``index``, except None."""
     for returned in gradients:
         slots = list(takewhile(lambda slot: not slot.starred, returned.slots))
         if index < len(slots):
@@ -95,7 +96,7 @@ def slot_values(index: int, gradients: Sequence[Returned]) -> Iterator[Value]:
 
 
 def slot_node(index: int, gradients: Sequence[Returned]) -> cst.CSTNode | None:
-    """The first expression that a return of backward holds for input ``index``; one other than None, if there is."""
+    """The first expression in a return of backward for input ``index``; preferably one other than None."""
     found = [
         (is_none(returned.slots[index].value) is Tri.YES, at, returned)
         for at, returned in enumerate(gradients)
@@ -110,7 +111,7 @@ def slot_node(index: int, gradients: Sequence[Returned]) -> cst.CSTNode | None:
 def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri:
     """Does backward return something other than None for input ``index``, on some path?
 
-    Unknown where a return has too few gradients for its positions to mean anything, or an unknown number before it.
+    Unknown if a return has too few gradients for its positions to be meaningful, or an unknown number before it.
     """
     answers: set[Tri] = set()
     for returned in gradients:
@@ -121,10 +122,10 @@ def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri
 
 
 def inputs_meant(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
-    """How many inputs the gradients of backward are for: fewer than ``required`` where only ``None`` is left out.
+    """How many inputs the gradients of backward are for: fewer than ``required`` if only ``None`` is left out.
 
-    That is where the inputs at the end, for which it returns nothing, are certainly no tensors, and what it returns
-    for others that are none is None. So each of its gradients stands where it belongs.
+    That is the case if the last inputs, for which it returns nothing, are certainly not tensors, and it returns None
+    for the other inputs that are not tensors. Then each of its gradients is in the right position.
     """
     counts = {len(each.slots) if each.known and each.exact else required for each in gradients}
     count = counts.pop() if len(counts) == 1 else required
@@ -153,7 +154,7 @@ def _slot_answer(index: int, required: int, returned: Returned) -> Tri:
 
 
 def from_signature(param: Param) -> list[Evidence]:
-    """What the annotation and the default of a parameter say."""
+    """Evidence from the annotation and the default of a parameter."""
     found: list[Evidence] = []
     annotation = param.annotation
     if annotation is not None:
@@ -172,7 +173,7 @@ def from_signature(param: Param) -> list[Evidence]:
 
 
 def _from_annotation(annotation: str, param: Param) -> Evidence | None:
-    """What an annotation says; of several alternatives, only what all of them say."""
+    """Evidence from an annotation; of several alternatives, only what they agree on."""
     kinds = [each for each in _alternatives(annotation) if each != "None"]
     judged = [_judge(each) for each in kinds]
     tensor = judged[0][0] if judged else None
@@ -185,7 +186,7 @@ def _from_annotation(annotation: str, param: Param) -> Evidence | None:
 
 
 def _may_hold_tensors(annotation: str) -> bool:
-    """Whether a container of this type may have tensors in it."""
+    """Whether a container of this type may contain tensors."""
     inside = [each for each in _split(annotation.partition("[")[2].rstrip("]"), ",") if each not in ("", "...")]
     return not inside or any(_judge(each)[0] is not False or _may_hold_tensors(each) for each in inside)
 
@@ -194,14 +195,14 @@ def _judge(annotation: str) -> tuple[bool | None, Trust]:
     head = annotation.partition("[")[0]
     if annotation in types.TENSOR_ANNOTATIONS:
         return True, Trust.STRONG
-    if annotation == "builtins.float":  # authors write it for tensors of one element, too
+    if annotation == "builtins.float":  # authors also write it for tensors of one element
         return False, Trust.FAIR
     plain = annotation in types.NON_TENSOR_ANNOTATIONS or head in types.NON_TENSOR_ANNOTATIONS
     return (False, Trust.STRONG) if plain or head in types.CONTAINER_ANNOTATIONS else (None, Trust.HINT)
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """The types that an annotation allows: those of ``Optional``, ``Union`` and ``|``."""
+    """The types that an annotation allows: those in ``Optional``, ``Union`` and ``|``."""
     parts = _split(annotation, "|")
     if len(parts) > 1:
         return [each for part in parts for each in _alternatives(part)]
@@ -213,7 +214,7 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Split at separators that stand in no brackets."""
+    """Split at separators outside brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in "[(") - (character in "])")
@@ -230,7 +231,7 @@ def _short(annotation: str) -> str:
 
 
 def none_from_signature(param: Param) -> list[Evidence]:
-    """What the annotation and the default of a parameter say about None."""
+    """Evidence from the annotation and the default of a parameter that it may be None."""
     found: list[Evidence] = []
     annotation = param.annotation or ""
     if "None" in annotation or "Optional" in annotation:
@@ -245,7 +246,7 @@ def none_from_signature(param: Param) -> list[Evidence]:
 
 
 def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
-    """The calls of the class in view that pass None at this position."""
+    """The known calls of the class that pass None at this position."""
     return [
         Evidence(False, Trust.STRONG, f"{call.place} passes `None`", call=None if call.path else call.span)
         for call in calls
@@ -255,7 +256,7 @@ def none_from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
 
 
 def from_calls(index: int, calls: Iterable[ApplyCall]) -> list[Evidence]:
-    """What the calls of the class in view pass at this position."""
+    """What the known calls of the class pass at this position."""
     found: list[Evidence] = []
     for call in calls:
         if call.how not in ("apply", "construct-apply") or index >= len(call.arguments) or call.expects_error:

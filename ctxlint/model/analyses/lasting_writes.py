@@ -1,4 +1,4 @@
-"""Whether backward reads what it wrote into a tensor, or leaves it there for somebody else."""
+"""Whether backward reads what it wrote into a tensor, or leaves it for other code to read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def is_left_for_others(method: Method, mutation: Mutation) -> bool:
-    """Whether nothing in the method reads a tensor once it is changed so: whoever else has it is meant to.
+    """Whether nothing in the method reads a tensor after it is modified: the write is meant for other code.
 
-    In a loop, what stands before it comes after it, too.
+    In a loop, the statements before the write also run after it.
     """
     target = storage(mutation.target) if mutation.target is not None else None
     if target is None or not _is_statement(method, mutation.node):
@@ -38,13 +38,13 @@ def is_left_for_others(method: Method, mutation: Mutation) -> bool:
 
 
 def _outermost_loop(method: Method, node: cst.CSTNode) -> cst.CSTNode:
-    """The loop around a node whose turns come back to it; the node itself where there is none."""
+    """The outermost loop around a node that can reach the node again; the node itself if there is none."""
     loops = [each for each in method.above(node) if isinstance(each, (cst.For, cst.While))]
     return loops[-1] if loops else node
 
 
 def _is_statement(method: Method, node: cst.CSTNode) -> bool:
-    """Whether nothing takes the result of the change, but another method that is called on it."""
+    """Whether the result of the write is unused, except for further methods called on it."""
     parent = method.parents[node]
     while isinstance(parent, (cst.Attribute, cst.Call)):  # an argument would be in an ``Arg``
         node, parent = parent, method.parents[parent]

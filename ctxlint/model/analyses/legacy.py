@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]) -> str | None:
-    """Where the state is, in words: set in ``__init__``, or from outside. None for a Function of today.
+    """Where the state is, in words: set in ``__init__``, or from outside. None for a modern Function.
 
-    What is saved on ``self`` alone is no state: by ``apply``, ``self`` is a ctx of another name. What is read on it,
-    and set by no method, counts where an instance is called, as ``is_called`` tells. Only methods that are not static
-    count, and only where the parameter in ctx's place has the name of an instance, ``self`` or what ``__init__`` calls
-    it: a static ``forward(self, x)`` names its ctx oddly and no more. ``stored`` are the attributes that the file sets.
+    Attributes that the protocol methods store on ``self`` are no such state: with ``apply``, ``self`` is a ctx of
+    another name. An attribute that is read but set by no method counts only if an instance is called, which
+    ``is_called`` decides. Only methods that are not static count, and only if the parameter in ctx's place has the name
+    of an instance, ``self`` or the one in ``__init__``: a static ``forward(self, x)`` merely has an odd name for its
+    ctx. ``stored`` are the attributes that the file sets.
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
@@ -52,7 +53,7 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
 
 
 def _attributes_read(method: Method, instance: str) -> Iterator[str]:
-    """The attributes of the instance that a method reads; by name alone where its body was not walked (outlines)."""
+    """The attributes of the instance that a method reads; by name alone if its body was not walked (outlines)."""
     if method.facts.complete:
         return (read.attribute for read in method.facts.of(ContextRead))
     return _attributes_named(method, instance)
@@ -72,7 +73,7 @@ def _state_read(helper: Method, attributes: set[str]) -> str | None:
 
 
 def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:
-    """What ``__init__`` sets on the instance: the name of the instance, and that of each attribute."""
+    """What ``__init__`` sets on the instance: pairs of the instance's name and an attribute."""
     if initial is None:
         return frozenset()
     parameters = initial.node.params

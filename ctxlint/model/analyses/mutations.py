@@ -1,4 +1,4 @@
-"""Which tensors of the caller a method writes into."""
+"""Which of the caller's tensors a method writes to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def gradient_written(mutation: Mutation) -> str | None:
-    """The incoming gradient whose memory changes, as the author calls it; None where it is none, or may be none."""
+    """The incoming gradient that is modified, by the author's name for it; None if it is not one, or possibly not."""
     origin = usual_storage(mutation.target) if mutation.target is not None else None
     if isinstance(origin, Parameter) and origin.role == "gradient":
         return origin.name
@@ -30,9 +30,9 @@ def gradient_written(mutation: Mutation) -> str | None:
 
 
 def input_written(mutation: Mutation) -> Parameter | None:
-    """The input of forward whose memory changes; None where it is none, or may be none.
+    """The input of forward that is modified; None if it is not one, or possibly not.
 
-    A write through ``.data`` is left alone: its author steps past autograd's checks on purpose.
+    A write through ``.data`` does not count: it bypasses autograd's checks on purpose.
     """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
     if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
@@ -49,17 +49,17 @@ def _through_data(value: Value | None) -> bool:
 
 
 _TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)
-"""Expressions that nothing else can name the result of."""
+"""Expressions whose result nothing else can reference."""
 
 
 def on_a_temporary(mutation: Mutation) -> bool:
-    """Whether a collective writes into the result of a call that nothing keeps: ``all_reduce(x.contiguous())``."""
+    """Whether a collective writes into an unreferenced result of a call: ``all_reduce(x.contiguous())``."""
     collective = mutation.how in operations.IN_PLACE_COLLECTIVES and not mutation.by
     return collective and isinstance(mutation.target_node, _TEMPORARY)
 
 
 def without_gradient(mutation: Mutation) -> bool:
-    """Whether a test on the way may say that no gradient is wanted there: what is changed then is nobody's business."""
+    """Whether a guard may imply that no gradient is wanted: then modifications have no consequences."""
     for guard in mutation.guards:
         if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:
             return True
@@ -69,7 +69,7 @@ def without_gradient(mutation: Mutation) -> bool:
 
 
 def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
-    """The tensors that ``mark_dirty`` is told of, on whatever path; None where they cannot be told."""
+    """The tensors passed to ``mark_dirty`` on any path; None if unknown."""
     if "dirty_tensors" in fn.stored_attributes or any(method.facts.of(Escape) for method in fn.context_methods):
         return None
     found: set[Value] = set()
@@ -85,16 +85,17 @@ def marked_dirty(fn: FunctionClass) -> frozenset[Value] | None:
 
 
 def may_be_marked(fn: FunctionClass, tensor: Value) -> bool:
-    """Whether ``mark_dirty`` of an input is right whatever happens: every path returns this very object, and it alone.
+    """Whether ``mark_dirty`` of an input is always right: every path returns this very object, and nothing else.
 
-    Beside other outputs torch refuses marked inputs that are views. Where one is marked already, none is passed.
+    torch refuses marked inputs that are views if there are other outputs. If one is marked already, no other is
+    offered.
     """
     alone = all(returned.count == 1 for returned in fn.outputs) or bool(fn.context_calls("mark_dirty"))
     return bool(fn.outputs) and alone and all(is_returned([each], tensor) is Tri.YES for each in fn.outputs)
 
 
 def returns_memory_of(fn: FunctionClass, tensor: Value) -> bool:
-    """Whether some output certainly is the tensor or a view of it."""
+    """Whether some output is certainly the tensor or a view of it."""
     return any(usual_storage(option) == tensor for output in fn.outputs_values() for option in output.options())
 
 

@@ -1,4 +1,4 @@
-"""What a Function leaves open that a call in another file could settle: only then is its file read again."""
+"""Facts of a Function that a call in another file could refine: only then is its file analysed again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def own(fn: FunctionClass) -> Own:
-    """What others have to know of a Function, to know whether they tell anything new about it."""
+    """What other files have to know of a Function to decide whether they add facts about it."""
     return Own(fn.qualname, fn.required_inputs, _numbers(fn), tuple(map(_open, fn.inputs)), _waits_for_apply(fn))
 
 
 def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:
-    """The numbers of inputs that say something to those who ask for ``exact_calls``; None where any may be passed."""
+    """The argument counts of calls that would matter for ``exact_calls``; None if any may matter."""
     if fn.variadic_inputs is not None:
         return None
     if fn.required_inputs == len(fn.inputs):
@@ -37,7 +37,7 @@ def _has_gradient_beyond(fn: FunctionClass, inputs: int) -> bool:
 
 
 def _open(given: Input) -> OpenInput:
-    """What a literal in a call may add to the evidence: a second strong piece for the same changes nothing."""
+    """What a literal in a call may add to the evidence: a second strong piece for the same kind changes nothing."""
     strong = [each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)]
     return OpenInput(
         to_none=not given.may_be_none,
@@ -47,7 +47,7 @@ def _open(given: Input) -> OpenInput:
 
 
 def _waits_for_apply(fn: FunctionClass) -> bool:
-    """Whether there may be more to say once its ``apply`` is known to be read: see the uses of ``applied``."""
+    """Whether there may be more findings once its ``apply`` is known to be read: see the uses of ``applied``."""
     return not fn.applied and (
         fn.has_subclass
         or bool(fn.called_directly)
