@@ -1,4 +1,4 @@
-"""What backward does with the gradient of each output."""
+"""How backward uses the gradient of each output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputGradient:
-    """The parameter of backward that receives the gradient of output number ``index`` (from 0), and what to call it."""
+    """The parameter of backward that receives the gradient of output ``index`` (from 0), and its display name."""
 
     param: Param
     index: int
@@ -44,7 +44,7 @@ def gradients_taken(backward: Method) -> tuple[int, int | None]:
 
 
 def unfit_outputs(fn: FunctionClass) -> list[Returned]:
-    """What forward returns, where backward can take a gradient for each output of none of its returns."""
+    """The returns of forward, if backward cannot take one gradient per output for any of them."""
     if fn.backward is None:
         return []
     least, most = gradients_taken(fn.backward)
@@ -53,7 +53,7 @@ def unfit_outputs(fn: FunctionClass) -> list[Returned]:
 
 
 def _fits(returned: Returned, least: int, most: int | None) -> bool:
-    """Whether so many outputs may be what a backward takes that wants at least ``least`` and at most ``most``."""
+    """Whether the number of outputs of a return may lie between ``least`` and ``most``."""
     if not returned.known:
         return True
     if most is not None and returned.minimum > most:
@@ -62,7 +62,7 @@ def _fits(returned: Returned, least: int, most: int | None) -> bool:
 
 
 def never_wants_gradients(fn: FunctionClass) -> bool:
-    """Whether backward gives none at all, and forward no output that certainly holds floats."""
+    """Whether backward returns no gradients at all, and forward no output that certainly has a floating dtype."""
     gives = [slot.value for each in fn.gradients for slot in (each.slots if each.known else (Slot(each.value),))]
     return all(each == NONE for each in gives) and not any(
         is_tensor(option) is Tri.YES and kind_of(option) is Kind.FLOAT
@@ -72,7 +72,7 @@ def never_wants_gradients(fn: FunctionClass) -> bool:
 
 
 def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
-    """The values that forward marks; None where it marks something that cannot be told."""
+    """The values that forward marks as non-differentiable; None if some of them are unknown."""
     marked: list[Value] = []
     for call in fn.context_calls("mark_non_differentiable"):
         if not call.exact:
@@ -82,7 +82,7 @@ def marked_non_differentiable(fn: FunctionClass) -> tuple[Value, ...] | None:
 
 
 def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
-    """What output number ``index`` is, over all returns of forward; None where some return leaves it open."""
+    """The values of output number ``index`` over all returns of forward; None if unknown for some return."""
     found: list[Value] = []
     for returned in fn.outputs:
         if not returned.known or index >= len(returned.slots):
@@ -94,7 +94,7 @@ def output_values(fn: FunctionClass, index: int) -> tuple[Value, ...] | None:
 
 
 def surely_differentiable(fn: FunctionClass, index: int) -> bool:
-    """Whether an output is certainly a floating tensor, where it is not None, and never marked non-differentiable."""
+    """Whether an output is certainly a floating tensor, unless it is None, and never marked non-differentiable."""
     values, marked = output_values(fn, index), marked_non_differentiable(fn)
     if values is None or marked is None or fn.escapes:
         return False
@@ -106,10 +106,10 @@ def surely_differentiable(fn: FunctionClass, index: int) -> bool:
 
 
 def differentiable_outputs(fn: FunctionClass) -> Iterator[Value]:
-    """The outputs that certainly have a ``grad_fn``: those of which nothing says that they have none.
+    """The outputs that certainly have a ``grad_fn``: those without evidence against one.
 
-    A single output has one wherever there is a backward at all, unless it holds integers. Of several, those that
-    certainly hold floats, and those whose gradient backward reads.
+    A single output has one if there is a backward at all, unless it holds integers. Of several outputs, those that
+    certainly have a floating dtype, and those whose gradient backward reads.
     """
     marks = fn.context_calls("mark_non_differentiable")
     marked = [argument.value for call in marks for argument in call.arguments]
@@ -150,9 +150,9 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
 
 
 def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
-    """The gradients of outputs that hold floats, or are called so, that backward never reads, whatever it calls them.
+    """The gradients that backward never reads of outputs that have a floating dtype, or a name that suggests one.
 
-    Those that ``ignored_gradients`` has are left out.
+    Excluding those in ``ignored_gradients``.
     """
     backward = fn.backward
     if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
@@ -172,11 +172,11 @@ _SAYS_FLOATS = re.compile(
     r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight",
     re.IGNORECASE,
 )
-"""What is in the name of a tensor that holds floats, where nothing else shows what it holds."""
+"""Parts of names that suggest a floating dtype, for tensors of unknown dtype."""
 
 
 def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
-    """Whether an output may be a floating tensor on each return that has it, where it is not None, and never marked."""
+    """Whether an output may be a floating tensor on each return that has it, unless it is None, and never marked."""
     marked = marked_non_differentiable(fn)
     told = [returned for returned in fn.outputs if returned.known and returned.exact]
     elements = [slot.value for returned in told for slot in returned.slots]
@@ -191,19 +191,19 @@ def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
 
 
 def output_name(fn: FunctionClass, index: int) -> str | None:
-    """What every return of forward calls an output, where that is one name."""
+    """The name of an output in every return of forward, if it is the same."""
     nodes = [returned.slots[index].node for returned in fn.outputs if returned.known and index < len(returned.slots)]
     names = {node.value if isinstance(node, cst.Name) else None for node in nodes}
     return names.pop() if len(names) == 1 else None
 
 
 def _named_as_unused(name: str) -> bool:
-    """Whether the author says that nobody reads it: ``_``, ``_grad``, ``unused_grad``."""
+    """Whether the name marks it as unused: ``_``, ``_grad``, ``unused_grad``."""
     return name.startswith("_") or "unused" in name.lower()
 
 
 def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param]]:
-    """The parameter of backward that gets the gradient of each output; ``*rest`` gets those of all further ones."""
+    """The parameter of backward that gets the gradient of each output; ``*rest`` gets those of all remaining ones."""
     yield from enumerate(backward.positional)
     if backward.variadic is not None:
         outputs = max((len(returned.slots) for returned in fn.outputs), default=0)
@@ -212,12 +212,12 @@ def _receivers(fn: FunctionClass, backward: Method) -> Iterator[tuple[int, Param
 
 
 def _name_of(backward: Method, param: Param, index: int) -> str:
-    """What holds the gradient of an output: the parameter, or an element of ``*rest``."""
+    """The expression that holds the gradient of an output: the parameter, or an element of ``*rest``."""
     return f"{param.name}[{index - len(backward.positional)}]" if param is backward.variadic else param.name
 
 
 def is_read(method: Method, param: Param) -> bool:
-    """Whether a body reads a parameter, itself or in a nested function."""
+    """Whether a body reads a parameter, directly or in a nested function."""
     return param.name in method.facts.names_read
 
 
@@ -234,7 +234,7 @@ def _deleted_names(node: cst.CSTNode) -> set[str]:
 
 
 def unmaterialized(fn: FunctionClass) -> bool:
-    """Whether forward certainly asks for None in place of zeros for gradients that are not there."""
+    """Whether forward certainly requests None instead of zeros for undefined gradients."""
     calls = fn.context_calls("set_materialize_grads")
     if len(calls) != 1 or calls[0].guards or not calls[0].exact or not calls[0].arguments:
         return False
@@ -243,7 +243,7 @@ def unmaterialized(fn: FunctionClass) -> bool:
 
 
 def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
-    """The gradients that backward works with although nothing anywhere tests them for None: the first use of each."""
+    """The gradients that backward operates on although nothing tests them for None: the first use of each."""
     backward = fn.backward
     if backward is None:
         return []
@@ -270,7 +270,7 @@ def untested_operations(fn: FunctionClass) -> list[tuple[Param, cst.CSTNode]]:
 
 
 def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
-    """What an expression or statement asks about: the sides of a comparison, a condition, the parts of ``and``."""
+    """What an expression or statement tests: the sides of a comparison, a condition, the parts of ``and``."""
     if isinstance(node, cst.Comparison):
         return (node.left, *(part.comparator for part in node.comparisons))
     if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
@@ -283,7 +283,7 @@ def _tested(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
 
 
 def _operands(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
-    """What an expression works with, in a way that None does not survive."""
+    """The operands of an expression that raises if one of them is None."""
     if isinstance(node, cst.BinaryOperation):
         return (node.left, node.right)
     if isinstance(node, cst.UnaryOperation) and not isinstance(node.operator, cst.Not):

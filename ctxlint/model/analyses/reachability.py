@@ -1,6 +1,6 @@
 """Does autograd ever run backward, and does it ever take this path through it?
 
-It runs backward only when some input needs a gradient and some output can have one.
+It runs backward only if some input needs a gradient and some output can have one.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ def judged_gradients(fn: FunctionClass) -> tuple[Returned, ...]:
 
 
 def methods_that_run(fn: FunctionClass) -> tuple[Method, ...]:
-    """The methods that are given a ctx, less those that autograd never runs."""
+    """The methods that receive a ctx, except those that autograd never runs."""
     return fn.context_methods if backward_never_runs(fn) else (*fn.context_methods, *fn.reading_methods)
 
 
 def backward_never_runs(fn: FunctionClass) -> bool:
     """Whether autograd certainly never calls backward: no output can have a gradient, or no input can need one."""
-    if backward_never_runs not in fn.notes:  # most rules ask
+    if backward_never_runs not in fn.notes:  # cached because most rules need it
         fn.notes[backward_never_runs] = _no_output_has_a_gradient(fn) or _no_input_needs_a_gradient(fn)
     return bool(fn.notes[backward_never_runs])
 
 
 def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
-    """Whether all inputs are certainly no tensors, or hold them where autograd does not look."""
+    """Whether all inputs are certainly not tensors, or containers whose tensors autograd does not see."""
     if fn.variadic_inputs is not None or not fn.inputs or not fn.count_judgeable:
         return False
     return all(each.against_a_gradient or is_tensor_container(each.param.annotation) for each in fn.inputs)
 
 
 def _no_output_has_a_gradient(fn: FunctionClass) -> bool:
-    """Whether all outputs are integers, marked as non-differentiable, or no tensors at all.
+    """Whether all outputs are integers, marked as non-differentiable, or not tensors at all.
 
-    A mark counts even where it hangs on a test. A container does not count: what it holds is meant to have a gradient,
-    and has one under ``torch.compile``.
+    A mark counts even if it is conditional. A container does not count: its contents are meant to have a gradient, and
+    have one under ``torch.compile``.
     """
     calls = fn.context_calls("mark_non_differentiable")
     marked = tuple(argument.value for call in calls for argument in call.arguments if not argument.starred)
@@ -78,7 +78,7 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
 
 
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
-    """The Function less all that backward does only where the gradient of a tensor did not come: it always comes."""
+    """The Function without the code of backward that requires the gradient of a tensor to be None: it never is."""
     if fn.materializes_grads is not Tri.YES or fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
         return fn
     methods = {name: fn.methods[name] for name in _RUN_BY_AUTOGRAD if name in fn.methods}
@@ -94,7 +94,7 @@ _RUN_BY_AUTOGRAD = ("backward", "vjp")
 
 
 def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
-    """What a walk found, less what it found on paths on which a gradient is None that never is."""
+    """The facts of a walk, without those on paths that require a gradient to be None that never is."""
     tested = {guard for event in facts.events for guard in event.guards}.union(*facts.fall_paths)
     untaken = {guard for guard in tested if _needs_undefined_gradient(fn, guard)}
     if not untaken:
@@ -110,13 +110,13 @@ def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
 
 
 def _needs_undefined_gradient(fn: FunctionClass, guard: Guard) -> bool:
-    """Whether a test comes out so only where the gradient of a tensor is None."""
+    """Whether a test has this outcome only if the gradient of a tensor is None."""
     asked = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
     return bool(asked) and all(_undefined_gradient(fn, (replace(guard, asks=each),)) for each in asked)
 
 
 def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
-    """Whether autograd certainly never takes a path through backward on which these tests come out so."""
+    """Whether autograd certainly never takes a path through backward with this path condition."""
     tests = tuple(path)
     return _excluded(fn, tests) or any(
         guard.one_of and all(_excluded(fn, (*tests, replace(guard, asks=each))) for each in guard.one_of)
@@ -125,7 +125,7 @@ def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
 
 
 def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
-    """Whether some one test, or two that contradict each other, rule a path out."""
+    """Whether a single guard, or two contradictory ones, make a path infeasible."""
     return (
         _contradicts_itself(tests)
         or _nothing_needed(fn, tests)
@@ -135,7 +135,7 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
 
 
 def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
-    """The gradients of outputs (by position) that are None on this path, as a test of it says."""
+    """The gradients of outputs (by position) that are None under this path condition."""
     return frozenset(
         guard.asks.value.index
         for guard in path
@@ -148,14 +148,14 @@ def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
 
 
 def _contradicts_itself(path: tuple[Guard, ...]) -> bool:
-    """One test holds and does not, in the same words. What it asks about may have changed in between: who knows."""
+    """The same test, by its text, is both true and false. Uncertain: what it tests may have changed in between."""
     refused = [guard for guard in path if not guard.holds and guard.test is not None]
     alike = ((one, other) for one in refused for other in path if other.holds and one.words == other.words)
     return any(one.text == other.text for one, other in alike)
 
 
 def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
-    """A test says that no input needs a gradient, or that one needs it which is certainly no tensor."""
+    """A guard implies that no input needs a gradient, or that one needs it which is certainly not a tensor."""
     refused: set[int] = set()
     for guard in path:
         asks = guard.asks
@@ -175,14 +175,14 @@ def _nothing_needed(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
 
 
 def _undefined_gradient(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
-    """A test says that the gradient of a tensor is None, which it never is unless forward asked for that."""
+    """A guard implies that the gradient of a tensor is None, which forward has not asked for."""
     if fn.materializes_grads is not Tri.YES:
         return False
     return any(all(_may_be_tensor(returned, at) for returned in fn.outputs) for at in absent_gradients(path))
 
 
 def _absent_tensor(fn: FunctionClass, path: tuple[Guard, ...]) -> bool:
-    """A test says that a saved tensor is None, which forward saves unless the only input with a gradient needs none."""
+    """A guard implies that a saved tensor is None, but forward saves it unless its gradient is not needed."""
     for guard in path:
         asks = guard.asks
         if asks is None or asks.question is not Question.IS_NONE or not asks.answer:

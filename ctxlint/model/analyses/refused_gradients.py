@@ -1,4 +1,4 @@
-"""What autograd refuses as a gradient: containers, numbers, strings."""
+"""Values that autograd rejects as gradients: containers, numbers, strings."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RefusedGradient:
-    """A value that backward returns and autograd refuses. ``position`` (from 0) is None where it is the whole of it."""
+    """A value returned by backward that autograd rejects. ``position`` (from 0) is None for the whole return value."""
 
     value: Value
     position: int | None = None
 
 
 def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient | None:
-    """What autograd refuses of one return, first come; None where it may take all of it.
+    """The first value in a return that autograd rejects; None if it may accept all of them.
 
-    What faces an input that is certainly no tensor is left out: whatever it is, only None would do.
+    A value for an input that is certainly not a tensor is skipped: only None would be right, whatever it is.
     """
     if is_no_gradient(returned.value):
         return RefusedGradient(returned.value)
@@ -49,9 +49,9 @@ def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient |
 
 
 def is_no_gradient(value: Value) -> bool:
-    """Whether autograd certainly refuses what a backward returns: a list, a dict, a number, a string, a generator.
+    """Whether autograd certainly rejects what a backward returns: a list, a dict, a number, a string, a generator.
 
-    None is legal, and so is a tuple, of which autograd takes the elements.
+    None is legal, and so is a tuple, whose elements autograd takes.
     """
     if isinstance(value, Choice):
         return all(is_no_gradient(option) for option in value.alternatives)

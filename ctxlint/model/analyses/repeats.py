@@ -1,4 +1,4 @@
-"""What happens more than once on one path through a method."""
+"""Events that happen more than once on one path through a method."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def happens_after(later: Event, earlier: Event) -> bool:
-    """Whether some path certainly has both, ``earlier`` first."""
+    """Whether some path certainly has both events, ``earlier`` first."""
     if later.implies(earlier):
         return True
     return later.may_follow(earlier) and later.certainly_with(earlier)
 
 
 def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType]]:
-    """Each event that certainly runs on one path after another of ``events``, with the nearest such one."""
+    """Each event that certainly follows another of ``events`` on some path, with the nearest such one."""
     for at, later in enumerate(events):
         earlier = next((each for each in reversed(events[:at]) if happens_after(later, each)), None)
         if earlier is not None:
@@ -32,7 +32,7 @@ def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType
 
 
 def told_again(earlier: ContextCall, later: ContextCall) -> bool:
-    """Whether the later call is certainly given all that the earlier one was: to replace that one loses nothing."""
+    """Whether the later call certainly has all arguments of the earlier one: replacing that one loses nothing."""
     known = [argument.value for argument in later.arguments if not argument.starred]
     return earlier.exact and all(
         any(same_object(argument.value, value) is Tri.YES for value in known) for argument in earlier.arguments
@@ -40,15 +40,15 @@ def told_again(earlier: ContextCall, later: ContextCall) -> bool:
 
 
 def always_follows(method: Method, later: Event, earlier: Event) -> bool:
-    """Whether no path certainly has ``earlier`` alone: both stand under the same tests, and no return between them."""
+    """Whether ``later`` follows ``earlier`` on every path: the guards are the same, and no return is in between."""
     between = (each for each in method.returns if each.may_follow(earlier) and each.order < later.order)
     return earlier.guards == later.guards and later.implies(earlier) and not any(between)
 
 
 def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
-    """The innermost loop or comprehension that runs the event on each of its turns.
+    """The innermost loop or comprehension that runs the event in each iteration.
 
-    None where there is no such loop, or where its body may be left early: then it may be made for one turn.
+    None if there is none, or if its body may exit early: then the loop may be meant for one iteration.
     """
     if not event.in_loop:
         return None
@@ -62,7 +62,7 @@ def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
 
 
 def turned_names(loop: cst.CSTNode) -> frozenset[str]:
-    """The names that a loop binds anew on each turn."""
+    """The names that a loop rebinds in each iteration."""
     targets: list[cst.CSTNode] = []
     if isinstance(loop, cst.For):
         targets.append(loop.target)
@@ -74,7 +74,7 @@ def turned_names(loop: cst.CSTNode) -> frozenset[str]:
 
 
 def names_in(node: cst.CSTNode) -> frozenset[str]:
-    """Every name in an expression; attribute names are none."""
+    """Every name in an expression, without attribute names."""
     return frozenset(_names_in(node))
 
 
@@ -89,7 +89,7 @@ def _names_in(node: cst.CSTNode) -> Iterator[str]:
 
 
 def _path_to(root: cst.CSTNode, wanted: cst.CSTNode) -> list[cst.CSTNode]:
-    """The nodes from ``root`` down to ``wanted``; empty where it is not inside."""
+    """The nodes from ``root`` down to ``wanted``; empty if it is not a descendant."""
     if root is wanted:
         return [root]
     for child in children(root):

@@ -1,4 +1,4 @@
-"""Outputs that are views: torch refuses to modify them in place."""
+"""Outputs that are views: torch does not allow modifying them in place."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def returns_view(fn: FunctionClass, output: int | None) -> str | None:
-    """What an output is on every return of forward, where that is certainly an input or a view, not marked dirty.
+    """A description of an output that, on every return of forward, is certainly an input or a view, not marked dirty.
 
-    ``output`` is its number, None for the one output. None where it may be anything else.
+    ``output`` is its number, None for a single output. None if it may be anything else.
     """
     if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
         return None

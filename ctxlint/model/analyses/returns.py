@@ -1,4 +1,4 @@
-"""What a method returns, as autograd takes it: how many outputs or gradients, and which."""
+"""What a method returns, as autograd interprets it: how many outputs or gradients, and which."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def returned_by(method: Method) -> list[Returned]:
 
 
 def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot, ...], bool]:
-    """The elements that autograd sees, and whether anything is known about their number."""
+    """The elements that autograd sees, and whether their number is known."""
     if isinstance(value, Sequence) and value.kind == "tuple":
         return value.slots, True
     if isinstance(value, (Variadic, TensorTuple)):
@@ -47,7 +47,7 @@ def _slots(value: Value, written: cst.BaseExpression | None) -> tuple[tuple[Slot
 
 
 def joined(facts: MethodFacts) -> Value:
-    """One value for all returns of a walk."""
+    """The join of all returns of a walk."""
     if not facts.complete:
         return UNKNOWN
     values = [event.value for event in facts.returns]

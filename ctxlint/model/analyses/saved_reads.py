@@ -1,4 +1,4 @@
-"""Where backward, vjp and jvp take what was saved: which tensor, under which name."""
+"""Where backward, vjp and jvp read saved tensors: which tensor, under which name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReadBack:
-    """A place where ``method`` takes saved tensors. ``call`` is the method of ctx that saved them.
+    """A place where ``method`` reads saved tensors. ``call`` is the method of ctx that saved them.
 
-    ``index`` is the position of the tensor, negative where it is counted from the end, None for several at once. Those
-    are the ones from ``start`` on, less ``behind`` at the end. ``name`` is what it is bound to, where it is. ``count``
-    is the number of tensors there must be, where all are taken at once.
+    ``index`` is the position of the tensor, negative if counted from the end, None for several at once: those from
+    ``start`` on, except for the last ``behind``. ``name`` is the name that is bound to it, if any. ``count`` is the
+    number of tensors required if all are read at once.
     """
 
     method: Method
@@ -39,7 +39,7 @@ class ReadBack:
 
 
 def read_backs(fn: FunctionClass) -> list[ReadBack]:
-    """Every place where saved tensors are taken, in order, those of each method together."""
+    """Every place that reads saved tensors, in order, grouped by method."""
     return [each for method in fn.reading_methods for each in _in_method(method)]
 
 
@@ -50,13 +50,13 @@ def _in_method(method: Method) -> Iterator[ReadBack]:
     whole = list(_whole(method, call))
     seen: set[int] = set()
     for each in (*bound, *items, *whole):
-        if id(each.node) not in seen:  # the code of a `finally` is walked more than once
+        if id(each.node) not in seen:  # a `finally` block is walked more than once
             seen.add(id(each.node))
             yield each
 
 
 def _bound(method: Method, call: str) -> Iterator[ReadBack]:
-    """``x, y = ctx.saved_tensors``, ``x = saved[0]``; another name for what has one already is no such place."""
+    """``x, y = ctx.saved_tensors``, ``x = saved[0]``; a second name for a bound tensor is not another read."""
     for read in method.facts.of(SavedRead):
         for unpacking in read.unpackings:
             yield from _unpacked(method, call, unpacking)
@@ -67,7 +67,7 @@ def _bound(method: Method, call: str) -> Iterator[ReadBack]:
 
 
 def _unpacked(method: Method, call: str, unpacking: Unpacking) -> Iterator[ReadBack]:
-    """The targets of one unpacking; those behind a starred one are counted from the end."""
+    """The targets of one unpacking; those after a starred target are counted from the end."""
     elements = unpacking.node.elements if isinstance(unpacking.node, (cst.Tuple, cst.List)) else ()
     count = None if unpacking.starred else len(elements)
     behind_star = False
@@ -92,7 +92,7 @@ def _items(method: Method, call: str, bound: list[ReadBack]) -> Iterator[ReadBac
 
 
 def _whole(method: Method, call: str) -> Iterator[ReadBack]:
-    """The tuple taken as a whole: handed to a function, looped over."""
+    """The tuple used as a whole: passed to a function, iterated over."""
     subscripted = [item.node for item in method.facts.of(SavedItem) if isinstance(item.node, cst.Subscript)]
     holders = {id(node.value) for node in (*subscripted, *_sliced(method))}
     names = {node.value.value for node in subscripted if isinstance(node.value, cst.Name)}

@@ -1,4 +1,4 @@
-"""What forward saves, and what else happens to it: kept twice, changed afterwards, changed by backward."""
+"""What forward saves, and how it is used otherwise: stored twice, modified later, modified by backward."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Slot
 
 _OBJECTS = (Parameter, Fresh, Single, Opaque, Item, View)
-"""Values that stand for one certain object."""
+"""Values that denote one certain object."""
 
 
 def single_save(fn: FunctionClass) -> tuple[Slot, ...] | None:
-    """The tensors of the one ``save_for_backward`` of forward, in order; None where there are several, or a star."""
+    """The tensors of the only ``save_for_backward`` of forward, in order; None if there are several, or a star."""
     if len(fn.saves) != 1 or not fn.saves[0].exact or fn.escapes:
         return None
     return fn.saves[0].arguments
 
 
 def saved_for(fn: FunctionClass, position: int) -> int | None:
-    """The input whose gradient alone a saved tensor serves: where that needs none, forward saves None instead.
+    """The input whose gradient alone needs a saved tensor: if that input needs none, forward saves None instead.
 
     ``grads = torch.zeros_like(x) if x.requires_grad else None`` is such a tensor.
     """
@@ -74,12 +74,12 @@ def saved_for(fn: FunctionClass, position: int) -> int | None:
 
 
 def output_objects(fn: FunctionClass) -> list[Value]:
-    """Every object that some return of forward gives out, where that is certain."""
+    """Every object that some return of forward certainly returns."""
     return [option for value in fn.outputs_values() for option in value.options() if isinstance(option, _OBJECTS)]
 
 
 def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, ContextCall]]:
-    """Each ``ctx.a = t`` whose tensor is saved, too, with the saving call that runs on the same path."""
+    """Each ``ctx.a = t`` whose tensor is also saved, with the saving call on the same path."""
     for write in fn.context_writes:
         value = write.value
         if write.deletes or not isinstance(value, _OBJECTS) or is_tensor(value) is Tri.NO:
@@ -97,10 +97,10 @@ def saved_and_stashed(fn: FunctionClass) -> Iterator[tuple[ContextWrite, Context
 
 @dataclass(frozen=True)
 class ChangedInBackward:
-    """Backward writes into a tensor that it took from ctx. ``what`` says what that is: an input or an output.
+    """Backward writes to a tensor that it read from ctx. ``what`` describes it: an input or an output.
 
-    ``filled`` says that it is an input that wants no gradient, and that backward does not read what it writes there: a
-    buffer of the caller's. ``left`` says the second alone. ``saved`` is for what ``save_for_backward`` was given.
+    ``filled``: it is an input without a gradient, and backward does not read what it writes there, so it is a buffer of
+    the caller. ``left``: backward does not read what it writes there. ``saved``: it comes from ``save_for_backward``.
     """
 
     mutation: Mutation
@@ -112,9 +112,9 @@ class ChangedInBackward:
 
 
 def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
-    """The kept inputs and outputs that backward changes in place, for certain.
+    """The saved or stored inputs and outputs that backward certainly modifies in place.
 
-    Not a buffer that is kept as an attribute for backward to fill.
+    Excluding buffers that are stored as attributes for backward to fill.
     """
     backward = fn.backward
     if backward is None:
@@ -137,7 +137,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
 
 
 def _lasting(mutations: tuple[Mutation, ...]) -> Iterator[Mutation]:
-    """The in-place changes, less those that a later one takes back: ``x.sub_(y)``, and then ``x.add_(y)``."""
+    """The in-place modifications that no later one reverts: not ``x.sub_(y)`` followed by ``x.add_(y)``."""
     steps = [each for each in mutations if each.how in _INVERSE and not each.in_loop]
     gone: set[int] = set()
     for at, later in enumerate(steps):
@@ -152,13 +152,13 @@ _INVERSE = {"add_": "sub_", "sub_": "add_", "mul_": "div_", "div_": "mul_"}
 
 
 def _operand(mutation: Mutation) -> str:
-    """The one argument of an in-place method, as it is written; empty for anything else."""
+    """The source text of the only argument of an in-place method; empty for anything else."""
     node = mutation.node
     return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
 
 
 def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
-    """What forward put where backward takes this value from."""
+    """The value that forward stored where backward reads this one."""
     if isinstance(value, SavedTensor):
         saved = single_save(fn)
         return saved[value.index].value if saved is not None and value.index < len(saved) else None
@@ -169,7 +169,7 @@ def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
 
 
 def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextCall]]:
-    """The in-place changes in forward of a tensor that was saved before."""
+    """The in-place modifications in forward of a tensor that was saved before."""
     for method in fn.context_methods:
         saves = [call for call in method.facts.of(ContextCall) if call.method == "save_for_backward"]
         for mutation in method.facts.of(Mutation):
@@ -183,7 +183,7 @@ def changed_after_saving(fn: FunctionClass) -> Iterator[tuple[Mutation, ContextC
 
 
 def saved_output_views(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
-    """The saved tensors that are certainly views of an output that has a ``grad_fn``, and not cut off from it."""
+    """The saved tensors that are certainly views of an output with a ``grad_fn``, and not detached from it."""
     outputs = [each for each in differentiable_outputs(fn) if isinstance(each, _OBJECTS)]
     for save in fn.saves:
         for argument in save.arguments:
@@ -207,7 +207,7 @@ def _cut_off(value: Value) -> bool:
 
 
 def marks_of_no_output(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
-    """The arguments of ``mark_non_differentiable`` that are certainly no output on any path."""
+    """The arguments of ``mark_non_differentiable`` that certainly are not outputs on any path."""
     if not fn.outputs or any(not returned.known or not returned.exact for returned in fn.outputs) or fn.escapes:
         return
     outputs: list[Value] = []
@@ -226,7 +226,7 @@ def marks_of_no_output(fn: FunctionClass) -> Iterator[tuple[ContextCall, Slot]]:
 
 
 def _may_be_same(value: Value, output: Value) -> bool:
-    """Whether two values that are not equal may still be one object: a conversion that had nothing to do."""
+    """Whether two different values may denote the same object: a conversion can return its operand."""
     return _possible_origin(value) == _possible_origin(output) and (_converted(value) or _converted(output))
 
 
@@ -241,7 +241,7 @@ def _converted(value: Value) -> bool:
 
 
 def never_read(fn: FunctionClass) -> list[tuple[int, Slot]]:
-    """The saved tensors that no reader ever takes: their positions and arguments. Empty where that is not certain."""
+    """The positions and arguments of the saved tensors that are never read. Empty if that is not certain."""
     saved = single_save(fn)
     if saved is None or not fn.reading_methods or fn.has_subclass or fn.called_directly:
         return []

@@ -1,4 +1,4 @@
-"""What backward does with a tensor that forward keeps in an attribute of ctx: whether it reads its values at all."""
+"""How backward uses a tensor that forward stores in an attribute of ctx: whether it reads its values at all."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class KeptUses:
-    """What the readers do with a kept tensor.
+    """How the reading methods use a stored tensor.
 
-    ``reads_values`` is certain. ``handed_on`` says that it, or a view of it, goes where it cannot be followed, and
-    ``as_object`` that this very object does: to a call that may keep it or compare it, say. ``always`` says that one of
-    these happens on every path. ``asked`` is what else is wanted of it: ``shape``, ``dtype`` and the like.
+    ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
+    for instance to a call that may keep or compare it. ``always``: one of these happens on every path. ``asked`` is the
+    metadata that is read: ``shape``, ``dtype`` and the like.
     """
 
     reads_values: bool = False
@@ -52,9 +52,9 @@ class Place:
 def uses_of_kept(
     fn: FunctionClass, attribute: str, *, contained: bool = False, places: Sequence[Place | None] = (None,)
 ) -> KeptUses:
-    """What the methods that read ctx do with ``ctx.attribute``, or with the items of it that are ``contained``.
+    """How the methods that read ctx use ``ctx.attribute``, or the items of it that are ``contained``.
 
-    ``places`` are those of the items that are meant; None stands for all of them.
+    ``places`` restricts this to some items; None stands for all of them.
     """
     uses = KeptUses()
     for method in fn.reading_methods:
@@ -84,7 +84,7 @@ _ASKED = {
     **{name: (name,) for name in _WORDS("layout requires_grad is_leaf itemsize nbytes is_sparse is_quantized")},
     **{name: (f"{name}()",) for name in _WORDS("stride is_contiguous element_size")},
 }
-"""What of a tensor is asked by an attribute, a method, or a function or method that is given it."""
+"""The metadata that an attribute, a method, or a function or method with the tensor as argument reads."""
 
 _ASKING = (
     frozenset(_ASKED)
@@ -93,10 +93,10 @@ _ASKING = (
     - operations.USUAL_VIEW_METHODS
     - operations.TORCH_LIKE
 )
-"""What asks of the tensor that it is taken from."""
+"""Attributes and methods that only read metadata of the tensor they are accessed on."""
 
 _ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
-"""What asks of the tensor that it is given."""
+"""Methods that only read metadata of their argument."""
 
 _BUILTINS = {"len": ("shape",), "isinstance": (), "type": (), "callable": ()}
 _VIEWS = operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS | operations.CONVERSIONS | operations.FLOAT_CONVERSIONS
@@ -110,12 +110,12 @@ _OF_TENSORS = (
     | frozenset(_WORDS("item tolist numpy equal allclose data_ptr"))
 )
 _READING_ARGUMENT = _OF_TENSORS - frozenset(["add"])
-"""Methods by the names of which nothing but a tensor or an array takes an argument."""
+"""Names of methods that accept only a tensor or an array as argument."""
 _KEEPING = frozenset(["torch.autograd.backward", "torch.autograd.grad", "torch.utils.checkpoint.checkpoint"])
 
 
 class _Uses:
-    """Walks from a kept tensor to what is done with it, through the names that it is bound to."""
+    """Follows a stored tensor to its uses, through the names that it is bound to."""
 
     def __init__(self, method: Method, uses: KeptUses, place: Place | None) -> None:
         self.method = method
@@ -124,9 +124,9 @@ class _Uses:
         self.callees = {id(call.node): call.callee for call in method.facts.of(GenericCall)}
         self.names: set[str] = set()
         self.same = True
-        """Whether what is followed is the kept object itself, as a view of it is not."""
+        """Whether the tracked value is the stored object itself, not a view of it."""
         self.start: cst.CSTNode | None = None
-        """The attribute or name that is followed."""
+        """The attribute or name that is tracked."""
         self.reached: dict[cst.CSTNode, set[cst.CSTNode]] = {}
 
     def read_values(self) -> None:
@@ -134,7 +134,7 @@ class _Uses:
         self.uses.always = self.uses.always or self.always_runs()
 
     def always_runs(self) -> bool:
-        """Whether every call of the method gets to what is followed now, as far as nothing raises."""
+        """Whether every call of the method reaches the current use, unless something raises."""
         child = self.start
         if child is None:
             return False
@@ -148,7 +148,7 @@ class _Uses:
         return True
 
     def always_reached(self, block: cst.IndentedBlock) -> set[cst.CSTNode]:
-        """The statements of a block before and at the first one that may return."""
+        """The statements of a block up to the first one that may return, inclusive."""
         if block not in self.reached:
             first = next((at for at, each in enumerate(block.body) if _returns(each)), len(block.body))
             self.reached[block] = set(block.body[: first + 1])
@@ -169,14 +169,14 @@ class _Uses:
         self.start = before
 
     def is_in_nested_function(self, node: cst.CSTNode) -> bool:
-        """Whether code of a later time uses it: what is saved may be gone by then."""
+        """Whether code that runs later uses it: what is saved may be freed by then."""
         return any(
             isinstance(each, (cst.FunctionDef, cst.Lambda)) and each is not self.method.node
             for each in self.method.above(node)
         )
 
     def visit(self, node: cst.CSTNode, contained: bool) -> None:
-        """One place where the tensor stands, or the container that holds it."""
+        """One occurrence of the tensor, or of the container that holds it."""
         spend()
         parent = self.method.parents[node]
         if isinstance(parent, cst.Attribute):
@@ -254,14 +254,14 @@ class _Uses:
             self.visit(parent, contained)
 
     def taken(self, targets: Sequence[cst.BaseElement]) -> Sequence[cst.BaseElement]:
-        """Those of the targets of an unpacking that may get the tensor."""
+        """The targets of an unpacking that may get the tensor."""
         if self.place is None or len(targets) != self.place.count:
             return targets
         starred = any(isinstance(each, cst.StarredElement) for each in targets)
         return targets if starred else targets[self.place.index : self.place.index + 1]
 
     def aliases(self, target: cst.CSTNode, contained: bool) -> None:
-        """What is done with a name that it is bound to; anything else keeps it."""
+        """Follow a target that it is bound to; anything but a name lets it escape."""
         if not isinstance(target, cst.Name):
             self.hand_on()
         elif target.value not in self.names:
@@ -295,7 +295,7 @@ class _Uses:
             self.compared(parent.operator, around.left if isinstance(around, cst.Comparison) else parent.comparator)
 
     def compared(self, operator: cst.BaseCompOp, other: cst.BaseExpression) -> None:
-        """``x > other``: only ``is`` and ``in`` ask for the object and not for its values."""
+        """``x > other``: only ``is`` and ``in`` compare the object and not its values."""
         if isinstance(operator, (cst.Is, cst.IsNot)):
             if not (isinstance(other, cst.Name) and other.value == "None"):
                 self.hand_on()
@@ -305,7 +305,7 @@ class _Uses:
             self.read_values()
 
     def element(self, parent: cst.Element | cst.StarredElement, contained: bool) -> None:
-        """An element of a tuple or list: it goes where that goes."""
+        """An element of a tuple or list: followed to where that is used."""
         display = self.method.parents[parent]
         around = self.method.parents[display]
         if isinstance(around, cst.Return):
@@ -332,7 +332,7 @@ def _may_take(subscript: cst.Subscript, place: Place) -> bool:
 
 
 def _returns(node: cst.CSTNode) -> bool:
-    """Whether a method may be left by a statement."""
+    """Whether a statement may leave the method."""
     if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
         return False
     return isinstance(node, cst.Return) or any(map(_returns, children(node)))
@@ -358,7 +358,7 @@ _READING = (
     cst.BooleanOperation,
     cst.FormattedStringExpression,
 )
-"""What a tensor stands in where its values are read."""
+"""The parents of a tensor that read its values."""
 _AT_TIMES = (
     cst.If,
     cst.IfExp,
@@ -374,6 +374,6 @@ _AT_TIMES = (
     cst.FunctionDef,
     cst.Lambda,
 )
-"""What does not run all that is inside it, or not always."""
+"""Nodes that do not always run all their children."""
 _CONDITIONS = (cst.If, cst.While, cst.IfExp, cst.Assert, cst.BooleanOperation, cst.UnaryOperation)
-"""Where a container that holds the tensor is only asked whether it holds anything."""
+"""Contexts that only test whether a container is empty."""

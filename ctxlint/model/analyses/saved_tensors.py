@@ -1,4 +1,4 @@
-"""How many tensors a method finds in ``ctx.saved_tensors``, and how many it takes."""
+"""How many tensors ``ctx.saved_tensors`` has in a method, and how many the method reads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def saving_call(method: Method) -> str:
-    """The method of ctx that fills ``saved_tensors`` for this reader: jvp sees what was saved for forward mode."""
+    """The method of ctx that fills ``saved_tensors`` for this reader: jvp reads what was saved for forward mode."""
     return "save_for_forward" if method.name == "jvp" else "save_for_backward"
 
 
 def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
-    """The numbers of tensors that forward may have saved, by path; None where that is not known for certain.
+    """The numbers of tensors that forward may have saved, by path; None if that is not certain.
 
-    ``{0}`` where nothing is saved at all.
+    ``{0}`` if nothing is saved at all.
     """
     forward = fn.forward
     if forward is None or forward.raises_only or not fn.signature_judgeable or fn.escapes:
@@ -40,7 +40,7 @@ def saved_counts(fn: FunctionClass, call: str) -> frozenset[int] | None:
 
 
 def mismatched(method: Method, saved: frozenset[int]) -> Iterator[Unpacking | SavedItem]:
-    """Where the method takes a number of saved tensors that is none of ``saved``."""
+    """Where the method reads a number of saved tensors that is not in ``saved``."""
     reads = (read for read in method.facts.of(SavedRead) if read.via != "saved_for_forward")
     unpackings = [each for read in reads for each in read.unpackings]
     wrong = [each for each in unpackings if not any(_fits(each, count) for count in saved)]

@@ -1,4 +1,4 @@
-"""Where backward leaves autograd, and where it trusts the layout of what comes in."""
+"""Where backward leaves autograd, and where it relies on the layout of incoming gradients."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _CUTTING_METHODS = frozenset({"detach", "numpy", "item", "tolist", "cpu_numpy"})
 _CUTTING_CALLS = ("torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad")
 _FROM_OUTSIDE = ("builtins.", "torch.")
-"""Decorators that certainly leave gradients as they are laid out; one of the project may make them contiguous."""
+"""Prefixes of decorators that certainly preserve the layout of gradients; a project's own may make them contiguous."""
 _NEEDING_LAYOUT = frozenset({"view", "data_ptr"})
 
 
 def differentiable_backward(fn: FunctionClass) -> Method | None:
-    """The ``backward`` that a class defines itself and lets autograd differentiate; None for none.
+    """The ``backward`` that a class defines itself and lets autograd differentiate, if any.
 
     Not one marked ``@once_differentiable``, and not one that only raises.
     """
@@ -37,7 +37,7 @@ def differentiable_backward(fn: FunctionClass) -> Method | None:
 
 
 def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str] | None:
-    """The first place at which a body does what autograd does not record, and what it is; None for none."""
+    """The first operation of a body that autograd does not record, and its description; None if there is none."""
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
     for node in method.body_nodes:
         if type(node) is cst.Attribute and node.attr.value == "data":
@@ -57,7 +57,7 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
 
 
 def _of_numbers(fn: FunctionClass, call: GenericCall) -> bool:
-    """Whether a call is certainly given nothing but numbers, which have no derivative to lose."""
+    """Whether all arguments of a call are certainly numbers, which have no derivative to lose."""
     given = [*call.arguments, *(slot for _, slot in call.keywords)]
     return bool(given) and all(_is_number(fn, option) for slot in given for option in slot.value.options())
 
@@ -78,21 +78,21 @@ def _was_number(fn: FunctionClass, value: Value) -> bool:
     if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
         given = fn.inputs[value.index]
         tensor, plain = ({each.reason for each in given.evidence if each.tensor is kind} for kind in (True, False))
-        return tensor <= plain and bool(plain - tensor) and not given.is_container  # what numpy gets may be either
+        return tensor <= plain and bool(plain - tensor) and not given.is_container  # an argument of numpy may be either
     return isinstance(value, Constant) or (
         isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "number")
     )
 
 
 def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
-    """Whether an expression is an attribute of ctx: what is kept there are functions to call, not kernels to launch."""
+    """Whether an expression is an attribute of ctx: these are functions to call, not kernels to launch."""
     while isinstance(node, (cst.Attribute, cst.Subscript)):
         node = node.value
     return isinstance(node, cst.Name) and method.ctx is not None and node.value == method.ctx.name
 
 
 def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
-    """Calls of ``view`` or ``data_ptr`` on an incoming gradient as it came: call, name, method."""
+    """Calls of ``view`` or ``data_ptr`` on an unmodified incoming gradient: call, name, method."""
     backward = fn.backward
     if backward is None or any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
         return
@@ -108,7 +108,7 @@ def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
 
 
 def _asks_contiguous(method: Method, name: str) -> bool:
-    """Whether the body asks the tensor for its layout: then it knows what it does."""
+    """Whether the body tests the layout of the tensor: then it handles it on purpose."""
     return any(
         type(node) is cst.Call and dotted(node.func) in (f"{name}.is_contiguous", f"{name}.stride")
         for node in method.body_nodes

@@ -1,4 +1,4 @@
-"""What setup_context does with the inputs that it takes apart, as far as it shows whether they are tensors."""
+"""How setup_context uses the inputs that it unpacks, as evidence of whether they are tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that do not stand where they belong."""
+"""Gradients at wrong positions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def is_shifted(returned: Returned, inputs: int) -> bool:
-    """Whether a return has a gradient beyond all inputs, so that none of its positions means anything."""
+    """Whether a return has a gradient beyond the last input, so that none of its positions is meaningful."""
     surplus = returned.slots[inputs:] if returned.known else ()
     return any(is_none(slot.value) is Tri.NO for slot in surplus if not slot.starred)

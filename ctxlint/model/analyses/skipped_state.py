@@ -1,4 +1,4 @@
-"""State that backward needs and that some path through forward does not leave behind."""
+"""State that backward needs and that some path through forward does not store."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Value
 
 _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "compil", "scripting", "export")
-"""Words that tell that a test is about whether backward will run at all."""
+"""Words which show that a test is about whether backward will run at all."""
 
 
 @dataclass(frozen=True)
 class SkippedState:
-    """Something that backward needs on every path and that forward leaves out on one.
+    """Something that backward needs on every path and that forward does not store on one.
 
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
-    ``condition`` the test as written; ``returns`` says that the node is a return that comes too early. ``flags`` are
-    the inputs whose flags decide, where it is so. ``error`` is what backward raises then, first of all.
+    ``condition`` the text of the test; ``returns`` means that the node is a return that comes too early. ``flags`` are
+    the inputs whose flags decide, if so. ``error`` is what backward raises then, first of all.
     """
 
     node: cst.CSTNode
@@ -48,7 +48,7 @@ class SkippedState:
 
 @dataclass(frozen=True)
 class _Needed:
-    """Something that backward reads on every path, and the events in forward that provide it; ``node`` reads it."""
+    """Something that backward reads on every path, and the events in forward that store it; ``node`` reads it."""
 
     what: str
     events: list[Event]
@@ -57,7 +57,7 @@ class _Needed:
 
 
 def skipped_state(fn: FunctionClass) -> list[SkippedState]:
-    """What is skipped, the first that backward reads: there it raises. Empty where ctx is out of sight."""
+    """The skipped state that backward reads first: there it raises. Empty if ctx escapes."""
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
@@ -87,7 +87,7 @@ def _needed(forward: Method, backward: Method) -> list[_Needed]:
 
 
 def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
-    """The saved tensors, for each time that backward certainly takes some: by unpacking them, or one by its number."""
+    """The saved tensors, for each certain read in backward: by unpacking, or by index."""
     saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
     unpacked = [
         each.node
@@ -106,7 +106,7 @@ def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
 
 
 def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> SkippedState | None:
-    """A return before anything is provided, on a path that backward may well follow."""
+    """A return before anything is stored, on a path that backward may well follow."""
     orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
     provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
@@ -123,13 +123,13 @@ def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Ev
 
 
 def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
-    """Whether, on a path with these tests, backward may run for an input that they do not rule out."""
+    """Whether backward may run under this path condition, for an input that the guards do not exclude."""
     refused: set[int] = set()
     for guard in guards:
         asks = guard.asks
         if asks is None:
             text = guard.text
-            if guard.has_parts:  # what it says of flags is said by guards of their own
+            if guard.has_parts:  # its parts about flags have guards of their own
                 text = text.replace("requires_grad", "").replace("needs_input_grad", "")
             if any(word in text.lower() for word in _NO_GRADIENT_WORDS):
                 return False
@@ -144,14 +144,14 @@ def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
 
 
 def _input_asked(guard: Guard) -> int | None:
-    """The input whose flag a guard asks for; None for anything else."""
+    """The input whose flag a guard tests; None for anything else."""
     return _input_of(guard.asks.value) if guard.asks is not None else None
 
 
 def _input_of(value: Value) -> int | None:
-    """The input that a value is, or whose flag; None for anything else.
+    """The input that a value, or the flag that it is, belongs to; None for anything else.
 
-    What forward makes of an input, as in ``x = x.contiguous()``, needs a gradient only where the input does.
+    What forward computes from an input, as in ``x = x.contiguous()``, needs a gradient only if the input does.
     """
     value = before_views(value)
     if isinstance(value, NeedsInputGrad):
@@ -160,9 +160,9 @@ def _input_of(value: Value) -> int | None:
 
 
 def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState | None:
-    """Everything that provides it hangs on the flags of some inputs, while another one gets a gradient, too.
+    """Every event that stores it depends on the flags of some inputs, but another input gets a gradient, too.
 
-    Where only that one needs a gradient, each of the events has a test that fails.
+    If only that one needs a gradient, each of the events has a guard that fails.
     """
     asked = [[flags for flags in map(_flags_asked, event.guards) if flags] for event in events]
     for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
@@ -174,7 +174,7 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState
 
 
 def _flags_asked(guard: Guard) -> frozenset[int]:
-    """The inputs of which one at least needs a gradient where a test holds; empty where it asks anything else."""
+    """The inputs of which at least one needs a gradient if a guard holds; empty if it tests anything else."""
     asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
     found: set[int] = set()
     for each in asks:
@@ -189,7 +189,7 @@ _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
 def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | None:
-    """Everything that provides it stands in one arm of a test of what an input is."""
+    """Every event that stores it is in one branch of a test of an input's type or value."""
     shared = set.intersection(*(set(event.guards) for event in events))
     tests = [
         guard
@@ -215,12 +215,12 @@ def _asks_input_for_none(guard: Guard) -> bool:
 
 
 def _text(guards: tuple[Guard, ...]) -> str:
-    """The nearest test on a path, as it is written; the parts of a compound one are not named."""
+    """The text of the nearest test on a path; the parts of a compound one are not named."""
     texts = [guard.text for guard in guards]
     whole = [text for text in texts if not any(text != other and text in other for other in texts)]
     return whole[-1] if whole else ""
 
 
 def _speaks_of_inference(forward: Method) -> bool:
-    """Whether forward itself asks whether it runs for inference only."""
+    """Whether forward itself tests whether it runs for inference only."""
     return any(call.callee == "torch.is_inference_mode_enabled" for call in forward.facts.of(GenericCall))

@@ -1,4 +1,4 @@
-"""Tensors that forward keeps in attributes of ctx although they could be saved."""
+"""Tensors that forward stores in attributes of ctx although they could be saved."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 
 _RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new)_?torch", re.IGNORECASE)
-"""What a condition mentions that chooses between releases of torch; other versions are those of GPUs and formats."""
+"""What a condition mentions that distinguishes torch releases; other versions are those of GPUs and formats."""
 
 
 class Held(Enum):
-    """What a kept tensor is, the worst first."""
+    """The kinds of stored tensors, the worst first."""
 
     OUTPUT_VIEW = "a view of an output"
     OUTPUT = "an output"
@@ -66,9 +66,9 @@ class Held(Enum):
 class Stash:
     """``ctx.attribute = tensor``, where backward reads the attribute, or nothing does and the tensor is an output.
 
-    ``contained`` tells that a list or the like holds it; ``places`` are where, None for what cannot be told apart.
-    ``names`` are the inputs that are kept, where they are inputs; ``one_of`` them on each path, or sometimes
-    none, where no single one is kept on all.
+    ``contained``: a list or the like holds it; ``places`` are its positions there, None if they are unknown. ``names``
+    are the inputs that are stored, if they are inputs; ``one_of``: one of them on each path, or sometimes none, but no
+    single one on all.
     """
 
     fn: FunctionClass
@@ -81,12 +81,12 @@ class Stash:
 
     @property
     def rests_on(self) -> tuple[Value, ...]:
-        """The values that are kept."""
+        """The values that are stored."""
         return (self.write.value,) if self.write.value is not None else ()
 
     @property
     def beside_others(self) -> bool:
-        """Whether the container that is kept may hold something that is no tensor as well."""
+        """Whether the stored container may also hold something that is not a tensor."""
         return self.contained and any(
             is_tensor(leaf) is not Tri.YES
             for option in (self.write.value.options() if self.write.value is not None else ())
@@ -95,15 +95,15 @@ class Stash:
 
     @cached_property
     def uses(self) -> KeptUses:
-        """What backward does with the tensor."""
+        """How backward uses the tensor."""
         return uses_of_kept(self.fn, self.write.attribute, contained=self.contained, places=self.places)
 
 
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
-    """The tensors that are certainly kept in attributes, and certainly could be saved instead, or dropped.
+    """The tensors that are certainly stored in attributes, and certainly could be saved instead, or dropped.
 
-    Not those which are saved as well, nor those that backward writes into, empties by hand, or never looks into, nor
-    those that are kept for a certain release of torch only.
+    Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, and those that
+    are stored only for certain torch releases.
     """
     if fn.legacy_state is not None:
         return
@@ -117,26 +117,26 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         if any(_RELEASES.search(word) for guard in write.guards for word in guard.words):
             continue
         if any(other.implies(write) for other in fn.writes_by_attribute[name]):
-            continue  # it is replaced before forward ends
+            continue  # replaced before forward ends
         found = _held(fn, write)
         if found is not None and name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW):
             continue
         if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
             continue
         if any(map(_says_empty, write.guards)):
-            continue  # there is no memory to keep, and the path is that where there is nothing to compute
+            continue  # no memory is retained, and on this path there is nothing to compute
         yield found
 
 
 def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
-    """Whether nothing in the file reads the attribute after forward: what it keeps alive is kept for nothing."""
+    """Whether nothing in the file reads the attribute after forward: it keeps memory alive for nothing."""
     named = re.findall(rf"(?:\.\s*|['\"]){write.attribute}\b", fn.source.text)
     before = sum(len(method.context_attributes.get(write.attribute, ())) for method in fn.context_methods)
     return fn.backward is not None and not fn.escapes and len(named) == before
 
 
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
-    """What one assignment keeps; None unless it is certainly a tensor that could be saved, whichever path is taken."""
+    """What one assignment stores; None unless it is certainly a tensor that could be saved, whichever path is taken."""
     found: list[_Kept] = []
     for option in write.value.options() if write.value is not None else ():
         kept = [
@@ -153,7 +153,7 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     order = list(Held)
     held = min((each.held for each in found), key=order.index)
     alike = [each for each in found if each.held is held]
-    if alike[0].contained:  # what backward reads counts more than what just lies beside it
+    if alike[0].contained:  # what backward reads matters more than its unread neighbours
         alike = [each for each in alike if not _uses_of(fn, write, each).only_asked] or alike
     one_of = False
     if held is Held.INPUT and write.value is not None:
@@ -169,13 +169,13 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
 
 
 def _on_every_path(value: Value) -> frozenset[str]:
-    """The inputs that are kept in a value whichever of its alternatives it is, or in what it holds; but for None."""
+    """The inputs that a value, or its contents, holds in each of its alternatives except None."""
     if isinstance(value, Choice):
         held = [_on_every_path(option) for option in value.alternatives if option != NONE]
         return frozenset.intersection(*held) if held else frozenset()
     if isinstance(value, (Sequence, Mapping)):
         return frozenset[str]().union(*(_on_every_path(slot.value) for slot in value.slots if not slot.starred))
-    origin = usual_storage(value)  # a copy in the unusual case only
+    origin = usual_storage(value)  # it is rarely a copy
     return frozenset([origin.name]) if isinstance(origin, Parameter) and origin.role == "input" else frozenset()
 
 
@@ -185,7 +185,7 @@ def _uses_of(fn: FunctionClass, write: ContextWrite, kept: _Kept) -> KeptUses:
 
 @dataclass(frozen=True)
 class _Kept:
-    """One tensor of those that an assignment keeps."""
+    """One of the tensors that an assignment stores."""
 
     held: Held
     contained: bool
@@ -194,7 +194,7 @@ class _Kept:
 
 
 def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
-    """The elements of a list or tuple with their places; of anything else the value itself."""
+    """The elements of a list or tuple with their positions; for anything else the value itself."""
     if isinstance(value, Sequence) and value.exact and value.kind in ("list", "tuple"):
         for at, slot in enumerate(value.slots):
             for option in slot.value.options():
@@ -204,7 +204,7 @@ def _parts(value: Value) -> Iterator[tuple[Place | None, Value]]:
 
 
 def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool]]:
-    """The value, or what the container holds, with whether it is in a container."""
+    """The value, or the contents of the container, each with whether it is in a container."""
     if isinstance(value, (Sequence, Mapping)):
         for slot in value.slots:
             if not slot.starred:
@@ -215,7 +215,7 @@ def _leaves(value: Value, contained: bool = False) -> Iterator[tuple[Value, bool
 
 
 def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: bool) -> Iterator[_Kept]:
-    """What one value is, whether a container holds it, and its name where it is an input; nothing where unknown."""
+    """The kind of one value, whether a container holds it, and its name if it is an input; nothing if unknown."""
     if _saved_too(fn, write, leaf):
         return
     origin = _same_memory(leaf)
@@ -240,7 +240,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
 
 
 def _says_empty(guard: Guard) -> bool:
-    """Whether a test came out so that some tensor has no elements, as the words of it go. For silence only."""
+    """Whether the text of a guard implies that some tensor is empty. Used only to suppress findings."""
     if guard.test is None or not re.search(r"numel|nelement|shape|size|len", guard.text):
         return False
     return any(
@@ -255,7 +255,7 @@ _ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")
 
 
 def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
-    """Whether some gradient of an input is more than zeros, as empty tensors get where others get None."""
+    """Whether some gradient of an input is more than zeros: for empty tensors, some return zeros instead of None."""
     slots = [each.slots[index] for each in fn.gradients if each.known and index < len(each.slots)]
     if len(fn.inputs) == 1 and any(map(given_by_a_call, fn.gradients)):
         return True
@@ -263,7 +263,7 @@ def _gets_more_than_zeros(fn: FunctionClass, index: int) -> bool:
 
 
 def _same_memory(value: Value) -> Value:
-    """What a chain of certain views starts from; the value itself where there may be a copy in between."""
+    """The origin of a chain of certain views; the value itself if there may be a copy in between."""
     origin = value
     while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
         origin = origin.of
@@ -281,12 +281,12 @@ def _viewed(value: Value) -> Value | None:
 
 
 def _may_be_an_input(value: Value) -> bool:
-    """Whether it is what a conversion made of an input, which is the input itself where nothing is to convert."""
+    """Whether it is the result of converting an input, which is the input itself if no conversion is needed."""
     return isinstance(value, View) and isinstance(before_views(value), Parameter)
 
 
 def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
-    """Whether a detached input is the leaf of a graph of its own, by ``requires_grad``: backward needs this object."""
+    """Whether ``requires_grad`` makes a detached input the leaf of a new graph: backward needs this very object."""
     if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call)):
         return False
     name = dotted(write.value_node)
@@ -304,7 +304,7 @@ def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool
 
 
 def _is_returned_dirty(fn: FunctionClass, given: Parameter) -> bool:
-    """Whether an input is marked dirty and returned: autograd makes the output of it."""
+    """Whether an input is marked dirty and returned: autograd turns it into the output."""
     marked = any(argument.value == given for call in fn.context_calls("mark_dirty") for argument in call.arguments)
     return marked and any(
         value == given for each in fn.outputs for value in (each.value, *(slot.value for slot in each.slots))
@@ -322,13 +322,13 @@ def _is_output(fn: FunctionClass, value: Value | None) -> bool:
 
 
 def _holds_output(fn: FunctionClass, container: Value) -> bool:
-    """Whether an output is an item of what is kept: ``ctx.all = outputs; return outputs[0]``."""
+    """Whether an output is an item of what is stored: ``ctx.all = outputs; return outputs[0]``."""
     items = (each for each in differentiable_outputs(fn) if isinstance(each, Item) and isinstance(each.key, int))
     return any(same_object(each.of, container) is Tri.YES for each in items)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What exempts
+# Exemptions
 
 
 def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
@@ -336,7 +336,7 @@ def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
 
 
 def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
-    """The attributes into whose tensors backward writes: to save them would be wrong."""
+    """The attributes whose tensors backward writes to: saving them would be wrong."""
     names = set()
     for method in fn.reading_methods:
         for mutation in method.facts.of(Mutation):
@@ -362,20 +362,20 @@ OF_A_TENSOR = (
     | frozenset(operations.SCALAR_METHODS)
     | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
 )
-"""The attributes and methods that every tensor has, so that one taken from ``saved_tensors`` has them as well."""
+"""The attributes and methods that every tensor has, so also one from ``saved_tensors``."""
 
 _EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
 
 
 def _emptied(method: Method, attribute: str) -> bool:
-    """Whether the method takes things out of the container ``ctx.attribute``: its author manages the memory."""
+    """Whether the method removes items from the container ``ctx.attribute``: its author manages the memory."""
     return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
 
 
 def _without_the_data(method: Method, attribute: str) -> bool:
-    """Whether the method never looks into ``ctx.attribute``.
+    """Whether the method never reads the contents of ``ctx.attribute``.
 
-    It only asks whether it is None, or wants what the author hung on it, which no saved tensor keeps.
+    It only tests it for None, or reads a custom attribute of it, which a saved tensor would lose.
     """
     uses = _uses(method, attribute)
     return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
@@ -392,12 +392,12 @@ def _reads_extra_attribute(use: cst.CSTNode) -> bool:
 
 
 def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
-    """The nodes directly around each ``ctx.attribute`` in the body of a method."""
+    """The parents of each ``ctx.attribute`` in the body of a method."""
     return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
 
 
 def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:
-    """Whether backward lets go of an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
+    """Whether backward releases an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
     return any(
         write.attribute == attribute and (write.deletes or write.value == NONE)
         for method in fn.reading_methods
@@ -406,7 +406,7 @@ def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:
 
 
 def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
-    """Whether it is a gradient that forward computed in advance, which backward only hands on."""
+    """Whether it is a gradient that forward computed in advance, which backward only passes on."""
     names = [stash.write.attribute]
     if isinstance(stash.write.value_node, cst.Name):
         names.append(stash.write.value_node.value)
@@ -430,7 +430,7 @@ _MOST_STEPS = 8
 
 
 def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
-    """Whether the tensor has no dimensions: ``x.sum()``, or what is worked out of such and of numbers alone."""
+    """Whether the tensor has no dimensions: ``x.sum()``, or computed only from such tensors and numbers."""
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for method in fn.context_methods:
         for each in method.facts.of(Assigned):
@@ -441,7 +441,7 @@ def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
 
 
 def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseExpression | None]], steps: int) -> Tri:
-    """YES for a tensor of one number, UNKNOWN for a Python number, NO for anything else."""
+    """YES for a tensor without dimensions, UNKNOWN for a Python number, NO for anything else."""
     spend()
     if steps == 0:
         return Tri.NO

@@ -1,4 +1,4 @@
-"""Inputs that hold tensors which autograd does not see."""
+"""Inputs that contain tensors which autograd does not see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_tensor_container(annotation: str | None) -> bool:
 
 
 def declares_fields(node: ast.ClassDef) -> bool:
-    """Whether a class holds fields: a NamedTuple, a dataclass."""
+    """Whether a class declares fields: a NamedTuple, a dataclass."""
     said = [*node.bases, *(each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)]
     names = {(dotted_name(each) or "").rpartition(".")[2] for each in said}
     return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
@@ -38,7 +38,7 @@ def holds_tensors(given: Input) -> bool:
 
 
 def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
-    """The inputs that are containers of tensors for which backward certainly returns something."""
+    """The inputs that are containers of tensors for which backward certainly returns a gradient."""
     found: list[Input] = []
     alone = all(each.against_a_gradient for each in fn.inputs)  # then backward never runs, whatever it returns
     for each in fn.inputs:
@@ -62,7 +62,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
 
 
 def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
-    """Whether another input certainly is a tensor that gets a gradient, so that backward runs where it needs one."""
+    """Whether another input certainly is a tensor that gets a gradient, so that backward runs if it needs one."""
     return any(each.surely_differentiable and not holds_tensors(each) for each in fn.inputs if each is not container)
 
 
@@ -71,7 +71,7 @@ def _certainly_something(value: Value) -> bool:
 
 
 def _starred_from(fn: FunctionClass, index: int) -> bool:
-    """Whether the gradients from this position on are a star: one for each tensor inside, as the author hoped."""
+    """Whether the gradients from this position on are a star, intended as one for each tensor inside."""
     last = fn.inputs[-1].index == index if fn.inputs else False
     return last and any(
         returned.known and len(returned.slots) > index and returned.slots[index].starred for returned in fn.gradients

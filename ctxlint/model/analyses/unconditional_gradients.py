@@ -1,4 +1,4 @@
-"""Gradients that take much work and are computed whether their input wants one or not."""
+"""Expensive gradients that are computed even if their input needs none."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _EXPENSIVE = frozenset(
 )
 _LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
 _ASKS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
-"""What a test mentions that may ask whether a gradient is wanted."""
+"""What a test mentions that may be about whether a gradient is needed."""
 
 
 @dataclass(frozen=True)
 class Unconditional:
-    """The gradient of input ``slot``: ``value`` is the expression, ``operation`` what takes the work.
+    """The gradient of input ``slot``: ``value`` is the expression, ``operation`` its expensive part.
 
-    ``name`` is that of the gradient, which nothing else reads; None where it stands in the return itself.
+    ``name`` is that of the gradient, which nothing else reads; None if it is written in the return itself.
     """
 
     slot: int
@@ -47,7 +47,7 @@ class Unconditional:
 
 
 def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
-    """The products and convolutions in backward that serve the gradient of one input of several alone, untested."""
+    """The products and convolutions in backward that only the gradient of one input of several uses, without a test."""
     backward = fn.backward
     if backward is None or not fn.count_judgeable or len(fn.gradients) != 1 or len(returned_by(backward)) != 1:
         return
@@ -55,7 +55,7 @@ def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
     if not fn.gradients[0].known or any(slot.starred for slot in slots) or sum(map(_wanted, slots)) < 2:
         return
     asked = {each.index for each in backward.facts.of(NeedsInputGradRead)}
-    if None in asked:  # the flags are taken as a whole: who knows what for
+    if None in asked:  # the flags are used as a whole, for an unknown purpose
         return
     for at, slot in enumerate(slots[: len(fn.inputs)]):
         found = _computed(backward, slot)
@@ -72,7 +72,7 @@ def _wanted(slot: Slot) -> bool:
 
 
 def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | None, list[str]] | None:
-    """The one expression that a gradient is, its name, and the tests on the way; None where others read it, too."""
+    """The only expression of a gradient, its name, and its path condition; None if others read it, too."""
     if not isinstance(slot.node, cst.Name):
         return (slot.node, None, []) if slot.node is not None and slot.node in method.parents else None
     name = slot.node.value
@@ -85,7 +85,7 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
 
 
 def _expensive(node: cst.BaseExpression) -> str | None:
-    """What takes the work in an expression that is a product of matrices or a convolution, seen in another layout."""
+    """The expensive operation of an expression: a matrix product or a convolution, possibly in another layout."""
     if isinstance(node, cst.BinaryOperation):
         return "matmul" if isinstance(node.operator, cst.MatrixMultiply) else None
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):

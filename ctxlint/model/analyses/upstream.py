@@ -1,4 +1,4 @@
-"""Gradients that backward returns whatever comes in: they are right for an incoming gradient of 1 at best."""
+"""Gradients that backward returns whatever the incoming gradient is: they are right for 1 at best."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
-    """The returns of backward that give a gradient although no gradient parameter is read at all.
+    """The returns of backward that contain a gradient although no gradient parameter is read at all.
 
-    A gradient that comes from an object kept on ctx is left alone: pipelines bring gradients in through it. So is one
-    whose name says that it is not used: ``_grad_output``. Zeros are right whatever comes in.
+    A gradient from an object stored on ctx does not count: pipelines pass gradients that way. Neither does one whose
+    name marks it as unused: ``_grad_output``. Zeros are right for any incoming gradient.
     """
     backward = fn.backward
     if backward is None or not (backward.positional or backward.variadic is not None):
@@ -41,14 +41,14 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
 
 
 def _values(returned: Returned) -> list[Value]:
-    """What a return of backward gives, one by one; the whole of it where it may be one gradient or several."""
+    """The values in a return of backward; the whole value if it may be one gradient or several."""
     if not returned.known:
         return [returned.value]
     return [slot.value for slot in returned.slots if not slot.starred]
 
 
 def _computed(fn: FunctionClass, value: Value) -> bool:
-    """Whether a value of backward is certainly a tensor that the code at hand made, or kept; and not zeros."""
+    """Whether a value of backward is certainly a tensor that this Function computed, or stored; and not zeros."""
     if isinstance(value, View):
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
@@ -65,25 +65,25 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
 
 
 def _kept(fn: FunctionClass, attribute: str) -> Value | None:
-    """What forward certainly leaves in an attribute of ctx."""
+    """What forward certainly stores in an attribute of ctx."""
     writes = [write for write in fn.context_writes if write.attribute == attribute]
     return writes[0].value if len(writes) == 1 and not writes[0].deletes and not fn.escapes else None
 
 
 def _kept_tensor(value: Value | None) -> bool:
-    """Whether something that forward kept is certainly a tensor that it computed itself, where it is not None."""
+    """Whether a stored value is certainly a tensor that forward computed itself, unless it is None."""
     options = [before_views(option) for option in value.options() if option != NONE] if value is not None else []
     return bool(options) and all(isinstance(option, Fresh) and not is_call_for_zeros(option.node) for option in options)
 
 
 def is_call_for_zeros(node: cst.CSTNode | None) -> bool:
-    """Whether it is the very call that makes zeros, so that nothing can have been written into them."""
+    """Whether a node is the very call that creates zeros, so that nothing can have been written to them."""
     path = dotted(node.func) if isinstance(node, cst.Call) else None
     return path is not None and path.rpartition(".")[2] in ("zeros", "zeros_like", "new_zeros")
 
 
 def _filled(fn: FunctionClass, value: Fresh) -> bool:
-    """Whether backward certainly writes something into a tensor that it made."""
+    """Whether backward certainly writes to a tensor that it created."""
     backward = fn.backward
     mutations = backward.facts.of(Mutation) if backward is not None else []
     return any(mutation.target is not None and usual_storage(mutation.target) == value for mutation in mutations)
