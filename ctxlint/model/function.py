@@ -457,6 +457,22 @@ class Operator:
 
 
 @record
+class SharedResult:
+    """A return of the operator ``name``, defined by ``function``, that torch refuses.
+
+    ``given`` is the parameter that the result shares memory with; None where two results share it. ``whole`` says that
+    the result is that tensor itself, not a view of it, and ``always`` that no path of this return avoids it.
+    """
+
+    span: Span
+    name: str
+    function: str
+    given: str | None
+    whole: bool
+    always: bool
+
+
+@record
 class GivenUp:
     """A Function, or the gradient of an operator, whose analysis takes too much work."""
 
@@ -481,6 +497,8 @@ class SourceFile:
     """The Functions that are called: by qualified name, or by a separate key for those of other files."""
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered in this file."""
+    shared_results: tuple[SharedResult, ...] = ()
+    """The returns of custom operators that torch refuses."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
 
 _CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
+_TRITON_OP = ("torch.library.triton_op", "torch._library.triton.triton_op", "torch._library.triton_op")
 _REGISTER = "torch.library.register_autograd"
 
 
@@ -55,15 +56,30 @@ def _registers(call: CallRecord) -> bool:
 
 def _operator_names(unit: Unit) -> dict[str, str]:
     """The functions of the file that ``custom_op`` decorates, by the operator's name (``"lib::op"``)."""
-    found: dict[str, str] = {}
+    return {str(name.value): qualname for qualname, _, name in _decorated(unit, _CUSTOM_OP)}
+
+
+def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
+    """The operators that a decorator alone makes of a function, by name, with that function.
+
+    Tags and a schema may allow results that share memory with inputs.
+    """
+    for qualname, decorator, name in _decorated(unit, (*_CUSTOM_OP, *_TRITON_OP)):
+        if len(unit.index.functions[qualname].node.decorator_list) == 1 and all(
+            keyword.arg in ("mutates_args", "device_types") for keyword in decorator.keywords
+        ):
+            yield str(name.value), qualname
+
+
+def _decorated(unit: Unit, makers: tuple[str, ...]) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
+    """The functions that one of the ``makers`` of operators decorates, with that call and the operator's name."""
     for qualname, record in unit.index.functions.items():
         for decorator in getattr(record.node, "decorator_list", ()):
             if not isinstance(decorator, ast.Call) or not decorator.args:
                 continue
             name = decorator.args[0]
-            if _resolved(decorator.func, unit.index.module) in _CUSTOM_OP and isinstance(name, ast.Constant):
-                found[str(name.value)] = qualname
-    return found
+            if _resolved(decorator.func, unit.index.module) in makers and isinstance(name, ast.Constant):
+                yield qualname, decorator, name
 
 
 def _resolved(node: ast.expr, scope: Scope) -> str | None:
@@ -104,7 +120,7 @@ def _assembled(
     unit: Unit, call: CallRecord, owner: tuple[str, str], backward: ast.expr, setup: ast.expr | None
 ) -> Operator | None:
     function = unit.slices.find_function(owner[1])
-    certain = Tri.YES if _gives_tensors(unit, owner[1]) else Tri.UNKNOWN
+    certain = Tri.YES if gives_tensors(unit, owner[1]) else Tri.UNKNOWN
     method = _method(unit, backward, call.scope, "backward", certain)
     if function is None or method is None:
         return None
@@ -159,7 +175,7 @@ def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri =
     return replace(method, facts=facts)
 
 
-def _gives_tensors(unit: Unit, qualname: str) -> bool:
+def gives_tensors(unit: Unit, qualname: str) -> bool:
     """Whether the annotation promises only tensors, and no list of them: then backward gets one tensor for each."""
     returns = getattr(unit.index.functions[qualname].node, "returns", None)
     if isinstance(returns, ast.Subscript) and isinstance(returns.slice, ast.Tuple):

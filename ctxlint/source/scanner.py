@@ -25,9 +25,11 @@ def holds_candidate(data: bytes) -> bool:
 
     A file that takes its base from another file of the project by a name of its own is such a candidate only if it
     says these words too; ``Mentions`` finds the others once such names are known. So is one that gives a module, as it
-    looks, a ``backward`` of its own.
+    looks, a ``backward`` of its own, and one that defines a custom operator with ``torch.library``.
     """
-    return says_words(data) or (b"def backward(self" in data and b"Module" in data) or says_hidden_words(data)
+    if says_words(data) or (b"def backward(self" in data and b"Module" in data):
+        return True
+    return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or says_hidden_words(data)
 
 
 class Mentions:

@@ -8,7 +8,9 @@ from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import CONTEXT, Kind, Opaque, Parameter, Tri, Value, Variadic
 
 if TYPE_CHECKING:
-    from ctxlint.model.interpreter.method import Method
+    from collections.abc import Iterable
+
+    from ctxlint.model.interpreter.method import Method, Param
 
 
 def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]:
@@ -30,3 +32,8 @@ def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]
         else:
             bindings[param.name] = Opaque(param.node)
     return bindings
+
+
+def bound_plain(params: Iterable[Param]) -> dict[str, Value]:
+    """The parameters of a function that torch calls with nothing of its own."""
+    return {param.name: Parameter("plain", index, param.name) for index, param in enumerate(params)}

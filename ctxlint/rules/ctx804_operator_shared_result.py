@@ -1,0 +1,84 @@
+"""CTX804: a custom operator returns an input, a view of one, or one tensor twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.function import SourceFile
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+    from ctxlint.model.function import SharedResult
+
+
+class OperatorSharedResult(Rule[SourceFile]):
+    """
+    ## What it does
+    Reports a function under `torch.library.custom_op` or `triton_op` that returns one of its inputs, a view of one, or two
+    results that share memory.
+
+    ## Why is this bad?
+    Torch compares the memory of all results and inputs after each call, and raises `RuntimeError: The output of this
+    custom operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom
+    operator or other returns`, with and without gradients. A shortcut for a special case (`if world_size == 1: return x`)
+    raises only there.
+
+    ## Example
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::chunk", mutates_args=())
+    def chunk(x: torch.Tensor, size: int) -> torch.Tensor:
+        if x.shape[0] % size:
+            x = torch.nn.functional.pad(x, (0, 0, 0, size - x.shape[0] % size))
+        return x.narrow(0, 0, x.shape[0] // size)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    @torch.library.custom_op("demo::chunk", mutates_args=())
+    def chunk(x: torch.Tensor, size: int) -> torch.Tensor:
+        if x.shape[0] % size:
+            x = torch.nn.functional.pad(x, (0, 0, 0, size - x.shape[0] % size))
+        return x.narrow(0, 0, x.shape[0] // size).clone()
+    ```
+
+    An operator that writes into an input returns nothing: `-> None`.
+
+    ## Fix safety
+    There is no fix: a copy costs memory, and an operator may be better off without the result.
+
+    ## Known limits
+    Silent about `reshape` and `contiguous`, which may copy, about operators with `tags` or a `schema` of their own, about other
+    decorators next to it, and about `torch.library.define`, whose results torch does not compare.
+
+    ## References
+    - [torch.library.custom_op](https://pytorch.org/docs/stable/library.html#torch.library.custom_op)
+    """
+
+    code = "CTX804"
+    name = "operator-shared-result"
+    subject = SourceFile
+
+    def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
+        for each in file.shared_results if settings.torch.reach(2, 4) else ():
+            yield Finding(each.span, _message(each))
+
+
+def _message(shared: SharedResult) -> str:
+    when = "at every call that comes here" if shared.always else "on one path"
+    if shared.given is None:
+        what = "the same tensor twice" if shared.whole else "two tensors that share memory"
+        return (
+            f"`{shared.function}` returns {what}; torch raises RuntimeError {when}. Return `.clone()` for one of them."
+        )
+    what = f"its input `{shared.given}`" if shared.whole else f"a view of its input `{shared.given}`"
+    remedy = f"Return `{shared.given}.clone()`" if shared.whole else "Return a `.clone()` of it"
+    return f"`{shared.function}` returns {what}; torch raises RuntimeError {when}. {remedy}."
