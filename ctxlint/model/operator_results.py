@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.function import SharedResult
 from ctxlint.model.index.scopes import Scope
+from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.parameter_binding import bound_plain
 from ctxlint.model.interpreter.signatures import params_of
@@ -23,15 +24,14 @@ from ctxlint.model.interpreter.values import (
     View,
     storage,
 )
-from ctxlint.model.interpreter.walk import interpret
 from ctxlint.model.operators import decorated_operators, gives_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.interpreter.calls import Followed
     from ctxlint.model.interpreter.events import Return
+    from ctxlint.model.interpreter.summary import Followed
 
 
 def shared_results(unit: Unit, follow: Followed) -> Iterator[SharedResult]:

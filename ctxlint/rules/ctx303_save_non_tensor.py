@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.save_arguments import save_properly
+from ctxlint.model.analyses.inputs import from_calls
 from ctxlint.model.function import ContextCall, FunctionClass, Trust
 from ctxlint.model.interpreter.values import (
     Constant,
@@ -15,6 +16,7 @@ from ctxlint.model.interpreter.values import (
     Scalar,
     Sequence,
     Tri,
+    Variadic,
     is_container,
     is_none,
     is_tensor,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Evidence
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Slot, Value
 
@@ -83,7 +86,7 @@ class SaveNonTensor(Rule[FunctionClass]):
 
     ## Known limits
     Whether an input is a tensor is inferred from its annotation, its default, its uses and the calls in the linted
-    files. An input annotated `float` is not reported: a model parameter may be passed for it.
+    files; where an input may be `None`, or is one of `*args`, only the calls count. An input annotated `float` is not reported: a model parameter may be passed for it.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -105,7 +108,12 @@ class SaveNonTensor(Rule[FunctionClass]):
     def arguments(self, fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[Finding]:
         """A finding for each argument that is no tensor."""
         for argument in call.arguments:
-            if argument.starred or argument.node is None:
+            if argument.node is None:
+                continue
+            if argument.starred:
+                passed = _passed_among(fn, argument.value) if not call.guards else None
+                if passed is not None:
+                    yield Finding(fn.span(argument.node), _message_of_several(call.method, argument, passed))
                 continue
             kind = _certain_kind(fn, argument.value)
             if kind is not None:
@@ -121,12 +129,15 @@ class SaveNonTensor(Rule[FunctionClass]):
                 )
 
 
+def _effect(method: str) -> str:
+    if method == "save_for_forward":
+        return "`save_for_forward` raises AssertionError at `apply`"
+    return "`save_for_backward` raises TypeError at `apply` when a gradient is needed"
+
+
 def _message(method: str, argument: Slot, kind: str) -> str:
     name = code_of(argument.node) if argument.node is not None else ""
-    if method == "save_for_forward":
-        effect = "`save_for_forward` raises AssertionError at `apply`"
-    else:
-        effect = "`save_for_backward` raises TypeError at `apply` when a gradient is needed"
+    effect = _effect(method)
     if is_container(argument.value) is Tri.YES:
         remedy = (
             "Put a star before it, if it holds tensors" if "\n" in name else f"Write `*{name}`, if it holds tensors"
@@ -135,6 +146,21 @@ def _message(method: str, argument: Slot, kind: str) -> str:
         remedy = f"Write `ctx.{name} = {name}`" if name.isidentifier() else "Keep it as an attribute of ctx"
     subject = f"`{name}`" if "\n" not in name else "This argument"
     return f"{subject} is {kind}; {effect}. {remedy}."
+
+
+def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
+    """About a starred argument, one of whose elements is no tensor."""
+    name = f"`*{code_of(argument.node)}`" if argument.node is not None else "This argument"
+    return f"{name} holds what is not a tensor ({passed.reason}); {_effect(method)}. Save only the tensors among them."
+
+
+def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
+    """What a call passes for a ``*args`` of forward that is no tensor; None where none is seen to."""
+    if not isinstance(value, Variadic) or value.role != "input":
+        return None
+    most = max((len(call.arguments) for call in fn.calls), default=0)
+    found = (each for index in range(value.start, most) for each in from_calls(index, fn.calls))
+    return next((each for each in found if not each.tensor), None)
 
 
 def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
@@ -148,11 +174,14 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
 
 
 def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
-    """An input counts where something strong speaks against a tensor, and None is not allowed for it."""
+    """An input counts where something strong speaks against a tensor: a call, where None is allowed for it."""
     given = fn.inputs[index]
-    if given.is_tensor is not Tri.NO or _may_be_none(given.param.annotation, given.param.default):
+    if given.is_tensor is not Tri.NO:
         return None
-    against = next((each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG)), None)
+    strong = (each for each in given.evidence if each.trust in (Trust.PROOF, Trust.STRONG))
+    if _may_be_none(given.param.annotation, given.param.default):
+        strong = (each for each in strong if each in from_calls(index, fn.calls))
+    against = next(strong, None)
     return f"not a tensor ({against.reason.replace('it is annotated', 'annotated')})" if against is not None else None
 
 
