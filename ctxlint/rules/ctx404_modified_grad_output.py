@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import copy_gradient
-from ctxlint.model.analyses.mutations import gradient_written, on_a_temporary
+from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -74,7 +74,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
 
     ## Known limits
     A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if the gradient may be a copy: after
-    `.to(...)` or `.float()`, or if one branch copies it.
+    `.to(...)` or `.float()`, or if one branch copies it; a branch that replaces it by a product or a sum leaves the others.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -95,7 +95,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 continue
             changed: dict[str, Mutation] = {}
             for mutation in method.facts.of(Mutation):
-                gradient = gradient_written(mutation)
+                gradient = gradient_written(mutation) or gradient_written_on_a_path(mutation)
                 if gradient is not None and not on_a_temporary(mutation):
                     changed.setdefault(gradient, mutation)
             for at in {each.node: None for each in changed.values()}:
@@ -105,7 +105,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 yield Finding(
                     fn.span(mutation.node),
                     _message(gradient, mutation) if alone else _message_of_several(list(together), mutation),
-                    copy_gradient(fn, method, mutation, gradient) if alone else None,
+                    copy_gradient(fn, method, mutation, gradient) if alone and gradient_written(mutation) else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
@@ -124,6 +124,7 @@ def _message(gradient: str, mutation: Mutation) -> str:
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
+    subject += " where no branch replaced it" if gradient_written(mutation) is None else ""
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     remedy = f"Pass a copy to `{mutation.by}`" if mutation.by else "Write to a new tensor, or `.clone()` it first"
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."

@@ -8,7 +8,18 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Escape, Question
 from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
-from ctxlint.model.interpreter.values import Item, Parameter, Tri, Variadic, View, leaves, same_object, usual_storage
+from ctxlint.model.interpreter.values import (
+    Choice,
+    Fresh,
+    Item,
+    Parameter,
+    Tri,
+    Variadic,
+    View,
+    leaves,
+    same_object,
+    usual_storage,
+)
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -27,6 +38,24 @@ def gradient_written(mutation: Mutation) -> str | None:
     if isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "gradient":
         return f"{origin.of.name}[{origin.key}]" if isinstance(origin.key, int) else origin.of.name
     return None
+
+
+def gradient_written_on_a_path(mutation: Mutation) -> str | None:
+    """As ``gradient_written``, where another path has computed a new tensor for the same name; not a copy of it."""
+    target = mutation.target
+    if not isinstance(target, Choice):
+        return None
+    gradients = [each for each in target.alternatives if isinstance(each, Parameter) and each.role == "gradient"]
+    others = [each for each in target.alternatives if each not in gradients]
+    if len(gradients) != 1 or not all(map(_is_computed, others)):
+        return None
+    return gradients[0].name
+
+
+def _is_computed(value: Value) -> bool:
+    """Whether a tensor is the result of arithmetic, not a copy that may be made for the sake of the write."""
+    node = value.node if isinstance(value, Fresh) else None
+    return isinstance(node, cst.BinaryOperation)
 
 
 def input_written(mutation: Mutation) -> Parameter | None:

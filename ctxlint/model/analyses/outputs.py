@@ -138,11 +138,11 @@ def _has_gradient(fn: FunctionClass, returned: Returned, position: int, output: 
 def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
     """The gradients of certainly differentiable outputs that backward never reads, while it reads another one."""
     backward = fn.backward
-    if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
+    if backward is None or backward.raises_only or not _reads_some(backward):
         return []
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if is_read(backward, param) or _named_as_unused(param.name) or param.name in found:
+        if _reads(backward, param, index) or _named_as_unused(param.name) or param.name in found:
             continue
         if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
@@ -155,12 +155,12 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
     Excluding those in ``ignored_gradients``.
     """
     backward = fn.backward
-    if backward is None or backward.raises_only or not any(is_read(backward, param) for param in backward.positional):
+    if backward is None or backward.raises_only or not _reads_some(backward):
         return []
     certain = {each.param.name for each in ignored_gradients(fn)}
     found: dict[str, OutputGradient] = {}
     for index, param in _receivers(fn, backward):
-        if is_read(backward, param) or param.name in certain or param.name in found:
+        if _reads(backward, param, index) or param.name in certain or param.name in found:
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
         if surely_differentiable(fn, index) or (_SAYS_FLOATS.search(called) and _may_be_differentiable(fn, index)):
@@ -219,6 +219,31 @@ def _name_of(backward: Method, param: Param, index: int) -> str:
 def is_read(method: Method, param: Param) -> bool:
     """Whether a body reads a parameter, directly or in a nested function."""
     return param.name in method.facts.names_read
+
+
+def _reads_some(backward: Method) -> bool:
+    """Whether a body reads some gradient."""
+    rest = (backward.variadic,) if backward.variadic is not None else ()
+    return any(is_read(backward, param) for param in (*backward.positional, *rest))
+
+
+def _reads(backward: Method, param: Param, index: int) -> bool:
+    """Whether a body reads the gradient of an output in its parameter, or in this element of ``*rest``."""
+    if param is not backward.variadic or not is_read(backward, param):
+        return is_read(backward, param)
+    uses = [node for node in backward.variables if node.value == param.name and node is not param.node.name]
+    elements = [_element(backward, node) for node in uses]
+    return None in elements or index - len(backward.positional) in elements
+
+
+def _element(method: Method, name: cst.Name) -> int | None:
+    """The element of a tuple that is read there: 2 for ``name[2]``; None for anything else."""
+    above = method.parents.get(name)
+    if not isinstance(above, cst.Subscript) or above.value is not name or len(above.slice) != 1:
+        return None
+    index = above.slice[0].slice
+    at = index.value if isinstance(index, cst.Index) else None
+    return int(at.value) if isinstance(at, cst.Integer) and at.value.isdigit() else None
 
 
 def _deleted_names(node: cst.CSTNode) -> set[str]:
