@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.foreign_names import names_of_forward
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class NameOfForward(Rule[FunctionClass]):
@@ -85,5 +88,16 @@ class NameOfForward(Rule[FunctionClass]):
             yield Finding(
                 fn.span(node),
                 f"`{node.value}` in `{backward.name}` of `{fn.name}` is a name of `forward` only; it raises NameError at "
-                f"backward. Pass it on through ctx.",
+                f"backward. {_remedy(fn, backward, node.value)}.",
             )
+
+
+def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
+    """Where backward finds it, if forward keeps it under this name."""
+    ctx = backward.ctx.name if backward.ctx is not None else "ctx"
+    if name in fn.writes_by_attribute:
+        return f"Write `{ctx}.{name}`"
+    saved = [argument.node for call in fn.context_calls(saving_call(backward)) for argument in call.arguments]
+    if any(isinstance(node, cst.Name) and node.value == name for node in saved):
+        return f"Unpack it from `{ctx}.saved_tensors`"
+    return "Pass it on through ctx"

@@ -71,7 +71,8 @@ class IntermediateInGradient(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: it adds `@once_differentiable` to `backward`, as for CTX501. Torch then raises if it differentiates through
-    the incoming gradient. A penalty on the gradient alone is still silently wrong.
+    the incoming gradient. A penalty on the gradient alone is still silently wrong. There is no fix
+    while the intermediate is an attribute of ctx, which CTX302 moves first.
 
     ## Known limits
     Off by default: most Functions are never differentiated twice. Only operations of torch that it differentiates are
@@ -99,5 +100,6 @@ class IntermediateInGradient(Rule[FunctionClass]):
                 fn.span(node),
                 f"`backward` of `{fn.name}` computes a gradient with `{name}`, an intermediate of `forward`; a second "
                 f"derivative is silently wrong. Compute it again from inputs, or return it as an output.",
-                fix=mark_once_differentiable(fn, backward),
+                # Where CTX302 moves an attribute into `save_for_backward`, its fix comes first.
+                fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

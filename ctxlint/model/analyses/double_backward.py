@@ -20,6 +20,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     same_object,
 )
+from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -62,15 +63,16 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
     if backward is None or fn.escapes or not fn.signature_judgeable:
         return
     kept = {value for value, origin in _kept(fn) if _is_intermediate(fn, origin)}
-    names = {
+    places: dict[str, cst.CSTNode] = {
         each.name: each.node
         for each in backward.facts.of(Assigned)
         if each.value in kept and len(backward.binders.get(each.name, ())) == 1
     }
-    if not names:
-        return
-    bound = _bindings(backward)
-    for name, node in names.items():
+    for attribute, nodes in backward.context_attributes.items():
+        if backward.ctx is not None and ContextAttribute(attribute) in kept:
+            places.setdefault(f"{backward.ctx.name}.{attribute}", nodes[0])
+    bound = _bindings(backward) if places else {}
+    for name, node in places.items():
         slots = (slot.node for returned in fn.gradients if returned.known for slot in returned.slots)
         if any(slot is not None and _flows(slot, bound, {name}, _MOST_STEPS) for slot in slots):
             yield node, name
@@ -122,6 +124,8 @@ def _flows(
         if len(values) > 1 and any(each is None or node.value not in names_in(each) for each in values[1:]):
             return False  # it may be rebound by then
         return any(each is not None and _flows(each, bound, sources, steps - 1) for each in values)
+    if isinstance(node, cst.Attribute) and dotted(node) in sources:
+        return True
     return any(_flows(each, bound, sources, steps - 1) for each in _differentiated(node))
 
 
