@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import FunctionClass
 
 
 class ModifiedReturnedView(Rule[SourceFile]):
     """
     ## What it does
     Reports a call of a Function whose result is modified in place afterwards, where `forward` returns an input as it is, or a
-    view.
+    view, on some path; and where that input is modified before the result is used.
 
     ## Why is this bad?
     Autograd would have to rewrite the graph of the view, and with that drop the `backward` of the Function. It refuses: where
@@ -90,15 +91,22 @@ class ModifiedReturnedView(Rule[SourceFile]):
                 continue
             if fn.forward is None or not fn.forward.signature_known or fn.backward is None:
                 continue
-            what = returns_view(fn, change.output)
+            what = returns_view(fn, change.output, change.argument)
             if what is None:
                 continue
             short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")
-            yield Finding(
-                change.span,
-                f"{f'`{change.code}`' if short else 'This'} modifies the output of `{fn.name}` in place, which is {what}; it raises "
-                f"RuntimeError where an input requires a gradient. Write it out of place.",
-            )
+            yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change.argument))
+
+
+def _message(fn: FunctionClass, code: str, what: str, argument: int | None) -> str:
+    if argument is None:
+        fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; it raises RuntimeError"
+    else:
+        fact = (
+            f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using that "
+            f"afterwards raises RuntimeError"
+        )
+    return f"{fact} where an input requires a gradient. Write it out of place."
 
 
 _LONGEST = 30

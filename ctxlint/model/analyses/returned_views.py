@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Value
 
 
-def returns_view(fn: FunctionClass, output: int | None) -> str | None:
-    """A description of an output that, on every return of forward, is certainly an input or a view, not marked dirty.
+def returns_view(fn: FunctionClass, output: int | None, argument: int | None = None) -> str | None:
+    """What an output is on a return of forward, where that is certainly an input or a view, not marked dirty.
 
-    ``output`` is its number, None for a single output. None if it may be anything else.
+    ``output`` is its number, None for the one output; ``argument`` that of the input that alone counts. None where no
+    return is certainly one, or several are different ones.
     """
     if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
         return None
-    found: set[str | None] = set()
+    found: set[tuple[str, int | None] | None] = set()
     for returned in fn.outputs:
         if output is None:
             found |= {_said(option) for option in returned.value.options()}
@@ -26,12 +27,16 @@ def returns_view(fn: FunctionClass, output: int | None) -> str | None:
             return None
         else:
             found |= {_said(option) for option in returned.slots[output].value.options()}
-    return found.pop() if len(found) == 1 else None
+    views = found - {None}
+    shown = views.pop() if len(views) == 1 else None
+    if shown is None or (argument is not None and shown[1] != argument):
+        return None
+    return shown[0] if len(found) == 1 else f"{shown[0]} on one path"
 
 
-def _said(value: Value) -> str | None:
+def _said(value: Value) -> tuple[str, int | None] | None:
     if isinstance(value, Parameter) and value.role == "input" and is_tensor(value) is Tri.YES:
-        return f"the input `{value.name}`"
+        return f"the input `{value.name}`", value.index
     base = value
     while isinstance(base, View):
         if base.alias is not Alias.ALWAYS or detaches(base):
@@ -40,5 +45,5 @@ def _said(value: Value) -> str | None:
     if base is value or is_tensor(base) is not Tri.YES:
         return None
     if isinstance(base, Parameter) and base.role == "input":
-        return f"a view of the input `{base.name}`"
-    return "a view of what it computed" if isinstance(base, Fresh) else None
+        return f"a view of the input `{base.name}`", base.index
+    return ("a view of what it computed", None) if isinstance(base, Fresh) else None

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modified:
-    """A statement that modifies a result in place: output number ``output``, the whole result where that is None."""
+    """A statement that modifies a result in place: output number ``output``, the whole result where that is None.
+
+    Where ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    """
 
     span: Span
     code: str
     line: str
     output: int | None = None
+    argument: int | None = None
 
 
 @dataclass(frozen=True)

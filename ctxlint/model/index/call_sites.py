@@ -212,7 +212,7 @@ class CallSites:
         if found is not None:
             span = self.source.span_of(found.node)
             code = ast.get_source_segment(self.source.text, found.node) or ""
-            modified = Modified(span, code, self.source.line_name(span.start.line), found.output)
+            modified = Modified(span, code, self.source.line_name(span.start.line), found.output, found.argument)
         return {
             "modified": modified,
             "differentiated": self.source.line_name(at.lineno) if at is not None else "",

@@ -17,23 +17,63 @@ _MOST_STATEMENTS = 60
 
 @dataclass(frozen=True)
 class Written:
-    """A statement that modifies a result in place: output number ``output``, or the one output where that is None."""
+    """A statement that modifies a result in place: output number ``output``, or the one output where that is None.
+
+    Where ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    """
 
     node: ast.stmt
     output: int | None
+    argument: int | None = None
 
 
 def written(body: Sequence[ast.stmt], call: ast.Call) -> Written | None:
-    """The first statement after a call in the same block that certainly modifies its result, under the name it has."""
+    """The first statement after a call in the same block that certainly modifies its result, or an argument of it.
+
+    Result and arguments are followed under the names that they have.
+    """
     block = _block_of(body, call)
     names = _names_given(block[0], call) if block else {}
-    for statement in block[1:]:
+    given = _names_passed(block[0], call) if names else {}
+    for at, statement in enumerate(block[1:], 2):
         for name, output in names.items():
             if _writes(statement, name):
                 return Written(statement, output)
-        for each in _stored(statement):
-            names.pop(each, None)
+        stored = set(_stored(statement))
+        names = {name: output for name, output in names.items() if name not in stored}
+        for name, argument in given.items():
+            if not _writes(statement, name):
+                continue
+            for result, output in names.items():
+                if _is_used(block[at:], result):
+                    return Written(statement, output, argument)
+        given = {name: argument for name, argument in given.items() if name not in stored}
     return None
+
+
+def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:
+    """The names that a call passes by position, with the number of each, less those that the statement binds."""
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return {}
+    stored = set(_stored(statement))
+    named = {each.id: at for at, each in enumerate(call.args) if isinstance(each, ast.Name)}
+    return {name: at for name, at in named.items() if name not in stored}
+
+
+def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether one of the statements reads the values of a tensor, before another is bound to its name."""
+    for statement in statements:
+        nodes = list(ast.walk(statement))
+        asked = [each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in _SHAPE]
+        reads = (each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        if any(each.id == name and each not in asked for each in reads):
+            return True
+        if name in _stored(statement):
+            return False
+    return False
+
+
+_SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_fn"])
 
 
 def differentiated(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt | None:
