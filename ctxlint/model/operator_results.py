@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.events import Return
-    from ctxlint.model.interpreter.summary import Followed
+    from ctxlint.model.interpreter.summary import Resolver
 
 
-def shared_results(unit: Unit, follow: Followed) -> Iterator[SharedResult]:
+def shared_results(unit: Unit, resolver: Resolver) -> Iterator[SharedResult]:
     """The returns of the operators of a file that torch certainly refuses, at most one for each return."""
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
-                yield from _shared_by(unit, follow, name, qualname)
+                yield from _shared_by(unit, resolver, name, qualname)
         except (EffortExceeded, RecursionError):
             continue
 
 
-def _shared_by(unit: Unit, follow: Followed, name: str, qualname: str) -> Iterator[SharedResult]:
+def _shared_by(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[SharedResult]:
     found = unit.slices.find_function_in_slice(qualname)
     if found is None or found[0].asynchronous is not None:
         return
@@ -53,7 +53,7 @@ def _shared_by(unit: Unit, follow: Followed, name: str, qualname: str) -> Iterat
     params = params_of(node, scope)
     tensors = {param.name for param in params if _TENSOR.search(param.annotation or "")}
     positional = [param for param in params if param.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
-    facts = interpret(node, bound_plain(positional), scope, follow, unit.source.has_walrus)
+    facts = interpret(node, bound_plain(positional), scope, resolver, unit.source.has_walrus)
     if not facts.complete or facts.is_generator:
         return
     promised = gives_tensors(unit, qualname)

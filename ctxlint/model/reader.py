@@ -18,7 +18,7 @@ from ctxlint.model.index.outside_facts import NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, shared_results
 from ctxlint.model.operators import operators_of
-from ctxlint.model.summaries.summaries import Follower, Summaries
+from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.profiling import stage
 from ctxlint.source.source import Position
 
@@ -171,7 +171,7 @@ class Reader:
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         registered = tuple(operators_of(unit)) if "register_autograd" in unit.source.text else ()
-        follow = Follower(unit, Summaries(self.project))
+        resolver = CalleeResolver(unit, Summaries(self.project))
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
@@ -180,7 +180,7 @@ class Reader:
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
-            shared_results=tuple(shared_results(unit, follow)) if names_operators(unit.source.text) else (),
+            shared_results=tuple(shared_results(unit, resolver)) if names_operators(unit.source.text) else (),
             module_backwards=tuple(module_backwards(unit, self.project)),
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
