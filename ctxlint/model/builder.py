@@ -105,7 +105,6 @@ class Builder:
             if base is not None and base.startswith(LOCAL)
         ).union(subclassed_elsewhere)
         self.summaries = Summaries(project)
-        self.resolvers: dict[Unit, CalleeResolver] = {}
 
     # Classes
 
@@ -298,19 +297,13 @@ class Builder:
         home = method.home
         if _is_stub(method):
             return _changed(method, facts=MethodFacts(complete=False))
-        resolver = self.resolver(home.unit) if home is not None else None
+        resolver = CalleeResolver(home.unit, self.summaries) if home is not None else None
         scope = Scope("function", "", _class_scope(home) if home is not None else None)
         try:
             facts = interpret(method.node, bindings, scope, resolver, home is None or home.unit.source.has_walrus)
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)
-
-    def resolver(self, unit: Unit) -> CalleeResolver:
-        """The resolver of the functions that the methods of one file call."""
-        if unit not in self.resolvers:
-            self.resolvers[unit] = CalleeResolver(unit, self.summaries)
-        return self.resolvers[unit]
 
     # Inputs
 

@@ -111,3 +111,67 @@ def test_many_calls_cost_no_more_than_one(tmp_path: Path) -> None:
     assert finding.code == "CTX404"
     assert len(finding.related) == 5
     assert found(tmp_path, "f0(g)", chain + "def f14(t):\n    return t.mul_(2)\n", "from helpers import f0") == []
+
+
+CLASS = """
+class {name}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        {calls}
+        return g
+"""
+
+
+def reported(folder: Path, helpers: str, **calls: str) -> set[tuple[str, str]]:
+    """The codes that are found in classes whose backward makes some calls, in this order; by the class."""
+    classes = "".join(CLASS.format(name=name, calls=call) for name, call in calls.items())
+    (folder / "a.py").write_text(f"import torch\n\n{helpers}{classes}", encoding="utf-8")
+    (result,) = lint_paths([str(folder / "a.py")], Configuration())
+    lines = (folder / "a.py").read_text(encoding="utf-8").split("\n")
+    found = set()
+    for each in result.diagnostics:
+        heads = [line for line in lines[: each.span.start.line] if line.startswith("class ")]
+        found.add((heads[-1].split("(")[0].removeprefix("class "), each.code))
+    return found
+
+
+CHAIN = "".join(f"def f{n}(t):\n    return f{n + 1}(t)\n\n\n" for n in range(60))
+
+
+@pytest.mark.parametrize("order", [("f0", "f20", "f50"), ("f50", "f20", "f0"), ("f20", "f0", "f50")])
+def test_no_chain_of_calls_is_too_long(tmp_path: Path, order: tuple[str, ...]) -> None:
+    calls = {each.upper(): f"{each}(g)" for each in order}
+    every = {(name, "CTX404") for name in calls}
+    assert reported(tmp_path, CHAIN + "def f60(t):\n    t.mul_(2)\n", **calls) == every
+
+
+@pytest.mark.parametrize("length", [2, 15, 16, 17, 33, 50])
+@pytest.mark.parametrize("first", ["f0", "f1", "f20"])
+def test_circles_are_unknown_wherever_they_are_entered(tmp_path: Path, length: int, first: str) -> None:
+    circle = "".join(f"def f{n}(t):\n    t.mul_(2)\n    f{(n + 1) % length}(t)\n\n\n" for n in range(length))
+    into = "".join(f"def f{n}(t):\n    f0(t)\n\n\n" for n in range(length, 21))
+    assert reported(tmp_path, circle + into, First=f"{first}(g)", Zero="f0(g)", Last=f"f{length - 1}(g)") == set()
+
+
+COSTLY = """
+def f(t, mode):
+    if mode is None:
+        return t.mul_(2)
+{loops}
+    return t
+"""
+
+
+@pytest.mark.parametrize("order", [("Costly", "Cheap"), ("Cheap", "Costly")])
+def test_what_costs_too_much_elsewhere_is_known_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    monkeypatch.setattr("ctxlint.model.summaries.summaries._STEPS", 500)
+    loops = [f"{'    ' * depth}for n in t:" for depth in range(1, 11)]
+    helper = COSTLY.format(loops="\n".join([*loops, f"{'    ' * 11}t = t + n"]))
+    calls = {"Costly": "f(g * 2, 1), f(g * 2, 2), f(g * 2, 'a')", "Cheap": "f(g, None)"}
+    assert reported(tmp_path, helper, **{name: calls[name] for name in order}) == {("Cheap", "CTX404")}

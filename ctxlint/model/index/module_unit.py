@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,11 +58,6 @@ class Unit:
     def summaries(self) -> dict[Hashable, Any]:
         """The summaries of its functions that are worked out; see ``summaries``."""
         return {}
-
-    @cached_property
-    def not_summarised(self) -> Counter[str]:
-        """How often that was too much work, by function."""
-        return Counter()
 
     @cached_property
     def instances(self) -> Instances:

@@ -7,6 +7,7 @@ charged to whoever asks, whether or not it was known already: so nothing depends
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,10 +60,13 @@ _STEPS_IN_VAIN = _STEPS // 8
 """What is charged for one that costs more, which is unknown then."""
 
 _TIMES_IN_VAIN = 2
-"""A function that costs too much for so many kinds of arguments is not tried again."""
+"""A walk does not ask for a function again that costs too much for so many kinds of arguments."""
 
 _DEPTH = 16
-"""Longer chains of calls are not followed: Python's own stack is not endless."""
+"""How many calls deep Python's own stack is used; what is called from there is summarised first, on its own."""
+
+_MOST_RESTARTS = 64
+"""A call graph that needs more of that for one call is not one that people write."""
 
 
 class _Known(NamedTuple):
@@ -70,6 +74,30 @@ class _Known(NamedTuple):
 
     summary: Summary | None
     cost: int
+    too_costly: bool = False
+
+
+class _Call(NamedTuple):
+    """A function and its arguments, which are of a ``Shape``."""
+
+    callee: Definition
+    arguments: tuple[Slot, ...]
+    keywords: tuple[tuple[str, Slot], ...]
+
+
+class _TooDeep(Exception):
+    """A ``_Call`` has to be summarised before those that are being summarised."""
+
+    def __init__(self, call: _Call) -> None:
+        super().__init__(call.callee.qualname)
+        self.call = call
+
+
+_UNKNOWN = _Known(None, 0)
+
+
+def _name(keyword: tuple[str, Slot]) -> str:
+    return keyword[0]
 
 
 class Summaries:
@@ -78,6 +106,10 @@ class Summaries:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._active: list[Definition] = []
+        self._waiting: list[list[Definition]] = []
+        """The active functions of each round that had to wait for a deeper call."""
+        self._recursive: set[Definition] = set()
+        """Functions on a circle of calls that is longer than ``_DEPTH``."""
         self._circle = _DEPTH
         """The number of the first active function that a later one has come back to."""
 
@@ -86,36 +118,64 @@ class Summaries:
         """Whether a summary is being worked out."""
         return bool(self._active)
 
-    def of(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Summary | None:
-        """What a function does when it is given these, which are of a ``Shape``; None where that is unknown."""
-        if definition in self._active or len(self._active) >= _DEPTH:
+    def of(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> _Known:
+        """What a function does when it is given these, which are of a ``Shape``."""
+        call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)))
+        return self._of(call) if self._active else self._from_the_deepest(call)
+
+    def _from_the_deepest(self, call: _Call) -> _Known:
+        """The summary of a call; those that are too deep below it come first, so that it does not depend on depth."""
+        pending = [call]
+        try:
+            for _ in range(_MOST_RESTARTS):
+                try:
+                    known = self._of(pending[-1])
+                except _TooDeep as deeper:
+                    pending.append(deeper.call)
+                    continue
+                pending.pop()
+                if not pending:
+                    return known
+                self._waiting.pop()
+        finally:
+            self._waiting.clear()
+        return _Known(None, _STEPS_IN_VAIN, too_costly=True)
+
+    def _of(self, call: _Call) -> _Known:
+        definition = call.callee
+        if definition in self._recursive or self._is_waiting(definition):
+            return _UNKNOWN
+        if definition in self._active:
             if definition in self._active[:-1]:
                 self._circle = min(self._circle, self._active.index(definition))
-            return None
-        named = tuple((name, keywords[name]) for name in sorted(keywords))
-        known = self.project.once(
-            (definition.qualname, arguments, named),
-            lambda: self._work_out(definition, arguments, keywords),
-            definition.unit.summaries,
-        )
-        spend(known.cost)
-        return known.summary
+            return _UNKNOWN
+        key, summaries = (definition.qualname, call.arguments, call.keywords), definition.unit.summaries
+        if len(self._active) >= _DEPTH and key not in summaries:
+            self._waiting.append(list(self._active))
+            raise _TooDeep(call)
+        return self.project.once(key, lambda: self._work_out(call), summaries)
 
-    def _work_out(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> _Known:
-        vain = definition.unit.not_summarised
-        if vain[definition.qualname] >= _TIMES_IN_VAIN:
-            return _Known(None, _STEPS_IN_VAIN)
-        self._active.append(definition)
+    def _is_waiting(self, definition: Definition) -> bool:
+        """Whether a function waits for this call of it, by a circle of calls. All functions on it are unknown."""
+        start = next((number for number, each in enumerate(self._waiting) if definition in each), None)
+        if start is None:
+            return False
+        first, *later = self._waiting[start:]
+        self._recursive.update(first[first.index(definition) :], *later, self._active)
+        self._circle = 0
+        return True
+
+    def _work_out(self, call: _Call) -> _Known:
+        self._active.append(call.callee)
         try:
-            summary, cost = limited(_STEPS, lambda: self._walked(definition, arguments, keywords))
+            summary, cost = limited(_STEPS, lambda: self._walked(call.callee, call.arguments, dict(call.keywords)))
         finally:
             self._active.pop()
             circle, depth = self._circle, len(self._active)
             if circle >= depth:
                 self._circle = _DEPTH
         if cost is None:
-            vain[definition.qualname] += 1
-            return _Known(None, _STEPS_IN_VAIN)
+            return _Known(None, _STEPS_IN_VAIN, too_costly=True)
         return _Known(None if circle <= depth else summary, cost)
 
     def _walked(
@@ -150,12 +210,12 @@ def _returned(facts: MethodFacts) -> Value:
 
 
 class CalleeResolver:
-    """Resolves the names of one file to functions and their summaries: a ``summary.Resolver``."""
+    """Resolves the names of one file to functions and their summaries, for one walk: a ``summary.Resolver``."""
 
     def __init__(self, unit: Unit, summaries: Summaries) -> None:
         self.unit = unit
         self.summaries = summaries
-        self._found: dict[str, Definition | None] = {}
+        self._too_costly: Counter[Definition] = Counter()
         self._reads: dict[tuple[str, int | str], bool] = {}
 
     def callee(
@@ -170,8 +230,13 @@ class CalleeResolver:
         definition = self._definition(name)
         if definition is None:
             return None
-        summary = self.summaries.of(definition, given, named)
-        return (definition, shape.applied(summary, call)) if summary is not None else None
+        if self._too_costly[definition] >= _TIMES_IN_VAIN:
+            spend(_STEPS_IN_VAIN)
+            return None
+        known = self.summaries.of(definition, given, named)
+        self._too_costly[definition] += known.too_costly
+        spend(known.cost)
+        return (definition, shape.applied(known.summary, call)) if known.summary is not None else None
 
     def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Launched | None:
         """What a kernel writes when it is launched with these arguments; None for anything else."""
