@@ -271,7 +271,7 @@ def _same_memory(value: Value) -> Value:
 
 
 def _viewed(value: Value) -> Value | None:
-    """What a value certainly is another view of, as ``contiguous`` gives none: either the tensor itself, or a copy."""
+    """What a value certainly is another view of. Not for ``contiguous``: it returns either the tensor or a copy."""
     while isinstance(value, View):
         named = getattr(getattr(getattr(value.node, "func", None), "attr", None), "value", "")
         if value.alias is Alias.POSSIBLY or named == "contiguous":

@@ -1,4 +1,4 @@
-"""How Functions are called. Light to import: what is kept of a run is made of these, and needs no LibCST."""
+"""Calls of Functions. Light to import: the cache consists of these records, and needs no LibCST."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Modified:
 
 @dataclass(frozen=True)
 class ApplyCall:
-    """A call of, or on, a Function class. Read from ``ast``; positions are those of the file that it stands in.
+    """A call of, or on, a Function class. Created from ``ast``; positions are those of the calling file.
 
     ``how`` is ``apply`` (``Fn.apply(...)`` or through an alias), ``construct`` (``Fn(...)``), ``construct-call``
     (``Fn()(x)``), ``construct-apply`` (``Fn().apply(x)``) or ``direct`` (``Fn.forward(...)``, ``method`` names it).
     """
 
     function: str
-    """Qualified name of the class in this file; for one of another file, its key in ``SourceFile.by_name``."""
+    """Qualified name of the class in this file; for a class of another file, its key in ``SourceFile.by_name``."""
     how: str
     span: Span
     positional: int
@@ -41,36 +41,36 @@ class ApplyCall:
     keywords: tuple[str, ...]
     double_starred: bool
     arguments: tuple[ArgumentKind, ...]
-    """One per positional argument without star, in order, up to the first star."""
+    """One per positional argument, in order, up to the first starred one."""
     method: str | None = None
     inside: str = ""
     """Qualified name of the enclosing function or class; empty at module level."""
     inside_function_class: bool = False
     alias: str | None = None
-    """The name it is called through, where that is not ``Fn.apply``."""
+    """The name that is called, if it is not ``Fn.apply``."""
     callee_span: Span | None = None
     """The ``Fn`` or ``Fn(...)`` part of the callee."""
     expects_error: bool = False
-    """Whether it stands under something like ``pytest.raises(...)``."""
+    """Whether it is under something like ``pytest.raises(...)``."""
     line: str = ""
-    """Where it starts, in a message: ``line 4``."""
+    """Where it starts, for a message: ``line 4``."""
     gradients_off: bool = False
     """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
     differentiated: str = ""
-    """Where the caller differentiates the result, asked for the gradient of an argument before: ``line 6``."""
+    """Where the caller differentiates the result, after requesting the gradient of an argument: ``line 6``."""
     path: str = ""
-    """The file that it stands in, seen from the folder of the class; empty where that is the class's own file."""
+    """The path of the calling file, relative to the folder of the class; empty if it is the class's own file."""
 
     @property
     def place(self) -> str:
-        """Where it stands, for a message: ``line 3``, or ``line 3 of `train.py```."""
+        """Its position, for a message: ``line 3``, or ``line 3 of `train.py```."""
         return f"{self.line} of `{self.path}`" if self.path else self.line
 
 
 class ArgumentKind(Enum):
-    """What a call passes, as far as the literal shows."""
+    """What a call passes, according to a literal."""
 
     NUMBER = "number"
     STRING = "string"
@@ -84,5 +84,5 @@ class ArgumentKind(Enum):
 
     @property
     def tells(self) -> bool:
-        """Whether it says what the input is."""
+        """Whether it shows what kind of input it is."""
         return self not in (ArgumentKind.OTHER, ArgumentKind.NONE)

@@ -1,9 +1,9 @@
-"""LibCST nodes that are made without layout, and get it from LibCST when something asks for it.
+"""LibCST nodes that are created without layout, and get it from LibCST on demand.
 
-LibCST checks each node that it makes, and gives it whitespace, commas and parentheses: ten times the work of ``ast``
-for the same text. Most Functions give no finding, so nobody asks for the layout, or the place, of their nodes. A bare
-node has no value for these fields. What reads one of them makes LibCST read the statement, and all its nodes take
-over what LibCST says.
+LibCST validates each node that it creates, and gives it whitespace, commas and parentheses: ten times the work of
+``ast`` for the same text. Most Functions have no findings, so the layout and positions of their nodes are never needed.
+A bare node has no value for these fields. Reading one of them makes LibCST parse the statement, and all its nodes copy
+what LibCST parsed.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 class UnlikeLibCST(BaseException):
-    """The nodes of a statement are not those that LibCST makes of it, or it makes none: the file must be read anew.
+    """The nodes of a statement differ from those of LibCST, or LibCST cannot parse it: the file must be read again.
 
-    This is not about the code that is linted, so that no rule may take it for its own failure.
+    This is not a failure of the linted code or of a rule, so it must not be reported as one.
     """
 
 
 class BareLayout:
-    """The layout of a top-level statement, read when it is asked for."""
+    """The layout of a top-level statement, parsed on demand."""
 
     def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module]) -> None:
-        """``top`` is bare; ``parse`` reads its text."""
+        """``top`` is bare; ``parse`` parses its text."""
         self._top = top
         self._parse = parse
         _WAITING.add(self)
 
     @cached_property
     def module(self) -> cst.Module:
-        """The statement as LibCST reads it, made of the nodes that were bare."""
+        """The statement as LibCST parses it, composed of the nodes that were bare."""
         _WAITING.discard(self)
         try:
             module = self._parse()
@@ -66,12 +66,12 @@ class BareLayout:
 
 
 _WAITING: WeakSet[BareLayout] = WeakSet()
-"""The layouts that nobody has asked for yet."""
+"""The layouts that have not been requested yet."""
 
 
 @contextmanager
 def layout_when_asked() -> Iterator[None]:
-    """While this lasts, statements may be read without their layout."""
+    """During this context, statements may be read without their layout."""
     token = _WHEN_ASKED.set(True)
     try:
         yield
@@ -88,7 +88,11 @@ _WHEN_ASKED: ContextVar[bool] = ContextVar("_WHEN_ASKED", default=False)
 
 
 def _complete(bare: cst.CSTNode, read: cst.CSTNode) -> None:
-    """Give a bare node, and those below it, what the node that LibCST has read has more. Raises UnlikeLibCST."""
+    """Copy to a bare node, and its descendants, the fields of the node that LibCST parsed.
+
+    Raises:
+        UnlikeLibCST: The trees differ.
+    """
     kind = type(read)
     if type(bare) is not kind:
         raise UnlikeLibCST
@@ -117,7 +121,7 @@ def _set(node: cst.CSTNode, name: str, value: object) -> None:
 
 
 def _missing(node: cst.CSTNode, name: str) -> object:
-    """A field of a node that has no value: what LibCST reads there; what it writes by default where it read nothing."""
+    """A missing field of a node: what LibCST parsed there; its default if it parsed nothing."""
     if name.startswith("__") or name not in type(node).__slots__:
         raise AttributeError(name)
     for layout in tuple(_WAITING):
@@ -136,7 +140,7 @@ cst.CSTNode.__getattr__ = _missing  # type: ignore[attr-defined]
 
 
 def _maker(kind: type[cst.CSTNode]) -> Callable[..., Any]:
-    """What makes a bare node of some values: its code, operator and stars. None stands for those that are not given."""
+    """The factory of bare nodes from some values: code, operator and stars. None stands for missing ones."""
     code = (*FIELDS_OF_CODE[kind], *_WORDS)
     names = [name for name in kind.__slots__ if name in code]
     setters = {f"set_{name}": getattr(kind, name).__set__ for name in names}
@@ -149,11 +153,11 @@ def _maker(kind: type[cst.CSTNode]) -> Callable[..., Any]:
 
 
 _WORDS = ("operator", "asynchronous", "star", "value", "start", "end")
-"""The fields of code that are no nodes of code."""
+"""The fields of code that do not hold nodes of code."""
 
 
 class _Makers(SimpleNamespace):
-    """What makes bare nodes, by the name of their type; it takes the fields in LibCST's order."""
+    """The factories of bare nodes, by the name of their type; they take the fields in LibCST's order."""
 
     def __getattr__(self, name: str) -> Any:
         make = _maker(getattr(cst, name))

@@ -1,4 +1,4 @@
-"""The calls of Functions in a file: of its own, and of those that its imports lead to."""
+"""The calls of Functions in a file: of its own, and of those that its imports resolve to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 _GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
-"""What a condition mentions that asks whether gradients are wanted."""
+"""What a condition mentions that tests whether gradients are wanted."""
 
 
 class CallSites:
@@ -34,17 +34,17 @@ class CallSites:
         bases: Callable[[str], Iterable[str]],
         elsewhere: Elsewhere,
     ) -> None:
-        """``functions`` are the Functions of the file; ``bases`` gives the classes that one of them descends from."""
+        """``functions`` are the Functions of the file; ``bases`` returns the base classes of one of them."""
         self.source = source
         self.index = index
         self.functions = functions
         self.bases = bases
         self.elsewhere = elsewhere
         self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
-        """For each class that was asked about, what its attributes are assigned; None for what is not that simple."""
+        """By class, once requested, what its attributes are assigned; None for anything not that simple."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
-        """The calls in source order; by class, the protocol methods called by hand; and the classes patched.
+        """The calls in source order; by class, the protocol methods called directly; and the patched classes.
 
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
@@ -68,9 +68,9 @@ class CallSites:
         return sorted(whole, key=lambda call: call.span), by_hand, patched
 
     def names_that_matter(self) -> frozenset[str]:
-        """The last parts of the names that a call of a Function, or one that changes it, may be made by.
+        """The last parts of the names through which a Function may be called or modified.
 
-        Empty for what is called and is no name: an instance, say.
+        An empty name stands for callees that are not names: an instance, for example.
         """
         own = {name.rpartition(".")[2].partition("@")[0] for name in self.functions}
         means_function = self.index.names_for({"apply"}.union(own, self.elsewhere.names))
@@ -83,7 +83,7 @@ class CallSites:
             self.patch(record.node.args[0], record.scope, patched)
 
     def patch(self, owner: ast.expr, scope: Scope, patched: set[str]) -> None:
-        """The class that ``owner`` may be is changed."""
+        """Record that the class that ``owner`` may be is modified."""
         imported = self.elsewhere.function(owner, scope)
         patched.update(self.classes_of(owner, scope) if imported is None else {imported})
 
@@ -109,27 +109,27 @@ class CallSites:
             found.setdefault(enclosing, set()).add(func.attr)
 
     def class_of(self, node: ast.expr, scope: Scope) -> str | None:
-        """The Function class that an expression certainly is."""
+        """The Function class that an expression certainly denotes."""
         path = dotted_name(node)
         name = self.index.class_of(path, scope, node.lineno) if path is not None else None
         return name if name in self.functions else None
 
     def classes_of(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """The Function classes that an expression may be."""
+        """The Function classes that an expression may denote."""
         path = dotted_name(node)
         return self.functions & self.index.classes_of(path, scope) if path is not None else frozenset()
 
     def applied(self) -> frozenset[str]:
-        """The Functions of which the file reads ``apply``, to call it or to give it another name."""
+        """The Functions whose ``apply`` the file reads, to call or to rebind it."""
         found = (self.function_of(node, scope) for node, scope in self.index.applied)
         return frozenset(name for name in found if name is not None)
 
     def function_of(self, node: ast.expr, scope: Scope) -> str | None:
-        """The Function that an expression certainly is, of this file or (its key) of another one."""
+        """The Function that an expression certainly denotes, of this file or (its key) of another one."""
         return self.class_of(node, scope) or self.elsewhere.function(node, scope)
 
     def call(self, record: CallRecord) -> ApplyCall | None:
-        """The call as one on a Function; None where it is none."""
+        """The call as one on a Function; None if it is not one."""
         node, func = record.node, record.node.func
         if isinstance(func, ast.Attribute):
             called = func.attr == "apply" or func.attr in PROTOCOL
@@ -154,7 +154,7 @@ class CallSites:
         return self.build(record, owner, "apply", func, alias=path) if owner is not None else None
 
     def aliased(self, name: str, scope: Scope, line: int, hops: int = 0) -> str | None:
-        """The class whose ``apply`` a name certainly means to code at ``line``."""
+        """The class whose ``apply`` a name certainly denotes for code at ``line``."""
         owner = scope.owner(name)
         found = bindings(name, owner, scope, line) if owner is not None else []
         if owner is None or len(found) != 1 or found[0].kind != "assign" or hops > 8:
@@ -173,7 +173,7 @@ class CallSites:
         method: str | None = None,
         alias: str | None = None,
     ) -> ApplyCall:
-        """A call on the class ``owner``; ``callee`` is the part of it that stands for the class or an instance."""
+        """A call on the class ``owner``; ``callee`` is the part of it that denotes the class or an instance."""
         node = record.node
         plain: list[ArgumentKind] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
@@ -202,7 +202,7 @@ class CallSites:
         )
 
     def result(self, record: CallRecord, how: str) -> dict[str, Any]:
-        """What the function around a call of ``apply`` does with its result afterwards."""
+        """How the function around a call of ``apply`` uses its result."""
         if how not in ("apply", "construct-apply"):
             return {}
         entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
@@ -219,7 +219,7 @@ class CallSites:
         }
 
     def gradients_off(self, record: CallRecord) -> bool:
-        """Whether no gradient may be wanted here: ``with torch.no_grad():``, below autograd, or where the code asks."""
+        """Whether possibly no gradient is wanted: ``with torch.no_grad():``, below autograd, or the code checks it."""
         if any(self.turns_gradients_off(item, record.scope) for item in record.within):
             return True
         scope: Scope | None = record.scope
@@ -234,7 +234,7 @@ class CallSites:
         return False
 
     def turns_gradients_off(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether a ``with`` item or a decorator stops autograd, or marks the kernel of an operator."""
+        """Whether a ``with`` item or a decorator disables autograd, or marks the kernel of an operator."""
         path = dotted_name(node.func if isinstance(node, ast.Call) else node)
         if path is None:
             return False
@@ -242,7 +242,7 @@ class CallSites:
         return path.rpartition(".")[2] in OPERATOR_KERNELS or any(each in GRADIENTS_OFF for each in meant)
 
     def inside_function(self, scope: Scope | None) -> bool:
-        """Whether a scope lies in the body of a Function."""
+        """Whether a scope is in the body of a Function."""
         while scope is not None:
             if scope.kind == "class" and scope.qualname in self.functions:
                 return True
@@ -250,7 +250,7 @@ class CallSites:
         return False
 
     def spread(self, arguments: list[ast.expr], scope: Scope) -> Iterator[ast.expr]:
-        """The arguments, with the elements of a display, or of the one that a name is bound to, instead of a star."""
+        """The arguments; a starred display, or a name bound to one, is replaced by its elements."""
         for argument in arguments:
             value = argument.value if isinstance(argument, ast.Starred) else None
             shown = self.bound_value(value, scope) or value if isinstance(value, ast.Name) else value
@@ -260,7 +260,7 @@ class CallSites:
                 yield argument
 
     def bound_value(self, node: ast.Name, scope: Scope) -> ast.expr | None:
-        """What a name is assigned, where nothing else binds it."""
+        """What a name is assigned, if that is its only binding."""
         owner = scope.owner(node.id)
         found = owner.names[node.id] if owner is not None else []
         return found[0].value if len(found) == 1 and found[0].kind == "assign" else None
@@ -288,7 +288,7 @@ class CallSites:
         return self.assigned[record.qualname].get(name, [])
 
     def kind(self, node: ast.expr, scope: Scope, hops: int = 0) -> ArgumentKind:
-        """What an argument certainly is."""
+        """The certain kind of an argument."""
         if hops > 4:
             return ArgumentKind.OTHER
         if isinstance(node, ast.Name):
@@ -335,7 +335,7 @@ _CONTAINERS = frozenset(
         *(f"torch.nn.{name}" for name in ("ParameterDict", "ParameterList")),
     ]
 )
-"""What is called to make a container."""
+"""The callables that create a container."""
 
 _PLAIN = frozenset([ArgumentKind.NUMBER, ArgumentKind.STRING, ArgumentKind.BOOL, ArgumentKind.NONE])
 

@@ -1,4 +1,4 @@
-"""The classes and functions of a statement, and what the bodies of classes hold."""
+"""The classes and functions of a statement, and the contents of class bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Definitions:
     functions: list[cst.FunctionDef] = field(default_factory=list)
 
     def add(self, node: cst.CSTNode) -> None:
-        """Note a definition, and those in the blocks below a node."""
+        """Record a definition, and those in the blocks below a node."""
         if isinstance(node, cst.ClassDef):
             self.classes.append(node)
         elif isinstance(node, cst.FunctionDef):
@@ -53,13 +53,13 @@ _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 
 
 def conditional_methods(class_node: cst.ClassDef) -> frozenset[str]:
-    """The names of the methods that stand under an ``if`` or ``try`` of the class body."""
+    """The names of the methods under an ``if`` or ``try`` of the class body."""
     always = {id(statement) for statement in class_node.body.body}
     return frozenset(node.name.value for node in members(class_node)[0] if id(node) not in always)
 
 
 def members(class_node: cst.ClassDef) -> tuple[list[cst.FunctionDef], list[tuple[str, cst.BaseExpression]]]:
-    """The methods of a class body, and its plain assignments; those under ``if`` and ``try`` count, in source order."""
+    """The methods and plain assignments of a class body, including those under ``if`` and ``try``, in source order."""
     methods: list[cst.FunctionDef] = []
     assignments: list[tuple[str, cst.BaseExpression]] = []
     _members_of(class_node.body, methods, assignments)

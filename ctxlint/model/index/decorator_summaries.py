@@ -1,4 +1,4 @@
-"""What a decorator that the project defines does to the function that it is put on."""
+"""The effect of a decorator of the project on the function that it decorates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wrapping:
-    """What is known of a decorator.
+    """The summary of a decorator.
 
-    ``passes_arguments_on`` says that its wrapper hands all arguments on to the function, one for one, and returns what
-    that returns. The wrapper may work on each argument (``args = [arg.contiguous() for arg in args]``), and it may
-    stand inside the decorator that a decorator with options makes. ``takes_descriptors`` says that static and class
-    methods can be given to it, ``works_on_ctx`` that it sets attributes of anything, or calls what a ctx has,
-    ``gives_back`` that it returns the function that it is given and does nothing else.
+    ``passes_arguments_on``: its wrapper passes all arguments to the function, one for one, and returns the result. The
+    wrapper may convert each argument (``args = [arg.contiguous() for arg in args]``), and it may be inside the
+    decorator that a decorator with options creates. ``takes_descriptors``: it accepts static and class methods.
+    ``works_on_ctx``: it sets attributes of anything, or calls methods of ctx. ``gives_back``: it returns the function
+    unchanged and does nothing else.
     """
 
     passes_arguments_on: bool
@@ -32,7 +32,7 @@ class Wrapping:
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
-    """What a function does as a decorator."""
+    """The summary of a function as a decorator."""
     names_descriptors = _names_descriptors(decorator.body)
     return Wrapping(
         passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
@@ -57,7 +57,7 @@ def _only_gives_back(decorator: cst.FunctionDef) -> bool:
 
 
 def _works_on_ctx(node: cst.CSTNode) -> bool:
-    """Whether a decorator sets attributes of anything, or calls what a ctx has."""
+    """Whether a decorator sets attributes of anything, or calls methods of ctx."""
     if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)) and isinstance(node.target, cst.Attribute):
         return True
     if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
@@ -68,14 +68,14 @@ def _works_on_ctx(node: cst.CSTNode) -> bool:
 
 
 def _names_descriptors(node: cst.CSTNode) -> bool:
-    """Whether a decorator speaks of static or class methods itself."""
+    """Whether a decorator mentions static or class methods itself."""
     if isinstance(node, cst.Name):
         return node.value in ("staticmethod", "classmethod", "__func__", "__get__")
     return any(_names_descriptors(child) for child in children(node))
 
 
 def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
-    """Whether a decorator, or the one that it makes, only returns the very object that it is put on."""
+    """Whether a decorator, or the one that it creates, only returns the very object that it decorates."""
     returned = list(_returned(decorator.body))
     inner = {each.name.value: each for each in _functions_in(decorator.body)}
     if not returned or not all(isinstance(value, cst.Name) for value in returned):
@@ -88,7 +88,7 @@ def _gives_back_what_it_gets(decorator: cst.FunctionDef) -> bool:
 
 
 def _hands_on(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
-    """Whether a function nested in this one calls one of the enclosing functions' parameters with all its arguments."""
+    """Whether a function nested in this one calls a parameter of an enclosing function with all its arguments."""
     params = (*function.params.posonly_params, *function.params.params)
     callables = wrapped | {param.name.value for param in params}
     return any(_is_wrapper(inner, callables) or _hands_on(inner, callables) for inner in _functions_in(function.body))
@@ -109,7 +109,7 @@ def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
 
 
 def _same_arguments(call: cst.Call, leading: list[str], star: str, body: cst.BaseSuite) -> bool:
-    """Whether a call passes the leading parameters and then ``*args``, as it is or worked on one by one."""
+    """Whether a call passes the leading parameters and then ``*args``, unchanged or converted one by one."""
     plain = [argument for argument in call.args if argument.keyword is None and argument.star != "**"]
     if len(plain) != len(leading) + 1 or plain[-1].star != "*" or not isinstance(plain[-1].value, cst.Name):
         return False
@@ -121,7 +121,7 @@ def _same_arguments(call: cst.Call, leading: list[str], star: str, body: cst.Bas
 
 
 def _one_for_one(node: cst.CSTNode, name: str, star: str) -> bool:
-    """Whether ``name`` is only ever bound to one element for each of ``*args``."""
+    """Whether ``name`` is only bound to sequences with one element for each of ``*args``."""
     sources = list(_bound_to(node, name))
     return bool(sources) and all(_maps(source, star) or _grows(source, node, name, star) for source in sources)
 
@@ -131,7 +131,7 @@ def _rebinds(node: cst.CSTNode, name: str) -> bool:
 
 
 def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
-    """What ``name`` is assigned, anywhere in a body but in nested functions."""
+    """What ``name`` is assigned, anywhere in a body except in nested functions."""
     for child in children(node):
         if isinstance(child, cst.Assign):
             if any(isinstance(each.target, cst.Name) and each.target.value == name for each in child.targets):
@@ -158,7 +158,7 @@ def _iterates(node: cst.BaseExpression, star: str) -> bool:
 
 
 def _grows(value: cst.BaseExpression, body: cst.CSTNode, name: str, star: str) -> bool:
-    """``name = []`` and then, in a loop over the arguments, one ``name.append(...)`` in each turn."""
+    """``name = []`` and then, in a loop over the arguments, one ``name.append(...)`` in each iteration."""
     if not isinstance(value, cst.List) or value.elements:
         return False
     loops = [each for each in _loops_in(body) if _iterates(each.iter, star) and _appends(each.body, name)]
@@ -174,7 +174,7 @@ def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
 
 
 def _appends(body: cst.BaseSuite, name: str) -> bool:
-    """Whether a loop body appends to ``name`` once, in every turn."""
+    """Whether a loop body appends to ``name`` once in every iteration."""
     calls = [
         small.value
         for statement in body.body
@@ -190,7 +190,7 @@ def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
 
 
 def _returned(node: cst.CSTNode) -> Iterator[cst.BaseExpression | None]:
-    """What the ``return`` statements inside a node give, those of nested functions left out."""
+    """The values of the ``return`` statements inside a node, without those of nested functions."""
     for child in children(node):
         if isinstance(child, cst.Return):
             yield child.value

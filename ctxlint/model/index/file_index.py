@@ -1,6 +1,6 @@
-"""What one ``ast`` pass over a file finds: scopes, classes, calls on classes, attribute names.
+"""The result of one ``ast`` pass over a file: scopes, classes, calls on classes, attribute names.
 
-``ast`` only says where to look and what the rest of the file does; what a Function is and what it does wrong is
+``ast`` only shows where to look and what the rest of the file does; what a Function is and whether it is wrong is
 decided on LibCST nodes.
 """
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class ClassRecord:
-    """A class statement: where it stands, and what its bases resolve to.
+    """A class statement: its position, and what its bases resolve to.
 
-    ``statement`` is the index of its top-level statement and ``ordinal`` counts the class statements in that, from 0,
-    in source order, so that it can be found again among LibCST's nodes.
+    ``statement`` is the index of its top-level statement and ``ordinal`` counts the class statements within it, from 0,
+    in source order; together they locate it among LibCST's nodes.
     """
 
     qualname: str
@@ -32,15 +32,15 @@ class ClassRecord:
     statement: int
     ordinal: int
     alternative: bool = False
-    """Whether it stands in an ``except`` clause, or under an ``if`` that asks for a version or an attribute."""
+    """Whether it is in an ``except`` clause, or under an ``if`` that tests a version or an attribute."""
     bases: tuple[tuple[str | None, ...], ...] = ()
 
 
 class CallRecord(NamedTuple):
-    """A call, the scope it is written in, and the ``with`` items of that scope that it stands under.
+    """A call, its scope, and the ``with`` items of that scope around it.
 
-    ``expects_error`` says that it stands under, or inside, something like ``pytest.raises(...)``. ``name`` is the last
-    part of the name that is called; empty where no name is.
+    ``expects_error``: it is under, or inside, something like ``pytest.raises(...)``. ``name`` is the last part of the
+    callee's name; empty if the callee is not a name.
     """
 
     node: ast.Call
@@ -52,9 +52,9 @@ class CallRecord(NamedTuple):
 
 @dataclass
 class FunctionRecord:
-    """A function or method, and the scope it is written in; ``statement`` and ``ordinal`` as for classes.
+    """A function or method, and its enclosing scope; ``statement`` and ``ordinal`` as for classes.
 
-    ``certain`` is False where a condition decides between several of this name.
+    ``certain`` is False if a condition decides between several of this name.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -67,43 +67,42 @@ class FunctionRecord:
 
 @dataclass
 class FileIndex:
-    """What one pass over the file found."""
+    """The result of one pass over the file."""
 
     module: Scope
     statements: list[ast.stmt]
     classes: dict[str, ClassRecord] = field(default_factory=dict)
     functions: dict[str, FunctionRecord] = field(default_factory=dict)
-    """Every function by qualified name, methods included; the last one, where a name is defined again."""
+    """Every function by qualified name, methods included; the last one if a name is defined again."""
     calls: list[CallRecord] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
     attribute_owners: dict[str, set[str]] = field(default_factory=dict)
-    """For each of these the classes whose methods store it on their own first parameter, and the ``__init__`` that
-    do; ``""`` for any other way."""
+    """The classes whose methods store each on their first parameter, and their ``__init__``; ``""`` for other ways."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
-    """What ``.apply`` is read of, called or not, and where."""
+    """The owners of ``.apply`` reads, called or not, with their scopes."""
     patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)
     """Owner, attribute and scope of each ``owner.attribute = …`` and ``del owner.attribute``."""
     attribute_aliases: list[tuple[ast.expr, str, ast.Attribute, Scope]] = field(default_factory=list)
     """Owner, attribute, value and scope of each ``owner.attribute = Fn.apply``."""
     renamed: set[tuple[str, str]] = field(default_factory=set)
-    """For each import, and each name that is assigned to a name: the last part of what is given, and the new name.
+    """For each import, and each assignment of a name to a name: the last part of the source, and the new name.
 
-    What a star imports is called ``*``.
+    A star import is recorded as ``*``.
     """
 
-    # Questions
+    # Queries
 
     def class_of(self, dotted: str, scope: Scope, line: int) -> str | None:
-        """The qualified name of the class of this file that ``dotted`` certainly means to code at ``line``.
+        """The qualified name of the class of this file that ``dotted`` certainly denotes for code at ``line``.
 
-        None for anything else: a name that is rebound, or that an ``if`` binds to one class or another.
+        None for anything else: a name that is rebound, or that an ``if`` binds to different classes.
         """
         found = set(meanings(dotted, scope, line))
         return self._class(found.pop()) if len(found) == 1 else None
 
     def classes_of(self, dotted: str, scope: Scope) -> set[str]:
-        """The qualified names of the classes of this file that ``dotted`` may mean."""
+        """The qualified names of the classes of this file that ``dotted`` may denote."""
         return {name for name in map(self._class, resolutions(dotted, scope)) if name is not None}
 
     def _class(self, meaning: str | None) -> str | None:
@@ -111,7 +110,7 @@ class FileIndex:
         return name if name in self.classes else None
 
     def names_for(self, names: Iterable[str]) -> frozenset[str]:
-        """The last parts of all names by which this file may call what ends in one of ``names``."""
+        """The last parts of all names by which this file may refer to something that ends in one of ``names``."""
         found = set(names)
         grown = True
         while grown:
@@ -122,7 +121,7 @@ class FileIndex:
 
     @cached_property
     def called(self) -> tuple[str, ...]:
-        """The names, as they are imported, of what the file calls and does not define, sorted."""
+        """The imported names of what the file calls and does not define, sorted."""
         found = {
             name
             for path, scope, line in self._calls_of_names()
@@ -132,9 +131,9 @@ class FileIndex:
         return tuple(sorted(found))
 
     def _calls_of_names(self) -> Iterator[tuple[str, Scope, int]]:
-        """The dotted names that are called and may be imported, each with a scope and a line where it is.
+        """The dotted names that are called and may be imported, each with a scope and a line of a call.
 
-        A name that is bound once means the same wherever that binding is seen, and comes once.
+        A name with a single binding means the same wherever that binding is visible, and is yielded once.
         """
         given = {name for _origin, name in self.renamed}
         starred = "*" in given

@@ -1,4 +1,4 @@
-"""Functions of other files, as one file refers to them, and what it says about them."""
+"""Functions of other files, as one file refers to them, and the facts that it contributes about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Elsewhere:
-    """Follows expressions of one file to the Functions of other files, and keeps those found by their keys."""
+    """Resolves expressions of one file to Functions of other files, and stores those found by their keys."""
 
     def __init__(self, unit: Unit, project: Project, outside: OutsideFacts) -> None:
         self.unit = unit
@@ -30,19 +30,19 @@ class Elsewhere:
         self.attached = {(each.path, each.name): each.target for each in outside.aliases}
 
     def function(self, node: ast.expr, scope: Scope) -> str | None:
-        """The Function that an expression certainly is: its key, or its qualified name where it is of this file."""
+        """The Function that an expression certainly denotes: its key, or its qualified name if it is in this file."""
         return self._denoted(node, scope, through_apply=False)
 
     def constructed(self, node: ast.expr, scope: Scope) -> str | None:
-        """As ``function``, for what is called: followed only where the name is known to be that of a Function."""
+        """Like ``function``, for callees: resolved only if the name is known to be that of a Function."""
         return self._denoted(node, scope, through_apply=False) if self._is_known(node, scope) else None
 
     def aliased(self, node: ast.expr, scope: Scope) -> str | None:
-        """The Function whose ``apply`` is called by another name, where the name is known to be one."""
+        """The Function whose ``apply`` is called through another name, if the name is known to be one."""
         return self._denoted(node, scope, through_apply=True) if self._is_known(node, scope) else None
 
     def module(self, node: ast.expr, scope: Scope) -> str | None:
-        """The path of the module that an expression certainly is."""
+        """The path of the module that an expression certainly denotes."""
         path = dotted_name(node)
         found = self.project.module_denoted(self.unit, path, scope, node.lineno) if path is not None else None
         return found if found != self.path else None
@@ -65,7 +65,7 @@ class Elsewhere:
         return self.key_of(Target(os.path.abspath(found[0].unit.path), found[0].qualname))
 
     def key_of(self, target: Target) -> str:
-        """By which name this file knows a Function."""
+        """The name by which this file refers to a Function."""
         if target.path == self.path:
             return target.qualname
         self.targets[target.key] = target
@@ -73,7 +73,7 @@ class Elsewhere:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What a file says
+# The facts of a file
 
 
 def facts_of(
@@ -85,7 +85,7 @@ def facts_of(
     patched: Iterable[str],
     applied: Iterable[str],
 ) -> FileFacts:
-    """What the file says about Functions of other files, and how others may come to know of its own ``functions``.
+    """The facts of the file about Functions of other files, and how others may refer to its own ``functions``.
 
     ``heirs`` are all classes of the file that may descend from one of another file.
     """
@@ -108,7 +108,7 @@ def facts_of(
 
 
 def _names(unit: Unit) -> Iterator[tuple[str, str]]:
-    """Each name bound by an import or to a dotted name, in the module or a class body, after what it is bound to."""
+    """Each name bound by an import or to a dotted name, in the module or a class body, preceded by its target."""
     index = unit.index
     for scope in (index.module, *(record.body for record in index.classes.values())):
         for name, bounds in scope.names.items():
@@ -124,7 +124,7 @@ def _names(unit: Unit) -> Iterator[tuple[str, str]]:
 
 
 def _last(dotted: str) -> str:
-    """The last part of a name; of ``Softmax.apply``, the part before."""
+    """The last part of a name; for ``Softmax.apply``, the part before."""
     rest, _, last = dotted.rpartition(".")
     return rest.rpartition(".")[2] if last == "apply" and rest else last
 

@@ -1,8 +1,8 @@
-"""LibCST nodes made from ``ast`` nodes: the code of a statement without its layout.
+"""LibCST nodes created from ``ast`` nodes: the code of a statement without its layout.
 
-The file's ``ast`` is there already, and most of what is read of it is never shown and never fixed, so that it needs no
-whitespace, no comments and no positions. What these nodes have, they have as LibCST reads it; ``bare_nodes`` says how
-they get the rest.
+The file's ``ast`` exists already, and most code is never shown and never fixed, so it needs no whitespace, no comments
+and no positions. The fields that these nodes have are the same as LibCST's; ``bare_nodes`` describes how they get the
+rest.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
 
 class NotMade(Exception):
-    """A piece of syntax that is left to LibCST's own parser."""
+    """Syntax that is left to LibCST's own parser."""
 
 
 def function_from_ast(
     node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None
 ) -> cst.FunctionDef:
-    """A function of ``source`` as LibCST nodes without layout; ``places`` takes in what its statements are made from.
+    """A function of ``source`` as LibCST nodes without layout; ``places`` collects the origins of its statements.
 
-    Raises ``NotMade`` for what is too rare to be worth it, and RecursionError on very long chains.
+    Raises:
+        NotMade: The syntax is too rare to be worth it.
+        RecursionError: A chain is very long.
     """
     return _made(_Maker(source, places).function, node)
 
@@ -44,7 +46,7 @@ def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
 
 
 def statement_from_ast(node: ast.stmt, source: Source) -> cst.CSTNode:
-    """As ``function_from_ast``, for any statement that holds others."""
+    """Like ``function_from_ast``, for any compound statement."""
     text = source.lines(node.lineno, node.end_lineno or node.lineno)
     if type(node) not in _COMPOUND or "\f" in text or not (text.isascii() or _is_utf8(text)):
         raise NotMade
@@ -53,7 +55,7 @@ def statement_from_ast(node: ast.stmt, source: Source) -> cst.CSTNode:
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether LibCST can be given a text at all."""
+    """Whether LibCST accepts a text at all."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -69,18 +71,18 @@ def _made(make: Callable[[Node], Made], node: Node) -> Made:
 
 
 class _Maker:
-    """Makes the nodes of one file."""
+    """Creates the nodes of one file."""
 
     def __init__(self, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None) -> None:
         self.source = source
         self.places = places if places is not None else {}
         self.ascii = source.text.isascii()
         self.in_string = False
-        """Whether it is at an expression in an f-string; where that stands, Python 3.11 does not say."""
+        """Whether the current expression is in an f-string; Python 3.11 has no positions there."""
 
     # Expressions
 
-    def expression(self, node: ast.expr) -> Any:  # the fields of LibCST nodes ask for many different types
+    def expression(self, node: ast.expr) -> Any:  # the fields of LibCST nodes require many different types
         make = _EXPRESSIONS.get(type(node))
         if make is None:
             raise NotMade
@@ -123,7 +125,7 @@ class _Maker:
         return self.text(_start(node), _end(node))
 
     def text(self, start: tuple[int, int], end: tuple[int, int]) -> str:
-        """The text between two places; ``ast`` counts columns in bytes."""
+        """The text between two positions; ``ast`` counts columns in bytes."""
         if self.ascii:
             starts = self.source.line_starts
             return self.source.text[starts[start[0] - 1] + start[1] : starts[end[0] - 1] + end[1]]
@@ -160,7 +162,7 @@ class _Maker:
         if not keywords:
             return [self.argument(each) for each in given]
         ordered: Iterable[ast.expr | ast.keyword] = (*given, *keywords)
-        if any(isinstance(each, ast.Starred) for each in given):  # it may stand after a keyword
+        if any(isinstance(each, ast.Starred) for each in given):  # it may follow a keyword
             ordered = sorted(ordered, key=lambda each: (each.lineno, each.col_offset))
         return [self.argument(each) for each in ordered]
 
@@ -192,13 +194,13 @@ class _Maker:
         return node.elts
 
     def has_parentheses(self, node: ast.Tuple) -> bool:
-        """Whether what opens before the first element is still open behind it."""
+        """Whether the parenthesis before the first element is still open after it."""
         first, *others = node.elts
         if _start(node) == _start(first):
             return False
         before = self.text(_start(node), _start(first))
         after = self.text(_end(first), _start(others[0]) if others else _end(node))
-        if "#" in before or "#" in after:  # a comment may hold anything
+        if "#" in before or "#" in after:  # a comment may contain anything
             raise NotMade
         return before.count("(") > after.partition(",")[0].count(")")
 
@@ -358,7 +360,7 @@ class _Maker:
         for each in body:
             if type(each) not in _SMALL:
                 found.append(self.statement(each))
-            elif each.lineno == line:  # behind a semicolon
+            elif each.lineno == line:  # after a semicolon
                 found[-1].body.append(self.small(each))
             else:
                 found.append(bare.SimpleStatementLine([self.small(each)]))
@@ -501,7 +503,7 @@ _ONE_STRING = re.compile(
       | "(?!"") [^"\\]*(?:\\[\s\S][^"\\]*)* " | '(?!'') [^'\\]*(?:\\[\s\S][^'\\]*)* ' )""",
     re.VERBOSE,
 )
-"""One string that Python has read already, be it on one line or on several."""
+"""One string that Python has parsed already, on one line or several."""
 
 _OPERATORS: dict[type[ast.operator], cst.BaseBinaryOp] = {
     ast.Add: cst.Add(),

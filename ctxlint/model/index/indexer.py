@@ -1,7 +1,7 @@
-"""The ``ast`` pass that makes the index of a file.
+"""The ``ast`` pass that creates the index of a file.
 
-Most files of a run are indexed, and most of what is in them says nothing: this is written so that it costs little. What
-a function or class binds is noted as it stands; what a condition asks is looked at when somebody needs to know.
+Most files of a run are indexed, and most of their code is irrelevant, so this is optimised for speed. Bindings are
+recorded as they are; conditions are analysed on demand.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
 _EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
 )
-"""The last part of the names of what a test calls to say that something raises or warns."""
+"""The last part of the names of functions that expect an exception or a warning in tests."""
 
 _VERSION = re.compile(r"version|hasattr|getattr|torch_?\d|_[gl][te]_", re.IGNORECASE)
-"""What a condition mentions that chooses between releases."""
+"""What a condition mentions that distinguishes releases."""
 
 
 def index_module(module: ast.Module) -> FileIndex:
@@ -49,11 +49,11 @@ def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:
 
 
 class _Place(NamedTuple):
-    """What is around a statement within its function or class; ``tests`` and ``fallback`` look beyond that.
+    """The surroundings of a statement within its function or class; ``tests`` and ``fallback`` extend beyond it.
 
     ``conditional``, ``chosen`` and ``handler`` are those of a ``Bound``, ``within`` and ``expects_error`` those of a
-    ``CallRecord``. ``tests`` are the conditions that it stands under, or that failed before; ``fallback`` says that it
-    stands in an ``except`` clause.
+    ``CallRecord``. ``tests`` are the enclosing conditions, and those that failed before; ``fallback``: it is in an
+    ``except`` clause.
     """
 
     conditional: bool = False
@@ -92,7 +92,7 @@ class _Indexer:
             self.expression(node.value, scope, place)
 
     def other(self, node: ast.AST, scope: Scope, place: _Place) -> None:
-        """A statement that binds nothing, and holds no others."""
+        """A statement without bindings and nested statements."""
         for each in _parts(node):
             self.expression(each, scope, place)
 
@@ -163,7 +163,7 @@ class _Indexer:
         self.expression(node.value, scope, place)
 
     def alias(self, node: Any, scope: Scope, place: _Place) -> None:
-        """``type Name = value``, from Python 3.12 on."""
+        """``type Name = value``, since Python 3.12."""
         self.target(node.name, None, scope, place)
         self.expression(node.value, scope, place)
 
@@ -178,7 +178,7 @@ class _Indexer:
                 self.index.module.bind(name, Bound("other", node.lineno, True))
 
     def choice(self, node: ast.If, scope: Scope, place: _Place) -> None:
-        """``if``, each ``elif``, ``else``: one after the other, for a chain may be longer than Python recurses."""
+        """``if``, each ``elif``, ``else``: iteratively, because a chain may exceed Python's recursion limit."""
         while True:
             scope.conditions.append(node.test)
             place = place._replace(conditional=True, chosen=True, tests=(*place.tests, node.test))
@@ -227,7 +227,7 @@ class _Indexer:
         self.body(node.finalbody, scope, place)
 
     def match(self, node: Any, scope: Scope, place: _Place) -> None:
-        """``match``, from Python 3.10 on."""
+        """``match``, since Python 3.10."""
         inside = place._replace(conditional=True, chosen=True)
         self.expression(node.subject, scope, place)
         for case in node.cases:
@@ -235,7 +235,7 @@ class _Indexer:
             self.body(case.body, scope, inside)
 
     def target(self, target: ast.expr, value: ast.expr | None, scope: Scope, place: _Place) -> None:
-        """What an assignment, a loop or the like binds or stores; ``value`` is None where there is no one value."""
+        """What an assignment, a loop or the like binds or stores; ``value`` is None if there is no single value."""
         if isinstance(target, ast.Name):
             if value is None:
                 scope.bind(target.id, _bound("other", target.lineno, place))
@@ -269,7 +269,7 @@ class _Indexer:
                 self.expression(node, scope, place)
 
     def expression(self, root: ast.AST, scope: Scope, place: _Place) -> None:
-        """Everything inside an expression (or a pattern, …) that the index keeps."""
+        """Everything inside an expression (or a pattern, …) that the index records."""
         pending: list[Any] = [root]
         for node in pending:
             kind = type(node)
@@ -292,7 +292,7 @@ class _Indexer:
             pending += _BELOW.get(kind, _parts)(node)
 
     def call(self, node: ast.Call, scope: Scope, place: _Place) -> str:
-        """Note a call; gives the last part of the name that is called."""
+        """Record a call; returns the last part of the callee's name."""
         func = node.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name))
@@ -303,7 +303,7 @@ class _Indexer:
         return name
 
     def stored(self, attribute: str, owner: str) -> None:
-        """Note that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
+        """Record that an attribute is stored, or named as a string, on an instance or ctx of the class ``owner``."""
         self.index.attributes.add(attribute)
         self.index.attribute_owners.setdefault(attribute, set()).add(owner)
 
@@ -344,10 +344,10 @@ _STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {
 for _name, _walk in (("Match", _Indexer.match), ("TryStar", _Indexer.try_), ("TypeAlias", _Indexer.alias)):
     if hasattr(ast, _name):
         _STATEMENTS[getattr(ast, _name)] = _walk
-"""What is done with a statement, by its type; for all others, ``_Indexer.other``."""
+"""The handlers of statements, by type; ``_Indexer.other`` for all others."""
 
 _BELOW: dict[type[Any], Callable[[Any], Sequence[ast.AST | None]]] = {
-    type(None): lambda _node: (),  # an end of a slice, or the key of a dictionary, that is not there
+    type(None): lambda _node: (),  # a missing end of a slice, or a missing key of a dictionary
     ast.BinOp: attrgetter("left", "right"),
     ast.BoolOp: attrgetter("values"),
     ast.Call: lambda node: [node.func, *node.args, *node.keywords],
@@ -363,14 +363,14 @@ _BELOW: dict[type[Any], Callable[[Any], Sequence[ast.AST | None]]] = {
     ast.Subscript: attrgetter("value", "slice"),
     ast.Tuple: attrgetter("elts"),
     ast.UnaryOp: lambda node: (node.operand,),
-    ast.comprehension: lambda node: [node.iter, *node.ifs],  # the targets are names of the comprehension alone
+    ast.comprehension: lambda node: [node.iter, *node.ifs],  # the targets are local to the comprehension
     ast.keyword: lambda node: (node.value,),
 }
-"""What stands right below an expression, for the most frequent ones; for all others, ``_parts``."""
+"""The children of the most frequent expressions; ``_parts`` for all others."""
 
 
 def _parts(node: ast.AST) -> list[ast.AST]:
-    """All nodes right below a node."""
+    """All direct children of a node."""
     found: list[ast.AST] = []
     for name in node._fields:
         value = getattr(node, name, None)

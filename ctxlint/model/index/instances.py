@@ -1,4 +1,4 @@
-"""What a file does with its instances of Functions: it calls them, takes only their ``apply``, or who knows."""
+"""How a file uses its instances of Functions: it calls them, only reads their ``apply``, or unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class InstanceUse(Enum):
-    """What becomes of an instance."""
+    """How an instance is used."""
 
     APPLY_TAKEN = "Fn().apply, which is not called at once"
     ONLY_APPLIED = "it is kept under a name of which only apply is taken"
@@ -30,16 +30,16 @@ class InstanceUse(Enum):
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance that a file makes; ``calls`` are the places where it is called."""
+    """An instance that a file creates; ``calls`` are the places where it is called."""
 
     use: InstanceUse
     calls: tuple[Span, ...] = ()
 
 
 class Instances:
-    """The instances of Functions in one file, and what it does with the names that they are kept under.
+    """The instances of Functions in one file, and the uses of the names that they are bound to.
 
-    Everything is read in one walk of the file, when first asked for: a file may make any number of instances.
+    The file is walked once, on the first request: it may create any number of instances.
     """
 
     def __init__(self, source: Source, tree: ast.Module | None) -> None:
@@ -48,7 +48,7 @@ class Instances:
         self._by_name: dict[tuple[object, object], Instance] = {}
 
     def made_by(self, call: ApplyCall) -> Instance:
-        """What becomes of the instance that ``call`` makes, as far as the name it is kept under shows."""
+        """The use of the instance that ``call`` creates, as far as the name it is bound to shows."""
         made = self._calls.get(call.span)
         if made is None:
             return Instance(InstanceUse.UNKNOWN)
@@ -67,11 +67,11 @@ class Instances:
         return self._by_name[key, home]
 
     def is_used(self, name: str) -> bool:
-        """Whether the text calls the name anywhere, or takes ``apply`` of it."""
+        """Whether the text anywhere calls the name, or reads its ``apply``."""
         return name in self._used
 
     def _kept_as(self, kept: ast.Name | ast.Attribute, home: ast.AST | None) -> Instance:
-        """What becomes of the instances that are kept under a name of a scope."""
+        """The use of the instances that are bound to a name of a scope."""
         uses = self._names.reads[_last(kept)]
         known = [each for each in uses if _written(each) == _written(kept) and self._names.home(each) is home]
         called_at = (self._called_at(each) for each in known)
@@ -82,13 +82,13 @@ class Instances:
         return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
 
     def _chosen(self, node: ast.AST) -> ast.AST:
-        """The outermost conditional expression that may give the node as its value."""
+        """The outermost conditional expression whose value may be the node."""
         while isinstance(around := self._names.parents[node], ast.IfExp) and node is not around.test:
             node = around
         return node
 
     def _called_at(self, node: ast.AST) -> Span | None:
-        """Where the instance is called, or given to a function of torch that calls it; None where neither is so."""
+        """Where the instance is called, or passed to a torch function that calls it; None if neither."""
         parent = self._names.parents[node]
         if not isinstance(parent, ast.Call):
             return None
@@ -103,12 +103,12 @@ class Instances:
 
     @cached_property
     def _calls(self) -> dict[Span, ast.Call]:
-        """Each call by its place."""
+        """Each call by its span."""
         return {self._source.span_of(each): each for each in self._names.parents if isinstance(each, ast.Call)}
 
     @cached_property
     def _checkers(self) -> frozenset[str]:
-        """What the file calls ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
+        """The file's names for ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
         return _gradcheck_names(self._names.parents)
 
     @cached_property
@@ -117,11 +117,11 @@ class Instances:
 
 
 _MOST_CALLS = 5
-"""The calls of one name that a finding shows."""
+"""The maximum number of calls of one name that a finding shows."""
 
 
 class _Names:
-    """Who is whose parent in a file, where names are read, and in which scopes they are bound."""
+    """Parents of nodes, reads of names, and the scopes that bind them."""
 
     def __init__(self, tree: ast.Module | None) -> None:
         self.parents: dict[ast.AST, ast.AST] = {}
@@ -154,7 +154,7 @@ class _Names:
         return self._scopes[node]
 
     def home(self, kept: ast.Name | ast.Attribute) -> ast.AST | None:
-        """The function or module whose name is meant; for ``self.name``, the class around it, None without one."""
+        """The function or module that binds a name; for ``self.name``, the enclosing class, None without one."""
         scope = self._scopes[kept]
         while scope is not self._module:
             if isinstance(kept, ast.Attribute):
@@ -170,7 +170,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def _gradcheck_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """What the file calls ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
+    """The file's names for ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
     modules = {"torch.autograd", "torch.autograd.gradcheck"}
     imported = (
         alias.asname or alias.name
@@ -191,7 +191,7 @@ def _takes_apply(node: ast.AST) -> bool:
 
 
 def _kept_as(parent: ast.AST) -> ast.Name | ast.Attribute | None:
-    """The one name, or attribute of a name, that an assignment gives the instance."""
+    """The only name, or attribute of a name, that an assignment binds to the instance."""
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
         target: ast.AST = parent.targets[0]
     elif isinstance(parent, (ast.AnnAssign, ast.NamedExpr)):
@@ -204,12 +204,12 @@ def _kept_as(parent: ast.AST) -> ast.Name | ast.Attribute | None:
 
 
 def _last(kept: ast.Name | ast.Attribute) -> str:
-    """``name`` of a name, ``.name`` of an attribute of anything."""
+    """``name`` for a name, ``.name`` for an attribute of anything."""
     return kept.id if isinstance(kept, ast.Name) else f".{kept.attr}"
 
 
 def _written(kept: ast.Name | ast.Attribute) -> tuple[str, ...]:
-    """A name, or an attribute of a name, as it is written; nothing where it is an attribute of anything else."""
+    """The source form of a name, or of an attribute of a name; empty for an attribute of anything else."""
     if isinstance(kept, ast.Name):
         return (kept.id,)
     return (kept.value.id, kept.attr) if isinstance(kept.value, ast.Name) else ()

@@ -26,13 +26,13 @@ class ModuleBackward:
 
 
 _GRADIENT = re.compile(r"grad|^d_?(out|y|z|l)\w*$|^delta", re.IGNORECASE)
-"""What a parameter is called that takes the gradient of an output."""
+"""Typical names of a parameter that takes the gradient of an output."""
 
 
 def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
-    """The modules of a file that define ``forward`` and such a ``backward``, where nothing in the file calls it.
+    """The modules of a file that define ``forward`` and such a ``backward`` that nothing in the file calls.
 
-    A file that passes a gradient to any ``backward``, or hands one on, may well work without autograd.
+    A file that passes a gradient to any ``backward``, or passes one on, may well work without autograd.
     """
     if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text:
         return
@@ -57,7 +57,7 @@ def _span_of_name(unit: Unit, function: ast.FunctionDef) -> Span:
 
 
 def _is_module(definition: Definition, project: Project) -> bool:
-    """Whether a class certainly descends from ``torch.nn.Module``, and from nothing that is not known."""
+    """Whether a class certainly descends from ``torch.nn.Module``, and from nothing unknown."""
     named = []
     for each in project.ancestry(definition):
         if each.record is None:

@@ -1,4 +1,4 @@
-"""One file as the model reads it: its text, its index, and the statements that LibCST has parsed of it so far."""
+"""One file in the model: its text, its index, and the statements that LibCST has parsed so far."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A file that was parsed and indexed. ``broken`` names the statements that ``ast`` cannot read."""
+    """A file that was parsed and indexed. ``broken`` are the statements that ``ast`` cannot parse."""
 
     source: Source
     module: ast.Module
@@ -46,40 +46,40 @@ class Unit:
 
     @property
     def tree(self) -> ast.Module | None:
-        """The whole file as ``ast`` reads it; None where it cannot, or only in other words."""
+        """The whole file as an ``ast`` tree; None if ``ast`` cannot parse it, or only after rewriting newer syntax."""
         return self.module if self.slices.as_written else None
 
     @property
     def is_stub(self) -> bool:
-        """Whether it is a stub file (``.pyi``): its bodies say nothing."""
+        """Whether it is a stub file (``.pyi``), whose bodies have no content."""
         return self.path.endswith(".pyi")
 
     @cached_property
     def summaries(self) -> dict[Hashable, Any]:
-        """The summaries of its functions that are worked out; see ``summaries``."""
+        """The cached summaries of its functions; see ``summaries``."""
         return {}
 
     @cached_property
     def instances(self) -> Instances:
-        """The instances of Functions that the file makes."""
+        """The instances of Functions that the file creates."""
         return Instances(self.source, self.tree)
 
     def anew(self, source: Source) -> Unit:
-        """The unit of another ``source`` with the same text: what LibCST parses of it is its own."""
+        """The unit of another ``source`` with the same text: it has LibCST nodes of its own."""
         return replace(self, source=source, slices=Slices(source, self.index, self.slices.as_written))
 
 
 def read_unit(source: Source) -> Unit:
-    """Parse and index a file. Nothing is raised for bad code."""
+    """Parse and index a file. Bad code raises nothing."""
     parsed = parse(source)
     index = index_module(parsed.module)
     return Unit(source, parsed.module, index, Slices(source, index, parsed.as_written), parsed.broken)
 
 
 class Slices:
-    """Parses top-level statements with LibCST when they are asked for, once each.
+    """Parses top-level statements with LibCST on demand, once each.
 
-    ``as_written`` is False where ``ast`` has read the file in other words than it is written in.
+    ``as_written`` is False if ``ast`` has parsed the file after newer syntax was rewritten.
     """
 
     def __init__(self, source: Source, index: FileIndex, as_written: bool = True) -> None:
@@ -91,12 +91,12 @@ class Slices:
         self._found: dict[int, Definitions] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
         self._places: dict[cst.CSTNode, ast.stmt] = {}
-        """The statements of functions that were made from ``ast``."""
+        """The statements of functions that were created from ``ast``."""
         self._bare_classes: dict[str, tuple[cst.ClassDef, Slice] | None] = {}
         self._decorators: dict[str, Wrapping | None] = {}
 
     def find_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
-        """The LibCST node of a class, and the slice that it stands in; None where LibCST cannot read it."""
+        """The LibCST node of a class, and the slice that contains it; None if LibCST cannot parse it."""
         record = self.index.classes[qualname]
         finder, part = self._look_up(record.statement)
         if part is None or record.ordinal >= len(finder.classes):
@@ -104,7 +104,7 @@ class Slices:
         return finder.classes[record.ordinal], part
 
     def find_bare_class(self, qualname: str) -> tuple[cst.ClassDef, Slice] | None:
-        """As ``find_class``, for one that is not shown to anybody: its slice may not be faithful, and hold it alone."""
+        """Like ``find_class``, for a class that is never shown: its slice may lack layout and other statements."""
         record = self.index.classes[qualname]
         if record.statement in self._found or not self.as_written:
             return self.find_class(qualname)
@@ -122,12 +122,12 @@ class Slices:
         return node, Slice(self.source, first, last, statement)
 
     def find_function(self, qualname: str) -> cst.FunctionDef | None:
-        """The LibCST node of a function or method of this file; None where a condition decides between several."""
+        """The LibCST node of a function or method of this file; None if a condition decides between several."""
         found = self.find_function_in_slice(qualname)
         return found[0] if found is not None else None
 
     def find_function_in_slice(self, qualname: str) -> tuple[cst.FunctionDef, Slice] | None:
-        """As ``find_function``, with the slice that the function stands in."""
+        """Like ``find_function``, with the slice that contains the function."""
         record = self.index.functions.get(qualname)
         return self._numbered_function(record) if record is not None and record.certain else None
 
@@ -138,7 +138,7 @@ class Slices:
         return finder.functions[record.ordinal], part
 
     def find_bare_function(self, qualname: str) -> cst.FunctionDef | None:
-        """As ``find_function``, for one that is not shown to anybody: it may have no layout and no positions."""
+        """Like ``find_function``, for a function that is never shown: it may lack layout and positions."""
         record = self.index.functions.get(qualname)
         if record is None:
             return None
@@ -147,7 +147,7 @@ class Slices:
         return self._bare[qualname]
 
     def span_in_function(self, qualname: str, statement: cst.CSTNode) -> Span:
-        """Where a statement of what ``find_bare_function`` gave stands; the function, where that is not known."""
+        """The span of a statement from ``find_bare_function``; that of the function if it is unknown."""
         found = self._places.get(statement)
         return self.source.span_of(self.index.functions[qualname].node if found is None else found)
 
@@ -161,7 +161,7 @@ class Slices:
         return found[0] if found is not None else None
 
     def find_decorator(self, qualname: str) -> Wrapping | None:
-        """What a function does as a decorator; None where ``find_function`` finds none."""
+        """The summary of a function as a decorator; None if ``find_function`` finds none."""
         if qualname not in self._decorators:
             node = self.find_bare_function(qualname)
             self._decorators[qualname] = wrapping_of(node) if node is not None else None
@@ -178,7 +178,7 @@ class Slices:
         return self._found[statement], self._slices[statement]
 
     def _read(self, statement: ast.stmt) -> tuple[cst.CSTNode, Slice] | None:
-        """A statement, bare where that will do; None where LibCST cannot read it."""
+        """A statement, bare where possible; None if LibCST cannot parse it."""
         decorators = getattr(statement, "decorator_list", None) or [statement]
         first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
         last = statement.end_lineno or statement.lineno

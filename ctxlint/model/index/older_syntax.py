@@ -1,8 +1,8 @@
-"""Newer syntax in the words of Python 3.9, for the ``ast`` of a Python that is older than the code.
+"""Rewrites newer syntax as Python 3.9, for the ``ast`` of a Python that is older than the code.
 
-LibCST reads all syntax on every Python. What its tree shows to be newer is written over: every line keeps its number,
-and nearly all that is left its column, so that the file's index comes out as on a newer Python. A ``match`` becomes
-tests, and what only types and patterns say is gone.
+LibCST parses all syntax on every Python. What its tree shows to be newer is overwritten: every line keeps its number,
+and nearly everything else its column, so that the file's index comes out as on a newer Python. A ``match`` becomes
+tests, and the contents of types and patterns are dropped.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def in_older_syntax(source: Source, first: int, last: int) -> str | None:
-    """The lines ``first`` to ``last``, with newer syntax written over.
+    """The lines ``first`` to ``last``, with newer syntax overwritten.
 
-    None where there is none, and where LibCST cannot read them either.
+    None if there is none, or if LibCST cannot parse them either.
     """
     if too_deep(source.lines(first, last)) is not None:
         return None
@@ -45,7 +45,7 @@ def in_older_syntax(source: Source, first: int, last: int) -> str | None:
 
 
 class _NewerSyntax(cst.CSTVisitor):
-    """Collects what is to be written over in a slice, as offsets in the file and text."""
+    """Collects what to overwrite in a slice, as offsets in the file and text."""
 
     def __init__(self, part: Slice) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _NewerSyntax(cst.CSTVisitor):
         self.replaced: list[tuple[int, int, str]] = []
 
     def start(self, node: cst.CSTNode) -> int:
-        """Where a node starts, with the parentheses around it."""
+        """The start of a node, including the parentheses around it."""
         outer = next(iter(getattr(node, "lpar", ())), node)
         return self.part.source.offset(self.part.span(outer).start)
 
@@ -65,7 +65,7 @@ class _NewerSyntax(cst.CSTVisitor):
         return self.part.source.text[start:end]
 
     def write_over(self, start: int, end: int, opening: str = "", closing: str = "") -> None:
-        """Leave nothing of a stretch of code but what is given; a line that goes on still does."""
+        """Replace a stretch of code by the given text; line continuations are kept."""
         lines = self.text(start, end).replace("\r\n", " \n").replace("\r", "\n").split("\n")
         blank = [*(" " * (len(line) - 1) + "\\" for line in lines[:-1]), " " * len(lines[-1])]
         text = "\n".join(blank)
@@ -119,7 +119,7 @@ class _NewerSyntax(cst.CSTVisitor):
         return self.string(node)
 
     def string(self, node: cst.CSTNode) -> bool:
-        """Leave an empty string where this Python cannot read it; gives whether to look inside."""
+        """Leave an empty string if this Python cannot parse it; returns whether to visit its contents."""
         start, end = self.start(node), self.end(node)
         try:
             with warnings.catch_warnings():

@@ -1,8 +1,8 @@
-"""What one file says about the Functions of others, and what all of that together says about the Functions of one.
+"""The facts of one file about the Functions of others, and all facts of other files about the Functions of one.
 
-Both are plain frozen records that can be pickled, compared and hashed: worker processes hand the first ones out and
-take the second ones in, and what is found in a file depends on nothing else but its text, its settings and the files
-that its imports lead to.
+Both are plain frozen records that can be pickled, compared and hashed: worker processes return the former and receive
+the latter. The findings in a file depend on nothing else but its text, its settings and the files that its imports
+resolve to.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ class OpenInput(NamedTuple):
     to_none: bool
 
     def learns_from(self, kind: ArgumentKind) -> bool:
-        """Whether it says something to be passed this."""
+        """Whether passing this kind adds information."""
         if kind is ArgumentKind.NONE:
             return self.to_none
         return kind.tells and (self.to_tensor if kind is ArgumentKind.TENSOR else self.to_other)
 
 
 class Own(NamedTuple):
-    """A Function that a file defines, and what decides whether a call elsewhere can tell anything new about it.
+    """A Function that a file defines, and what decides whether a call in another file can add facts about it.
 
-    ``required`` is how many inputs it must be given. A call that passes one of ``numbers`` of inputs says something by
-    that; where they are None, one that passes more than ``required``.
-    ``inputs`` are the inputs in order; ``waits`` says that there may be more to say where it is applied.
+    ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
+    ``numbers`` is None, a call with more than ``required`` does. ``inputs`` are the inputs in order; ``waits``: there
+    may be more findings if it is applied.
     """
 
     qualname: str
@@ -60,7 +60,7 @@ class Own(NamedTuple):
     waits: bool
 
     def learns_from(self, call: ApplyCall) -> bool:
-        """Whether a call passes something whose kind shows, or inputs that it could leave out."""
+        """Whether a call passes something of a known kind, or inputs that it could leave out."""
         if call.how not in ("apply", "construct-apply") or call.expects_error:
             return False
         if call.differentiated:
@@ -72,7 +72,7 @@ class Own(NamedTuple):
 
 
 class NameAlias(NamedTuple):
-    """A module (its file) that another file gives a new attribute: ``ops.softmax = Softmax.apply``."""
+    """A new attribute that another file gives to a module (its file): ``ops.softmax = Softmax.apply``."""
 
     path: str
     name: str
@@ -81,17 +81,16 @@ class NameAlias(NamedTuple):
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What a file says that matters to others. ``path`` is absolute.
+    """The facts of a file that matter to others. ``path`` is absolute.
 
-    ``functions`` are its own Functions, and ``names`` are pairs: what the file calls in a new way
-    (the last part of the name), and how it calls it (``softmax = Softmax.apply``, ``from .ops import Softmax as S``).
-    ``stars`` are the modules that it imports with a star, by the last parts of their names.
-    ``called`` are the dotted names, as imported, of what it calls and does not define itself. All else is about
-    Functions of other files: how they are called, whose ``apply`` is read, whose methods are called by hand, which have
-    subclasses here, and which are changed from here.
+    ``functions`` are its own Functions, and ``names`` are pairs: the last part of a name, and the file's new name for
+    it (``softmax = Softmax.apply``, ``from .ops import Softmax as S``). ``stars`` are the modules that it star-imports,
+    by the last parts of their names. ``called`` are the dotted names, as imported, of what it calls and does not define
+    itself. All other fields are about Functions of other files: how they are called, whose ``apply`` is read, whose
+    methods are called directly, which have subclasses here, and which are modified here.
 
-    ``at_stake`` are the keys of the Functions, own ones or of other files, that something was found about here: what
-    others say of them may silence that.
+    ``at_stake`` are the keys of the Functions, own ones or of other files, with findings here: facts from others may
+    suppress them.
     """
 
     path: str
@@ -120,12 +119,12 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class OutsideFacts:
-    """What the other files of a project say that matters to one file.
+    """The facts of the other files of a project that matter to one file.
 
-    ``names`` are names that it calls and that mean Functions, or the ``apply`` of one, somewhere in the project: they
-    are worth following. ``aliases`` are attributes of modules that no module defines itself. The others are about the
-    Functions that the file defines or calls, by their keys, as in ``FileFacts``. With ``partial`` there may be more to
-    say: the project is too large to be searched.
+    ``names`` are names that it calls and that denote Functions, or the ``apply`` of one, somewhere in the project: they
+    are worth resolving. ``aliases`` are attributes of modules that no module defines itself. The others are about the
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``partial``: there may be more facts,
+    because the project is too large to search.
     """
 
     names: tuple[str, ...] = ()
@@ -139,28 +138,28 @@ class OutsideFacts:
 
     @property
     def subjects(self) -> frozenset[str]:
-        """The keys of the Functions that something is said about."""
+        """The keys of the Functions that the facts are about."""
         by_hand = (key for key, _method in self.by_hand)
         called = (call.function for call in self.calls)
         return frozenset((*called, *self.applied, *by_hand, *self.subclassed, *self.patched))
 
 
 NOTHING = OutsideFacts()
-"""What a file that is linted alone knows of others but by its own imports."""
+"""The facts for a file that is linted alone: none but those from its own imports."""
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """What one project calls its Functions and their ``apply``, by the last parts of names, in order.
+    """A project's names for its Functions and their ``apply``, by the last parts of names, in order.
 
-    ``aliases`` are the attributes that modules get from other files, where all agree on what that is.
+    ``aliases`` are the attributes that other files give to modules, if all agree on the meaning.
     """
 
     names: tuple[str, ...] = ()
     aliases: tuple[NameAlias, ...] = ()
 
     def told_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
-        """What of this the file ``path`` has a use for, which calls what is ``called`` so (see ``FileFacts``)."""
+        """The facts that the file ``path`` can use, which calls the names ``called`` (see ``FileFacts``)."""
         names = frozenset(self.names)
         found = {name.rpartition(".")[2] for name in called if name.rpartition(".")[2] in names and locate(path, name)}
         return OutsideFacts(tuple(sorted(found)), tuple(alias for alias in self.aliases if alias.name in found))

@@ -1,8 +1,8 @@
-"""From text to an ``ast`` module, also where the file does not parse as a whole.
+"""From text to an ``ast`` module, even if the file does not parse as a whole.
 
-A half-typed file, or one in older or newer syntax, is taken apart at its top-level statements; those that parse are
-kept at their own lines, if need be in the words of an older Python, and the others are named as broken. Who reads
-nearly the same text again and again keeps what was parsed in ``ParsedPieces``.
+A half-typed file, or one in older or newer syntax, is split into its top-level statements; those that parse are kept at
+their own lines, if necessary rewritten in older syntax, and the others are listed as broken. Repeated parsing of
+similar texts reuses results in ``ParsedPieces``.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @record
 class BrokenStatement:
-    """A top-level statement that no parser can read, in a file that holds a Function.
+    """A top-level statement that no parser can parse, in a file that contains a Function.
 
-    Where it ``is_syntax``, the message is Python's; else Python may read it, and only ctxlint does not.
+    If ``is_syntax``, the message is Python's; otherwise Python may parse it, and only ctxlint cannot.
     """
 
     position: Position
@@ -50,9 +50,9 @@ Read = Callable[[StatementLines], Found]
 
 @dataclass(frozen=True)
 class Parsed:
-    """A module as far as it parses. ``broken`` names the statements that do not, in order.
+    """A module as far as it parses. ``broken`` are the statements that do not, in order.
 
-    ``as_written`` is False where the words of an older Python may stand in the place of what is written.
+    ``as_written`` is False if the code may have been rewritten in older syntax.
     """
 
     module: ast.Module
@@ -62,9 +62,9 @@ class Parsed:
 
 @stage("parse")
 def parse(source: Source) -> Parsed:
-    """Parse the whole file, or else each top-level statement for itself. Never raises for bad code.
+    """Parse the whole file, or else each top-level statement by itself. Never raises for bad code.
 
-    A notebook is parsed cell by cell: what one leaves open, the next one does not close.
+    A notebook is parsed cell by cell: an open bracket does not extend into the next cell.
     """
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
@@ -87,10 +87,10 @@ def parse(source: Source) -> Parsed:
 def _parse(text: str, first: int = 1) -> ast.Module:
     """Parse a text whose first line is the ``first`` of its file."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes and the like are other linters' business
+        warnings.simplefilter("ignore")  # invalid escapes and the like are reported by other linters
         above = first - 1
         if above <= 10 * len(text) + 200:
-            return ast.parse("\n" * above + text)  # much cheaper than to renumber the nodes of a long text
+            return ast.parse("\n" * above + text)  # much cheaper than renumbering the nodes of a long text
         try:
             return ast.increment_lineno(ast.parse(text), above)
         except SyntaxError as error:
@@ -104,10 +104,10 @@ _ON_LINE = re.compile(r"\bon line (\d+)")
 
 
 def _parse_known(source: Source, block: StatementLines, read: Read) -> Found:
-    """As ``_parse_lines``, where most pieces are known.
+    """Like ``_parse_lines``, if most pieces are known.
 
-    What parses piece by piece, parses as a whole. All from the first piece on that does not may parse all the same:
-    then the end of a piece was misjudged.
+    Pieces that parse one by one also parse as a whole. If some piece does not, the text from there on may parse all the
+    same: then the end of a piece was misjudged.
     """
     body: list[ast.stmt] = []
     for piece in statements(source, block):
@@ -126,7 +126,7 @@ def _parse_piecewise(source: Source, block: StatementLines, read: Read) -> tuple
         parts = [piece]
         found = _parse_piece(source, piece, read)
         if isinstance(found, BrokenStatement):
-            # A bracket or string that was never closed has taken in what follows it.
+            # An unclosed bracket or string has absorbed what follows it.
             parts = list(hard_starts(source, piece))
         for part in parts:
             found = found if part == piece else _parse_piece(source, part, read)
@@ -157,7 +157,7 @@ def _parse_lines(source: Source, lines: StatementLines) -> Found:
 
 
 def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None:
-    """As ``_parse_lines``, for what is newer than the ``ast`` of this Python; None where that is not what is wrong."""
+    """Like ``_parse_lines``, for syntax newer than the ``ast`` of this Python; None if that is not the problem."""
     older = in_older_syntax(source, *lines)
     if older is None or too_deep_for_ast(older) is not None:
         return None
@@ -168,19 +168,19 @@ def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None
 
 
 class ParsedPieces:
-    """What the last reading of each of some files has parsed, by where it stands and its text.
+    """The parsed pieces of the last version of each of some files, by position and text.
 
-    The editor reads a file at every keystroke, and most of its statements are as they were.
+    The editor parses a file at every keystroke, and most of its statements are unchanged.
     """
 
     def __init__(self, files: int = 4) -> None:
-        """Begin with nothing kept."""
+        """Start empty."""
         self.files = files
         self._pieces: OrderedDict[str, dict[tuple[int, str], Found]] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While this lasts, ``parse`` takes from here and puts in here."""
+        """During this context, ``parse`` looks up and stores pieces here."""
         token = _KEPT.set(self)
         try:
             yield
@@ -188,7 +188,7 @@ class ParsedPieces:
             _KEPT.reset(token)
 
     def reading(self, source: Source) -> Read:
-        """What parses the lines of a file, as far as need be; for one reading of it."""
+        """The parser of the lines of a file, reusing known pieces; for one reading of it."""
         before = self._pieces.pop(source.path, {})
         now = self._pieces[source.path] = {}
         while len(self._pieces) > self.files:

@@ -1,7 +1,7 @@
-"""What other files of the project say: where an imported name is defined, and what a class descends from.
+"""Name resolution across files: where an imported name is defined, and what a class descends from.
 
-A file that is linted alone sees the same as in a run over the whole project, since names are followed through its own
-imports. What cannot be followed is unknown.
+A file that is linted alone sees the same as in a run over the whole project, because names are resolved through its own
+imports. What cannot be resolved is unknown.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
     WorkedOut = dict[Hashable, tuple[object, "Trace"]]
-    """What was worked out, and what was asked of the disk for it."""
+    """Cached results, each with the disk look-ups that it depends on."""
 
     Attached = Mapping[tuple[str, str], tuple[str, str]]
-    """By module (its file) and attribute: the Function (its file and qualified name) whose ``apply`` it was given."""
+    """By module (its file) and attribute: the Function (file and qualified name) whose ``apply`` it was assigned."""
 
 Load = Callable[[str], "Source | None"]
-"""Gives the text of a file of the project; None where it cannot be read."""
+"""Returns the text of a file of the project; None if it cannot be read."""
 
 Result = TypeVar("Result")
 
 _MAX_HOPS = 16
 
 MAX_ANCESTORS = 100
-"""A class that descends from more classes of the project is not followed."""
+"""A class with more ancestors in the project than this is not resolved."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ class Definition:
 
     @property
     def record(self) -> ClassRecord | None:
-        """The class, where it is one."""
+        """The class, if it is one."""
         return self.unit.index.classes.get(self.qualname)
 
 
 Meaning = Definition | str | None
-"""What a name means: a definition of the project, a dotted name from outside it, or unknown."""
+"""What a name denotes: a definition of the project, an external dotted name, or unknown."""
 
 
 class LookUp(NamedTuple):
-    """A module that a file imports, and the file that was found for it; None where there is none in the project."""
+    """A module that a file imports, and the file that was found for it; None if there is none in the project."""
 
     importer: str
     name: str
@@ -74,9 +74,9 @@ class LookUp(NamedTuple):
 
 
 class Consulted(NamedTuple):
-    """What a file looked up on disk by following imports: the files that were, or were to be, read; and the look-ups.
+    """The disk look-ups of a file: the files that its imports resolve to, read or not, and the module look-ups.
 
-    As long as these files hold the same, and each look-up finds the same, so does the file that consulted them.
+    As long as these files and the results of the look-ups are the same, so are the facts of the file.
     """
 
     files: tuple[str, ...]
@@ -84,9 +84,9 @@ class Consulted(NamedTuple):
 
 
 class Trace:
-    """What was asked of the disk: the other files that were read, or were to be read, and what was looked for.
+    """A record of disk accesses: the other files that were, or would be, read, and the module look-ups.
 
-    What was worked out meanwhile, and need not be again while this is the trace, is kept with it.
+    Results that were computed meanwhile, and stay valid for this trace, are kept with it.
     """
 
     def __init__(self) -> None:
@@ -99,22 +99,22 @@ class Trace:
         self.denoted: dict[tuple[object, ...], tuple[Definition | None, Attached]] = {}
 
     def add(self, other: Trace) -> None:
-        """Take in what another trace has."""
+        """Add the content of another trace."""
         self.files |= other.files
         self.look_ups |= other.look_ups
 
     def take(self, consulted: Consulted) -> None:
-        """Take in what was asked for before."""
+        """Add earlier look-ups."""
         self.files.update(consulted.files)
         self.look_ups.update(consulted.look_ups)
 
     def sorted(self) -> Consulted:
-        """All of it in order, to be kept."""
+        """Everything in a fixed order, to be stored."""
         return Consulted(tuple(sorted(self.files)), tuple(sorted(self.look_ups, key=str)))
 
 
 class Project:
-    """Reads other files when a name leads there, once each. ``trace`` notes what is asked for, also what is known."""
+    """Reads other files on demand, once each. ``trace`` records look-ups, cached ones included."""
 
     def __init__(self, load: Load | None = None, extra_bases: frozenset[str] = frozenset()) -> None:
         self.load = load
@@ -124,7 +124,7 @@ class Project:
         self._worked_out: WorkedOut = {}
 
     def start_trace(self) -> Trace:
-        """Note what is asked for from now on in a new trace."""
+        """Record look-ups in a new trace from now on."""
         self.trace = Trace()
         return self.trace
 
@@ -137,16 +137,16 @@ class Project:
         return self._units[path]
 
     def linted_unit(self, source: Source) -> Unit:
-        """A file that is linted itself; where another file has led to it before, it is not parsed again."""
+        """A file that is linted itself; if another file's imports have led to it before, it is not parsed again."""
         known = self._units.get(os.path.abspath(source.path))
         if known is None or type(known.source) is not type(source) or known.source.text != source.text:
             return read_unit(source)
         return known.anew(source)
 
     def once(self, target: Hashable, work_out: Callable[[], Result], among: WorkedOut | None = None) -> Result:
-        """What ``work_out`` gives for ``target``, worked out once; what it asks of the disk is noted each time.
+        """The result of ``work_out`` for ``target``, computed once; its look-ups are recorded each time.
 
-        It is kept with the project, or else ``among`` other things.
+        It is cached in the project, or ``among`` other results.
         """
         kept = self._worked_out if among is None else among
         if target not in kept:
@@ -160,7 +160,7 @@ class Project:
         return cast("Result", found)
 
     def locate(self, unit: Unit, name: str) -> ModulePlace | None:
-        """The file that an imported name leads to, and what is left of the name there."""
+        """The file that an imported name resolves to, and the remaining name there."""
         place = locate(unit.path, name)
         self.trace.look_ups.add(LookUp(unit.path, name, place.path if place is not None else None))
         return place
@@ -168,7 +168,7 @@ class Project:
     # Names
 
     def meaning(self, unit: Unit, name: str | None, hops: int = 0) -> Meaning:
-        """What a resolved name of ``unit`` (see ``scopes.resolve``) means once imports are followed."""
+        """What a resolved name of ``unit`` (see ``scopes.resolve``) denotes after following imports."""
         if name is None or hops > _MAX_HOPS:
             return None
         if name.startswith(LOCAL):
@@ -203,7 +203,7 @@ class Project:
         return None
 
     def bound(self, unit: Unit, dotted: str, scope: Scope) -> tuple[Unit, str, Scope]:
-        """The file, the name there, and the scope in which a name is bound, where imports alone lead to it."""
+        """The file, the name there, and the scope that binds a name, following only imports."""
         for _ in range(_MAX_HOPS if self.load is not None else 0):
             head, _, rest = dotted.partition(".")
             owner = scope.owner(head)
@@ -220,10 +220,10 @@ class Project:
     def denoted(
         self, unit: Unit, dotted: str, scope: Scope, line: int, attached: Attached, hops: int = 0
     ) -> Definition | None:
-        """The one definition that ``dotted`` means to code at ``line``; None where a condition decides or nothing can.
+        """The only definition that ``dotted`` denotes for code at ``line``; None if it is conditional or unknown.
 
-        The ``qualname`` of what is found goes on where an attribute of a class is meant: ``Softmax.apply``. Aliases of
-        that are followed, also those that another file has ``attached`` to a module.
+        The ``qualname`` of the result extends to attributes of a class: ``Softmax.apply``. Aliases of it are followed,
+        including those that another file has ``attached`` to a module.
         """
         if hops > _MAX_HOPS or self.load is None:
             return None
@@ -254,25 +254,25 @@ class Project:
         return found.pop() if len(found) == 1 else None
 
     def _through_stars(self, unit: Unit, dotted: str, attached: Attached, hops: int) -> Definition | None:
-        """What a name that nothing binds means where several modules are star-imported and one of them has it."""
+        """What an unbound name denotes if several modules are star-imported and one of them binds it."""
         found: set[Definition | None] = set()
         for star in unit.index.module.stars:
             name = f"{star}.{dotted}" if star.strip(".") else f"{star}{dotted}"
             place = self.locate(unit, name)
             other = self.unit(place.path) if place is not None else None
             if place is None or other is None:
-                return None  # from outside the project: it may hold the name as well
+                return None  # external: it may bind the name as well
             module = other.index.module
             if place.rest.partition(".")[0] in module.names or module.stars or (other.path, place.rest) in attached:
                 found.add(self._certainly(unit, name, attached, hops + 1))
         return found.pop() if len(found) == 1 else None
 
     def certainly(self, unit: Unit, name: str) -> Definition | None:
-        """The one definition that a resolved name of ``unit`` means; see ``denoted``."""
+        """The only definition that a resolved name of ``unit`` denotes; see ``denoted``."""
         return self._certainly(unit, name, {}, 0) if self.load is not None else None
 
     def _certainly(self, unit: Unit, name: str | None, attached: Attached, hops: int) -> Definition | None:
-        """The one definition that a resolved name of ``unit`` means."""
+        """The only definition that a resolved name of ``unit`` denotes."""
         if name is None or name.startswith("builtins.") or name in self.torch_bases:
             return None
         if name.startswith(LOCAL):
@@ -291,7 +291,7 @@ class Project:
         return self.denoted(other, place.rest, module, sys.maxsize, attached, hops) if module.stars else None
 
     def _member(self, unit: Unit, qualname: str, attached: Attached, hops: int) -> Definition:
-        """What a qualified name of a file means, where the body of a class leads on: ``ops.softmax``."""
+        """What a qualified name of a file denotes, following aliases in class bodies: ``ops.softmax``."""
         owner, _, name = qualname.rpartition(".")
         record = unit.index.classes.get(owner)
         if record is None or name not in record.body.names or qualname in unit.index.classes:
@@ -299,7 +299,7 @@ class Project:
         return self.denoted(unit, name, record.body, sys.maxsize, attached, hops) or Definition(unit, qualname)
 
     def module_denoted(self, unit: Unit, dotted: str, scope: Scope, line: int) -> str | None:
-        """The path of the module of the project that ``dotted`` certainly is."""
+        """The path of the project module that ``dotted`` certainly denotes."""
         found = set(meanings(dotted, scope, line))
         name = found.pop() if len(found) == 1 else None
         if name is None or name.startswith((LOCAL, "builtins.")) or self.load is None:
@@ -308,7 +308,7 @@ class Project:
         return place.path if place is not None and not place.rest else None
 
     def function_denoted(self, definition: Definition | None) -> tuple[Definition, bool] | None:
-        """The Function that something means, and whether it means its ``apply``; None for anything else."""
+        """The Function that a definition is, and whether it is its ``apply``; None for anything else."""
         if definition is None:
             return None
         owner, _, name = definition.qualname.rpartition(".")
@@ -319,7 +319,7 @@ class Project:
     # Classes
 
     def bases(self, definition: Definition) -> list[list[Meaning]]:
-        """For each base expression of a class, what it may mean (several where imports are conditional)."""
+        """For each base expression of a class, what it may denote (several if imports are conditional)."""
         record = definition.record
         if record is None:
             return []
@@ -338,7 +338,7 @@ class Project:
         return self.trace.functions.get(definition, False)
 
     def _functions_among(self, classes: Iterable[Definition]) -> set[Definition]:
-        """Those of ``classes`` that descend from torch's Function; what they descend from is known or among them."""
+        """The ``classes`` that descend from torch's Function; their ancestors are known or among them."""
         below: dict[Definition, list[Definition]] = defaultdict(list)
         found: dict[Definition, None] = {}
         for each in classes:
@@ -355,9 +355,9 @@ class Project:
         return set(found)
 
     def bases_known(self, definition: Definition) -> bool:
-        """Whether every base of a class, at any height, is torch's, harmless, or a class that could be read.
+        """Whether every ancestor of a class is torch's, harmless, or a class that could be read.
 
-        No class that descends from itself is known.
+        A class that descends from itself is not known.
         """
         if definition.record is None:
             return False
@@ -381,7 +381,7 @@ class Project:
         return True
 
     def _in_circles(self, classes: Iterable[Definition]) -> bool:
-        """Whether some of ``classes``, which hold all that they descend from, descend from themselves."""
+        """Whether some of ``classes``, which include all their ancestors, descend from themselves."""
         below: dict[Definition, list[Definition]] = defaultdict(list)
         waiting = dict.fromkeys(classes, 0)
         for each in waiting:
@@ -398,16 +398,16 @@ class Project:
         return len(settled) < len(waiting)
 
     def ancestry(self, definition: Definition) -> list[Definition]:
-        """The class and its bases in the project, nearest first, as attribute look-up goes (depth first).
+        """The class and its project bases, nearest first, in the order of attribute look-up (depth first).
 
-        Where there are more than ``MAX_ANCESTORS``, some of them.
+        If there are more than ``MAX_ANCESTORS``, some of them.
         """
         return self._above(definition, at_most=MAX_ANCESTORS + 1)
 
     def _above(
         self, definition: Definition, known: Container[Definition] = (), at_most: int = sys.maxsize
     ) -> list[Definition]:
-        """A class and its bases in the project, depth first, without those that are ``known`` and their bases."""
+        """A class and its project bases, depth first, without ``known`` ones and their bases."""
         found: dict[Definition, None] = {}
         pending = [definition]
         while pending:
@@ -423,7 +423,7 @@ class Project:
         return list(found)
 
     def _parents(self, definition: Definition) -> list[Definition]:
-        """The direct bases of a class that are classes of the project."""
+        """The direct bases of a class that are project classes."""
         known = self.trace.parents.get(definition)
         if known is None:
             known = [base for base in self._named_bases(definition) if isinstance(base, Definition)]
@@ -435,7 +435,7 @@ class Project:
 
 
 def _bound_to(bound: Bound, rest: str) -> str | None:
-    """The resolved name that an import or a definition gives to ``rest``, an attribute of what it binds."""
+    """The resolved name of ``rest``, an attribute of what an import or a definition binds."""
     if bound.kind == "other":
         return None
     local = LOCAL if bound.kind in ("class", "def") else ""

@@ -1,4 +1,4 @@
-"""What a function does with the result of a call, in the statements that follow it."""
+"""How a function uses the result of a call in the statements after it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _MOST_STATEMENTS = 60
-"""So many statements after a call are looked at."""
+"""The maximum number of statements after a call to examine."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,10 @@ _SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_f
 
 
 def differentiated(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt | None:
-    """The statement after a call, or with it, that certainly differentiates its result: ``loss.backward()``.
+    """The statement after or around a call that certainly differentiates its result: ``loss.backward()``.
 
-    Only where an argument is asked for its gradient before, in the same block: else the graph may not reach the call.
+    Only if the gradient of an argument is requested before, in the same block: otherwise the graph may not reach the
+    call.
     """
     block, before = _block_of(body, call), _block_before(body, call)
     asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _asked_for_gradients(before)
@@ -97,7 +98,7 @@ def differentiated(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt | None:
 
 
 def _block_of(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
-    """The statement that a call stands in, and those that follow it in its block."""
+    """The statement that contains a call, and those after it in its block."""
     found = _located(body, call)
     return list(found[0][found[1] : found[1] + _MOST_STATEMENTS]) if found is not None else []
 
@@ -108,7 +109,7 @@ def _block_before(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
 
 
 def _located(body: Sequence[ast.stmt], call: ast.Call) -> tuple[Sequence[ast.stmt], int] | None:
-    """The innermost block around a call, and at which of its statements it stands."""
+    """The innermost block around a call, and the index of the statement that contains it."""
     for at, statement in enumerate(body):
         if not statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno):
             continue
@@ -122,7 +123,7 @@ def _located(body: Sequence[ast.stmt], call: ast.Call) -> tuple[Sequence[ast.stm
 
 
 def _names_given(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
-    """The names that an assignment gives to the result of a call, with the output that each is."""
+    """The names that an assignment binds to the result of a call, with the output that each refers to."""
     if isinstance(statement, ast.AnnAssign) and statement.value is call and isinstance(statement.target, ast.Name):
         return {statement.target.id: None}
     if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
@@ -136,7 +137,7 @@ def _names_given(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
 
 
 def _writes(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement certainly writes into the tensor that a name holds."""
+    """Whether a statement certainly writes to the tensor that a name refers to."""
     if isinstance(statement, ast.AugAssign):
         return _is_of(statement.target, name)
     if isinstance(statement, ast.Assign):
@@ -161,7 +162,7 @@ def _stored(statement: ast.stmt) -> Iterator[str]:
 
 
 def _asked_for_gradients(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names that hold tensors made with ``requires_grad=True``, or asked for it by hand."""
+    """The names of tensors created with ``requires_grad=True``, or whose flag is set later."""
     found: set[str] = set()
     for statement in statements:
         found -= set(_stored(statement))
@@ -178,7 +179,7 @@ def _asked_for_gradients(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def _wants_gradient(call: ast.Call) -> bool:
-    """Whether a call gives a tensor that requires a gradient: ``torch.ones(2, requires_grad=True)``."""
+    """Whether a call returns a tensor that requires a gradient: ``torch.ones(2, requires_grad=True)``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return all(map(_is_true, (*call.args, *(each.value for each in call.keywords))))
     return any(each.arg == "requires_grad" and _is_true(each.value) for each in call.keywords)
@@ -213,4 +214,4 @@ def _is_made_of(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
 _KEEPS_GRAPH = frozenset(
     ["abs", "add", "div", "exp", "log", "mean", "mul", "norm", "pow", "prod", "reshape", "square", "sub", "sum", "view"]
 )
-"""Methods whose result is differentiated through their tensor."""
+"""Methods that propagate gradients to their tensor."""

@@ -1,7 +1,7 @@
-"""Which name means what: the bindings of a file, scope by scope, from one ``ast`` pass.
+"""Name binding: the bindings of a file, scope by scope, from one ``ast`` pass.
 
 A dotted name resolves to the name it was imported as (``torch.autograd.Function``), to ``local:Qualified.Name`` for a
-class or function of the file, to ``builtins.len``, or to None where nothing certain can be said.
+class or function of the file, to ``builtins.len``, or to None if nothing certain is known.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ LOCAL = "local:"
 _BUILTINS = frozenset(dir(builtins))
 
 _MAX_BINDINGS = 100
-"""A name that conditions bind in more ways than this means nothing that can be told."""
+"""A name with more conditional bindings than this is unknown."""
 
 
 class Bound(NamedTuple):
     """One binding of a name. ``kind`` is ``import``, ``class``, ``def``, ``assign``, ``star`` or ``other``.
 
-    ``target`` is the imported dotted name, or the qualified name of the class or function; ``value`` is the expression
-    assigned. ``conditional`` says that the binding stands under ``if``, ``try``, a loop or the like; ``chosen`` that an
-    ``if`` or ``match`` decides on it, ``handler`` that it stands in an ``except`` clause.
+    ``target`` is the imported dotted name, or the qualified name of the class or function; ``value`` is the assigned
+    expression. ``conditional``: the binding is under ``if``, ``try``, a loop or the like; ``chosen``: an ``if`` or
+    ``match`` decides on it; ``handler``: it is in an ``except`` clause.
     """
 
     kind: str
@@ -56,11 +56,11 @@ class Scope:
     stars: list[str] = field(default_factory=list)
     """Modules that are star-imported here."""
     conditions: list[ast.expr] = field(default_factory=list)
-    """What ``if`` asks here, as a statement or in an expression."""
+    """The conditions of ``if`` here, as a statement or in an expression."""
     resolved: dict[str, list[str | None]] = field(default_factory=dict)
-    """What dotted names that are bound here may mean, seen from a scope inside; see ``resolutions``."""
+    """What dotted names that are bound here may denote, seen from an inner scope; see ``resolutions``."""
     followed: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
-    """What dotted names that are assigned here stand for, by name, line and depth."""
+    """What dotted names that are assigned here denote, by name, line and depth."""
 
     def bind(self, name: str, bound: Bound) -> None:
         """Add a binding."""
@@ -71,10 +71,10 @@ class Scope:
             found.append(bound)
 
     def live(self, name: str, before: int | None = None) -> list[Bound]:
-        """The bindings of ``name`` that may be the one in force, the last last.
+        """The bindings of ``name`` that may be in force, the last one last.
 
-        Those before the last unconditional one are dead. With ``before``, bindings after that line do not count, where
-        there are earlier ones (a class body runs where it stands).
+        Those before the last unconditional one are dead. With ``before``, bindings after that line do not count if
+        there are earlier ones (a class body runs where it is).
         """
         found = self.names.get(name, [])
         if before is not None:
@@ -85,9 +85,9 @@ class Scope:
         return found
 
     def intended(self, name: str, before: int | None = None) -> list[Bound]:
-        """As ``live``, without what stands in for a missing import: ``except`` clauses, and ``name = None``.
+        """Like ``live``, without substitutes for a missing import: ``except`` clauses, and ``name = None``.
 
-        None of them where there are too many to tell.
+        Empty if there are too many.
         """
         found = self.live(name, before)
         if len(found) > _MAX_BINDINGS:
@@ -95,7 +95,7 @@ class Scope:
         return [bound for bound in found if not bound.handler and not bound.is_none] or found
 
     def owner(self, name: str) -> Scope | None:
-        """The scope whose binding of ``name`` is seen from here, by Python's rules; None for a builtin or unknown."""
+        """The scope whose binding of ``name`` is visible here, by Python's rules; None for a builtin or unknown."""
         scope: Scope | None = self
         first = True
         while scope is not None:
@@ -106,12 +106,12 @@ class Scope:
         return None
 
     def sees_star_import(self) -> bool:
-        """Whether a star import in this or a surrounding scope may bind any name."""
+        """Whether a star import in this or an enclosing scope may bind any name."""
         return bool(self.stars) or (self.parent is not None and self.parent.sees_star_import())
 
     @property
     def is_in_function(self) -> bool:
-        """Whether it is the scope of a function, or lies in one: nothing outside can name what is bound here."""
+        """Whether it is the scope of a function, or inside one: its bindings are not accessible from outside."""
         return self.kind == "function" or (self.parent is not None and self.parent.is_in_function)
 
     def function_locals(self) -> frozenset[str]:
@@ -126,7 +126,7 @@ class Scope:
 
 
 def resolutions(dotted: str, scope: Scope, line: int | None = None, depth: int = 0) -> list[str | None]:
-    """Everything that ``dotted`` may mean in ``scope``: several where bindings are conditional, the last last."""
+    """Everything that ``dotted`` may denote in ``scope``: several if bindings are conditional, the last one last."""
     head, _, rest = dotted.partition(".")
     owner = scope.owner(head)
     if owner is None:
@@ -144,17 +144,17 @@ def _followed(bounds: list[Bound], rest: str, owner: Scope, depth: int) -> list[
 
 
 def resolve(dotted: str, scope: Scope, line: int | None = None) -> str | None:
-    """What ``dotted`` certainly means; None where that is unknown or hangs on a condition.
+    """What ``dotted`` certainly denotes; None if that is unknown or depends on a condition.
 
-    Where the same name is imported from two places (``try: from a import f / except ImportError: from b import f``)
-    the first one that could be followed counts: it is what the author wants it to be.
+    If the same name is imported from two places (``try: from a import f / except ImportError: from b import f``), the
+    first one that resolves counts: it is the one that the author prefers.
     """
     found = [each for each in resolutions(dotted, scope, line) if each is not None]
     return found[0] if found else None
 
 
 def resolve_certainly(dotted: str, scope: Scope, depth: int = 0) -> str | None:
-    """What ``dotted`` means on every path that is not a fallback; None where an ``if`` decides, or nothing is certain.
+    """What ``dotted`` denotes on every path except fallbacks; None if an ``if`` decides, or nothing is certain.
 
     Bindings in an ``except`` clause are fallbacks: ``try: from a import f``, ``except ImportError: f = None`` means
     ``a.f``.
@@ -171,10 +171,10 @@ def resolve_certainly(dotted: str, scope: Scope, depth: int = 0) -> str | None:
 
 
 def meanings(dotted: str, scope: Scope, line: int) -> list[str | None]:
-    """What ``dotted`` may mean to code at ``line``, fallbacks left out; empty where that hangs on when the code runs.
+    """What ``dotted`` may denote for code at ``line``, without fallbacks; empty if it depends on when the code runs.
 
-    Code in the scope that binds the name sees what is bound above it. Code in a function sees the last binding, unless
-    it stands between two: then it may have been called before the second.
+    Code in the scope that binds the name sees the bindings above it. Code in a function sees the last binding, unless
+    the function is between two: then it may have been called before the second.
     """
     head, _, rest = dotted.partition(".")
     owner = scope.owner(head)
@@ -184,7 +184,7 @@ def meanings(dotted: str, scope: Scope, line: int) -> list[str | None]:
 
 
 def bindings(name: str, owner: Scope, scope: Scope, line: int) -> list[Bound]:
-    """The bindings of a name of ``owner`` that code at ``line`` of ``scope`` may see; as ``meanings``."""
+    """The bindings of a name of ``owner`` that are visible to code at ``line`` of ``scope``; see ``meanings``."""
     if owner is scope:
         return owner.intended(name, line)
     lines = [bound.line for bound in owner.names[name]]
@@ -201,7 +201,7 @@ def _follow_certainly(bound: Bound, rest: str, owner: Scope, depth: int) -> str 
 
 
 def _unbound(head: str, rest: str, scope: Scope) -> str | None:
-    """A name that nothing binds: a builtin, or from the one star-imported module; unknown where it may be either."""
+    """An unbound name: a builtin, or from the only star-imported module; unknown if it may be either."""
     suffix = f".{rest}" if rest else ""
     module: Scope | None = scope
     stars: list[str] = []
@@ -253,7 +253,7 @@ def dotted_name(node: ast.AST) -> str | None:
 
 
 def mentions(test: ast.expr, words: re.Pattern[str]) -> bool:
-    """Whether a name or an attribute in a condition has one of the words in it."""
+    """Whether a name or an attribute in a condition contains one of the words."""
     return any(
         words.search(name) is not None
         for node in ast.walk(test)

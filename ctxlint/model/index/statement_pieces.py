@@ -1,4 +1,4 @@
-"""Where the top-level statements of a file begin and end, as far as that shows in a file that does not parse."""
+"""Where the top-level statements of a file begin and end, as far as a file that does not parse shows it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StatementLines(NamedTuple):
     last: int
 
 
-@lru_cache(maxsize=8)  # who types is asked three times of every text, and again and again of the last that parsed
+@lru_cache(maxsize=8)  # the editor splits every text three times, and repeatedly compares with the last that parsed
 def statements(source: Source, block: StatementLines) -> tuple[StatementLines, ...]:
     """The pieces of the lines ``block`` of a file that look like top-level statements, with their ``else``.
 
@@ -55,7 +55,7 @@ def statements(source: Source, block: StatementLines) -> tuple[StatementLines, .
 
 
 def note_parsed(source: Source) -> None:
-    """Note that all of a text parses: where nearly the same text is taken apart, only what is different is read."""
+    """Record that a whole text parses: to split a similar text, only the difference is scanned."""
     _PARSED[source.path] = _Parsed(source, statements(source, StatementLines(1, source.line_count)))
     while len(_PARSED) > _PARSED_KEPT:
         del _PARSED[next(iter(_PARSED))]
@@ -73,11 +73,11 @@ class _Parsed:
         return [self.source.line_starts[piece.first - 1] for piece in self.pieces]
 
     def statements_of(self, new: Source) -> tuple[StatementLines, ...] | None:
-        """The statements of another text; None where only all of it tells.
+        """The statements of another text; None if all of it has to be scanned.
 
-        It is read from before the statement that changes first, whose beginning is as it was, to after the one that
-        changes last. If it is outside of brackets and strings there, the rest is as it was; if brackets are open there,
-        the rest does not close them.
+        The scan runs from before the first statement that changes, whose beginning is unchanged, to after the last one.
+        If it ends outside of brackets and strings, the rest is unchanged; if brackets are open there, the rest does not
+        close them.
         """
         old, change = self.source, change_between(self.source.text, new.text)
         before = bisect_right(self._offsets, change.start) - 2
@@ -104,7 +104,7 @@ _PARSED_KEPT = 4
 
 
 def _starts(source: Source, block: StatementLines, open_lines: set[int]) -> tuple[list[int], bool]:
-    """The lines of a stretch that begin a statement, and whether it ends behind a decorator."""
+    """The lines of a range that begin a statement, and whether it ends after a decorator."""
     text = source.text
     starts: list[int] = []
     after_decorator = False
@@ -119,7 +119,7 @@ def _starts(source: Source, block: StatementLines, open_lines: set[int]) -> tupl
 
 
 def hard_starts(source: Source, piece: StatementLines) -> Iterator[StatementLines]:
-    """A piece taken apart at its lines that begin, at the margin, with a word that can only begin a statement."""
+    """A piece split at its unindented lines that start with a word that can only begin a statement."""
     starts = [piece.first]
     after_decorator = _DECORATOR.match(source.line(piece.first)) is not None
     for number in range(piece.first + 1, piece.last + 1):
@@ -142,7 +142,7 @@ def lines_inside(source: Source, block: StatementLines) -> set[int]:
 
 
 def _inside(source: Source, block: StatementLines) -> tuple[set[int], bool | None]:
-    """As ``lines_inside``, and whether brackets are open at the end; None where a string or a line goes on there."""
+    """Like ``lines_inside``, and whether brackets are open at the end; None if a string or a line continues there."""
     line_starts = source.line_starts
     at = line_starts[block.first - 1]
     text, block_end = source.text, at + len(source.lines(*block))
