@@ -54,7 +54,7 @@ from ctxlint.torch_api import known_decorators as decorators
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord
@@ -172,7 +172,12 @@ class Builder:
             called_directly=frozenset(self.by_hand.get(record.qualname, ())),
             stored_attributes=stored,
             class_attributes=class_attributes,
-            legacy_state=legacy_state(methods, stored, lambda: any(map(self.is_called, calls))),
+            legacy_state=legacy_state(
+                methods,
+                lambda: self.overridden(ancestry, find),
+                stored,
+                lambda: any(map(self.is_called, calls)),
+            ),
             applied=record.qualname in self.applied,
             known_in_part=self.known_in_part,
             is_alternative=record.alternative,
@@ -213,6 +218,14 @@ class Builder:
             for name, value in assignments:
                 attributes.setdefault(name, _literal(value))
         return methods, attributes
+
+    def overridden(self, ancestry: list[Definition], find: Find) -> Iterator[Method]:
+        """The methods that the bases of a class have, nearest first, whether or not the class has its own."""
+        for definition in ancestry[1:]:
+            found = find(definition)
+            if found is not None:
+                node, slice_ = found
+                yield from (self.draft(each, slice_, definition, inherited=True) for each in members(node)[0])
 
     def draft(self, node: cst.FunctionDef, slice_: Slice, home: Definition, inherited: bool) -> Method:
         """A method with its signature; which parameter is ctx is decided once the style of the class is known."""

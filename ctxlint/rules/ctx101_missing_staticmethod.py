@@ -59,9 +59,10 @@ class MissingStaticmethod(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. A `self` before `ctx`
-    is removed, because every call with it raises; there is no fix if the body uses it. Removing `self` is unsafe if
-    defaults or `*args` make a call work by accident, or if a linted file calls the method directly.
+    Safe: `@staticmethod` is added as the outermost decorator, which changes nothing for `.apply`. Unsafe if the method
+    is called directly, on the class or on an instance. A `self` before `ctx` is removed, because every call with it
+    raises; there is no fix if the body uses it. Removing `self` is unsafe if defaults or `*args` make a call work by
+    accident.
 
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the

@@ -62,7 +62,8 @@ class LegacyFunction(Rule[FunctionClass]):
     ## Known limits
     Not reported if `forward` and `backward` use nothing that `__init__` sets. Methods that only save on `self` work
     under `.apply`, where `self` is the ctx: missing-staticmethod (CTX101) and wrong-first-parameter (CTX102) report and
-    fix them, and function-instantiated (CTX703) reports calls of an instance.
+    fix them, and function-instantiated (CTX703) reports calls of an instance. A class that inherits both methods is
+    reported once, with the class that defines them.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -74,7 +75,8 @@ class LegacyFunction(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         reason = fn.legacy_state
-        if reason is not None and settings.torch.reach(1, 5):
+        inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
+        if reason is not None and not inherited and settings.torch.reach(1, 5):
             yield Finding(
                 fn.span(fn.node.name),
                 f"`{fn.name}` stores its state on the instance ({reason}); torch passes a ctx instead at `apply` and "

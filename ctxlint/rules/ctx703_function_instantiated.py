@@ -114,7 +114,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     name, instance = fn.name, file.instances.made_by(call)
     given = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if given else f"{name}()"
-    fix, related = None, tuple(Related(span, "the instance is called here") for span in instance.calls)
+    fix, related = None, tuple(Related(span, _CALLED_HERE[instance.use]) for span in instance.calls)
     only_warns = True
     if instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
@@ -128,6 +128,9 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`."
+    elif instance.use is InstanceUse.METHOD_CALLED:
+        fact = f"`{made}` creates an instance, and its methods are called directly; torch deprecates instances."
+        remedy = f"Call `{name}.apply`, with {_ITS}." if given else f"Call `{name}.apply`."
     elif given and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
@@ -163,6 +166,11 @@ def _moved(fn: FunctionClass) -> str:
     initial = fn.methods.get("__init__")
     return f", with {_ITS}" if initial is not None and len(initial.params) > 1 else ""
 
+
+_CALLED_HERE = {
+    InstanceUse.CALLED: "the instance is called here",
+    InstanceUse.METHOD_CALLED: "a method of the instance is called here",
+}
 
 _ITS = "the arguments of `__init__` as inputs"
 

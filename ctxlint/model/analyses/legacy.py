@@ -11,25 +11,29 @@ from ctxlint.model.syntax import children, dotted
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from ctxlint.model.function import Method
 
 
-def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]) -> str | None:
+def legacy_state(
+    methods: Mapping[str, Method],
+    overridden: Callable[[], Iterable[Method]],
+    stored: AbstractSet[str],
+    is_called: Callable[[], bool],
+) -> str | None:
     """Where the state is, in words: set in ``__init__``, or from outside. None for a modern Function.
 
     Attributes that the protocol methods store on ``self`` are no such state: with ``apply``, ``self`` is a ctx of
     another name. An attribute that is read but set by no method counts only if an instance is called, which
     ``is_called`` decides. Only methods that are not static count, and only if the parameter in ctx's place has the name
     of an instance, ``self`` or the one in ``__init__``: a static ``forward(self, x)`` merely has an odd name for its
-    ctx. ``stored`` are the attributes that the file sets.
+    ctx. ``overridden`` gives the methods of the base classes, which ``super()`` calls; ``stored`` are the attributes
+    that the file sets.
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
-    if any(method.inherited for method in instances):
-        return None
     initial = methods.get("__init__")
     if initial is not None:
         set_there = attributes_set_by(initial)
@@ -42,6 +46,10 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
                 state = _state_read(helper, {attribute for _name, attribute in set_there}) if helper else None
                 if state is not None:
                     return f"`__init__` sets `{name}.{state}`"
+            for above in overridden() if set_there and _calls_super(method) else ():
+                state = _state_read(above, {each for _name, each in set_there}) if above.name == method.name else None
+                if state is not None:
+                    return f"`__init__` sets `{name}.{state}`"
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
     known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
@@ -50,6 +58,10 @@ def legacy_state(methods: Mapping[str, Method], stored: AbstractSet[str], is_cal
             if read.attribute in stored - known and not read.own and is_called():
                 return f"`{method.name}` reads `self.{read.attribute}`"
     return None
+
+
+def _calls_super(method: Method) -> bool:
+    return any(isinstance(node, cst.Name) and node.value == "super" for node in method.body_nodes)
 
 
 def _attributes_read(method: Method, instance: str) -> Iterator[str]:

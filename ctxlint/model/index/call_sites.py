@@ -88,12 +88,13 @@ class CallSites:
         patched.update(self.classes_of(owner, scope) if imported is None else {imported})
 
     def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
-        """``Fn.backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
+        """``Fn.backward(...)``, ``Fn().backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
         func = record.node.func
         if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:
             return
         imported = self.elsewhere.function(func.value, record.scope)
         owners = self.classes_of(func.value, record.scope) | ({imported} if imported is not None else set())
+        owners |= self.classes_of_instance(func.value, record.scope)
         if owners:
             for owner in owners:
                 found.setdefault(owner, set()).add(func.attr)
@@ -118,6 +119,20 @@ class CallSites:
         """The Function classes that an expression may denote."""
         path = dotted_name(node)
         return self.functions & self.index.classes_of(path, scope) if path is not None else frozenset()
+
+    def classes_of_instance(self, node: ast.expr, scope: Scope) -> frozenset[str]:
+        """The Functions of which an expression may be an instance: ``Fn()``, or what a name is bound to."""
+        if isinstance(node, ast.Call):
+            made = self.class_of(node.func, scope) or self.elsewhere.constructed(node.func, scope)
+            return frozenset() if made is None else frozenset({made})
+        values: list[ast.expr | None] = []
+        if isinstance(node, ast.Name):
+            owner = scope.owner(node.id)
+            values = [bound.value for bound in owner.names[node.id]] if owner is not None else []
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            values = self.attribute_values(node.attr, scope)
+        made_by = [self.classes_of_instance(value, scope) for value in values if isinstance(value, ast.Call)]
+        return frozenset[str]().union(*made_by)
 
     def applied(self) -> frozenset[str]:
         """The Functions whose ``apply`` the file reads, to call or to rebind it."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +25,7 @@ class InstanceUse(Enum):
 
     APPLY_TAKEN = "Fn().apply, which is not called at once"
     ONLY_APPLIED = "it is kept under a name of which only apply is taken"
+    METHOD_CALLED = "a method that autograd calls is called on it"
     CALLED = "it is called by the name that it is kept under, or by torch"
     UNKNOWN = "unknown"
 
@@ -55,7 +57,7 @@ class Instances:
         place = self._chosen(made)
         parent = self._names.parents[place]
         if isinstance(parent, ast.Attribute):
-            return Instance(InstanceUse.APPLY_TAKEN if parent.attr == "apply" else InstanceUse.UNKNOWN)
+            return Instance(_USES.get(parent.attr, InstanceUse.UNKNOWN))
         if (called := self._called_at(place)) is not None:
             return Instance(InstanceUse.CALLED, (called,))
         kept = _kept_as(parent)
@@ -78,6 +80,10 @@ class Instances:
         calls = tuple(sorted(each for each in called_at if each is not None)[:_MOST_CALLS])
         if calls:
             return Instance(InstanceUse.CALLED, calls)
+        methods = (self._method_called_at(each) for each in known)
+        calls = tuple(sorted(each for each in methods if each is not None)[:_MOST_CALLS])
+        if calls:
+            return Instance(InstanceUse.METHOD_CALLED, calls)
         applied = bool(known) and all(_takes_apply(self._names.parents[each]) for each in uses)
         return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
 
@@ -97,6 +103,13 @@ class Instances:
         checked = node in parent.args[:1] and dotted_name(parent.func) in self._checkers
         return self._source.span_of(parent) if checked else None
 
+    def _method_called_at(self, node: ast.AST) -> Span | None:
+        """Where a method that autograd calls is called on the instance by hand; None where it is not."""
+        taken = self._names.parents[node]
+        call = self._names.parents.get(taken)
+        by_hand = isinstance(taken, ast.Attribute) and taken.attr in PROTOCOL and isinstance(call, ast.Call)
+        return self._source.span_of(call) if by_hand and isinstance(call, ast.Call) and call.func is taken else None
+
     @cached_property
     def _names(self) -> _Names:
         return _Names(self._tree)
@@ -115,6 +128,9 @@ class Instances:
     def _used(self) -> frozenset[str]:
         return frozenset(re.findall(r"\b(\w+)\s*(?:\(|\.apply\b)", self._source.text))
 
+
+_USES = {"apply": InstanceUse.APPLY_TAKEN, **dict.fromkeys(PROTOCOL, InstanceUse.METHOD_CALLED)}
+"""What taking an attribute of an instance, where it is made, says about it."""
 
 _MOST_CALLS = 5
 """The maximum number of calls of one name that a finding shows."""
