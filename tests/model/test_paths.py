@@ -191,6 +191,12 @@ def test_a_comparison_that_was_bound_before_asks_the_same() -> None:
     assert (guard.asks.question, told(guard.asks.value), guard.asks.answer) == (Question.IS_NONE, "w", False)
 
 
+def test_both_arms_of_a_conditional_expression_ask_about_the_same_value() -> None:
+    found = marks(f"held = None\nif n:\n held = w\ny = {B} if held is None else {C}\nreturn x")
+    asked = [event.guards[-1].asks for event in (found["b"], found["c"])]
+    assert [each and (told(each.value), each.answer) for each in asked] == [("w | None", True), ("w | None", False)]
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Where ctx goes (traps 41 to 45)
 

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
 from ctxlint.model.interpreter.events import ContextCall, ContextLent, Escape, GenericCall, Mutation
-from ctxlint.model.interpreter.names import canonical, meanings
+from ctxlint.model.interpreter.names import canonical, certain_meaning
 from ctxlint.model.interpreter.sequences import (
     after_method,
     as_sequence,
@@ -111,7 +111,7 @@ def _is_lent(walk: Walk, node: cst.Call, argument: cst.Arg, callee: str | None) 
     before = node.args[: next(at for at, each in enumerate(node.args) if each is argument)]
     if walk.resolver is None or callee is None or not callee.startswith(LOCAL):
         return False
-    if any(each.star for each in (*before, argument)) or len(set(meanings(walk, node.func))) != 1:
+    if any(each.star for each in (*before, argument)) or certain_meaning(walk, node.func) is None:
         return False
     given = len(before) if argument.keyword is None else argument.keyword.value
     return walk.resolver.only_reads(callee, given)
@@ -241,9 +241,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     """``kernel[grid](...)``."""
-    kernel = node.func.value if isinstance(node.func, cst.Subscript) else None
-    names = set(meanings(walk, kernel)) if kernel is not None else set()
-    name = names.pop() if len(names) == 1 else None
+    name = certain_meaning(walk, node.func.value) if isinstance(node.func, cst.Subscript) else None
     if name is None or walk.resolver is None or arguments.open_ended:
         return
     launched = walk.resolver.kernel(name, arguments.positional, arguments.keywords)
@@ -258,7 +256,7 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
     """A function of the project and its summary for this call, where the name certainly means one."""
     if name.startswith(_NEVER_RESOLVED) or name in operations.WRITING_FUNCTIONS:
         return None
-    if walk.resolver is None or arguments.open_ended or len(set(meanings(walk, node.func))) != 1:
+    if walk.resolver is None or arguments.open_ended or certain_meaning(walk, node.func) is None:
         return None
     return walk.resolver.callee(name, arguments.positional, arguments.keywords, node)
 

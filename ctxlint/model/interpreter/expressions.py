@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evaluate_subscript, saved_tuple_used
 from ctxlint.model.interpreter.calls import evaluate_call
 from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
-from ctxlint.model.interpreter.conditions import decided, guards_of, narrow
+from ctxlint.model.interpreter.conditions import decided, enter_arm, guards_of
 from ctxlint.model.interpreter.names import evaluate_lambda, evaluate_name, evaluate_walrus
 from ctxlint.model.interpreter.sequences import concatenation, fold, repetition, spread
 from ctxlint.model.interpreter.state import join_states
@@ -43,6 +43,7 @@ from ctxlint.model.syntax import literal_integer, literal_text
 if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
+    from ctxlint.model.interpreter.state import State
     from ctxlint.model.interpreter.walk import Evaluators, Walk
 
 
@@ -188,15 +189,14 @@ def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
     if outcome is not None:
         return walk.use(node.body if outcome else node.orelse)
     before = walk.state
-    walk.state = before.fork(*guards_of(walk, node.test, True, node))
-    narrow(walk, node.test, True)
-    first = walk.use(node.body)
-    taken = walk.state
-    walk.state = before.fork(*guards_of(walk, node.test, False, node))
-    narrow(walk, node.test, False)
-    second = walk.use(node.orelse)
-    walk.state = join_states(before, [taken, walk.state])
-    return join(first, second)
+    values: list[Value] = []
+    arms: list[State] = []
+    for holds, arm in ((True, node.body), (False, node.orelse)):
+        enter_arm(walk, before, node, node.test, holds)
+        values.append(walk.use(arm))
+        arms.append(walk.state)
+    walk.state = join_states(before, arms)
+    return join(*values)
 
 
 def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:

@@ -97,6 +97,12 @@ def meanings(walk: Walk, node: cst.BaseExpression) -> list[str | None]:
     return resolutions(path, walk.names.scope)
 
 
+def certain_meaning(walk: Walk, node: cst.BaseExpression) -> str | None:
+    """The dotted name that an expression certainly stands for; None where there are several, or none is known."""
+    found = set(meanings(walk, node))
+    return found.pop() if len(found) == 1 else None
+
+
 def bind_name(
     walk: Walk,
     target: cst.Name,
