@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.explain.contract_rows import AttributeRow, AttributeUse, ReadRow, SaveRow
 from ctxlint.explain.locations import one_line, place_of
-from ctxlint.model.analyses.saved_reads import ReadBack, read_backs
+from ctxlint.model.analyses.saved_reads import ReadBack, read_backs, uses_of
 from ctxlint.model.interpreter.events import ContextRead, ContextWrite
 from ctxlint.model.interpreter.values import Parameter
 
@@ -86,7 +86,9 @@ def _read_rows(
                 index = index + count if count is not None else None
             if index is None or not (index >= at if starred else index == at):
                 continue
-        yield ReadRow(each.name, each.method.name, each.index is None, place_of(fn, each.node))
+        places = (place_of(fn, node) for node in uses_of(each)) if each.index is not None else ()
+        uses = tuple(place for place in places if place is not None)
+        yield ReadRow(each.name, each.method.name, each.index is None, place_of(fn, each.node), uses)
 
 
 def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:

@@ -158,13 +158,14 @@ class OutputRow:
 class ReadRow:
     """A place where a saved tensor is taken; ``name`` is what it is bound to there, None where to nothing.
 
-    ``whole`` says that several are taken at once there.
+    ``whole`` says that several are taken at once there, ``uses`` are the places that use it by that name.
     """
 
     name: str | None
     method: str
     whole: bool
     place: PlaceRow | None
+    uses: tuple[PlaceRow, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def definition(file: SourceFile, line: int, column: int) -> tuple[PlaceRow, ...]
 
 
 def references(file: SourceFile, line: int, column: int, include_definition: bool = True) -> tuple[PlaceRow, ...]:
-    """Every place that uses what stands at a position: reads of ``ctx.a``, the places where a saved tensor is taken.
+    """Every place that uses what stands at a position: reads of ``ctx.a``, a saved tensor where it is taken and later.
 
     ``include_definition`` adds the places that ``definition`` gives.
     """
@@ -62,7 +62,7 @@ def _groups(contract: Contract) -> Iterator[_Group]:
         yield _Group((each.place for each in attribute.set), (each.place for each in attribute.read))
     for save in contract.saves:
         reads = [each for each in save.reads or () if save.starred or not each.whole]
-        yield _Group([save.place], (each.place for each in reads))
+        yield _Group([save.place], (place for each in reads for place in (each.place, *each.uses)))
 
 
 def _ordered(places: Iterable[PlaceRow]) -> tuple[PlaceRow, ...]:

@@ -54,9 +54,21 @@ def test_an_unpacked_name_leads_to_its_saved_tensor() -> None:
     assert shown(FILE, references(FILE, line, column)) == ["8: x * 2", "13: second", "15: ctx.saved_tensors[1]"]
 
 
+def test_every_use_of_an_unpacked_name_leads_to_its_saved_tensor() -> None:
+    line, column = point(FILE, "factor + fi|rst +")
+    assert shown(FILE, definition(FILE, line, column)) == ["8: x"]
+    assert shown(FILE, references(FILE, line, column)) == ["8: x", "13: first", "15: first"]
+
+
+def test_a_name_that_is_bound_again_leads_nowhere() -> None:
+    for again in ("first = first * 2", "for first in grad: pass", "[first for first in grad]", "def f(first): ..."):
+        file = file_of(CODE.replace("        factor =", f"        {again}\n        factor ="))
+        assert definition(file, *point(file, "factor + fi|rst +")) == (), again
+
+
 def test_a_saved_tensor_leads_to_where_it_is_read() -> None:
     line, column = point(FILE, "save_for_backward(|x, x")
-    assert shown(FILE, references(FILE, line, column, include_definition=False)) == ["13: first"]
+    assert shown(FILE, references(FILE, line, column, include_definition=False)) == ["13: first", "15: first"]
 
 
 def test_what_is_set_nowhere_in_view_has_no_definition() -> None:

@@ -43,6 +43,17 @@ def read_backs(fn: FunctionClass) -> list[ReadBack]:
     return [each for method in fn.reading_methods for each in _in_method(method)]
 
 
+def uses_of(read: ReadBack) -> Iterator[cst.Name]:
+    """The other places where the name of ``read`` means the tensor; none where the method binds the name again."""
+    names = [each for each in read.method.variables if each.value == read.name and each is not read.node]
+    bindings = {event.statement for event in read.method.facts.of(Assigned) if event.name == read.name}
+    if len(bindings) == 1 and not any(isinstance(read.method.parents[each], _BINDERS) for each in names):
+        yield from names
+
+
+_BINDERS = (cst.Param, cst.CompFor, cst.NameItem)
+
+
 def _in_method(method: Method) -> Iterator[ReadBack]:
     call = saving_call(method)
     bound = list(_bound(method, call))
