@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import Escape, Question
-from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
+from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     Choice,
     Fresh,
@@ -66,7 +66,7 @@ def input_written(mutation: Mutation) -> Parameter | None:
     origin = usual_storage(mutation.target) if mutation.target is not None else None
     if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
         return None
-    return None if said_to_be_no_tensor(origin.name, mutation.guards) else origin
+    return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
 
 
 def _through_data(value: Value | None) -> bool:

@@ -17,7 +17,7 @@ from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kep
 from ctxlint.model.analyses.upstream import is_call_for_zeros
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
-from ctxlint.model.interpreter.type_tests import said_to_be_no_tensor
+from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     NONE,
     Alias,
@@ -220,7 +220,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         return
     origin = _same_memory(leaf)
     if isinstance(origin, Parameter) and origin.role == "input":
-        if said_to_be_no_tensor(origin.name, write.guards) or _starts_a_graph(fn, write, leaf):
+        if looks_excluded_as_tensor(origin.name, write.guards) or _starts_a_graph(fn, write, leaf):
             return
         if leaf == origin and _is_returned_dirty(fn, origin):
             yield _Kept(Held.OUTPUT, contained)

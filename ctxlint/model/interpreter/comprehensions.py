@@ -1,4 +1,4 @@
-"""Comprehensions: their elements one by one where these are known, else one that stands for all."""
+"""Comprehensions: element by element where the elements are known, else one summary element."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Walk
 
 _MAX_ELEMENTS = 16
-"""Over more elements than this, those of a comprehension are not told apart."""
+"""Over more elements than this, a comprehension is not unrolled."""
 
 
 def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
@@ -65,7 +65,7 @@ def _one_by_one(walk: Walk, clause: cst.CompFor, iterated: Value, element: Calla
 
 
 def _any_element(walk: Walk, clause: cst.CompFor, iterated: Value, element: Callable[[], Value]) -> None:
-    """One element that stands for all."""
+    """One summary element."""
     _bind_target(walk, clause.target, iterated_item(iterated, clause.iter))
     for test in clause.ifs:
         walk.evaluate(test.test)

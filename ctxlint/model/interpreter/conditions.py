@@ -1,4 +1,4 @@
-"""Tests: what a path through them says, and what they ask about."""
+"""Conditions: the guards of their arms, the question they ask, and how they narrow values."""
 
 from __future__ import annotations
 

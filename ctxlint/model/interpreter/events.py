@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Guard:
     """One test that had to come out as ``holds`` for an event to happen.
 
-    ``block`` tells the statement that tests: two events under the same block and another ``arm`` exclude each other.
+    ``block`` identifies the statement: two events under the same block and another ``arm`` exclude each other.
     ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``asks`` is what the condition asks,
     where that is one of the known questions. ``one_of`` is for ``a and b`` that does not hold, and ``a or b`` that
     does: what its parts ask, with the answers of which one at least was given; empty where some part asks other things.
@@ -54,7 +54,7 @@ class Guard:
         return isinstance(self.test, cst.BooleanOperation) and isinstance(self.test.operator, cst.And) is self.holds
 
     def is_opposite_of(self, other: Guard) -> bool:
-        """Whether the two cannot both hold, or at least look so: the same text may stand for another value later."""
+        """Whether the two cannot both hold, or at least look so: the same text may mean another value later."""
         if self.block == other.block:
             return self.arm != other.arm
         if self.asks is not None and other.asks is not None and self.asks.is_opposite_of(other.asks):
@@ -103,7 +103,7 @@ class Event:
 
     ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
     ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
-    ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop`` says that it may happen many
+    ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop``: it may happen many
     times.
 
     Invariants: ``order`` is unique in a method; ``before`` is a subset of ``maybe_before``, and both hold smaller
@@ -118,7 +118,7 @@ class Event:
     in_loop: bool = False
 
     def excludes(self, other: Event) -> bool:
-        """Whether no path has both: they stand in different arms of one test, or under tests that look opposite."""
+        """Whether no path has both: they are in different arms of one test, or under tests that look opposite."""
         spend(1 + (len(self.guards) * len(other.guards) >> 1))
         return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
 
@@ -185,7 +185,7 @@ class ContextCall(Event):
 class ContextWrite(Event):
     """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
 
-    ``simple`` says that the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
+    ``simple``: the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
     """
 
     attribute: str = ""

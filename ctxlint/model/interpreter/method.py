@@ -76,12 +76,11 @@ class Param:
 class Decorator:
     """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
 
-    ``called`` says whether it is written with parentheses. ``keeps_signature`` is yes for those known to pass all
-    arguments on, unknown for others. ``certain`` says that the name means nothing else on any path, fallbacks for a
-    failing import aside. ``takes_descriptors`` says that it can stand on a staticmethod or classmethod object as well,
-    ``works_on_ctx`` that it sets attributes or saves tensors itself, ``completed`` that ``functools.partial`` gave it
-    arguments before, ``optional`` that its name may stand for a function that does nothing instead, ``through_project``
-    that another file of the project gives its name.
+    ``called``: it is written with parentheses. ``keeps_signature`` is yes for those known to pass all arguments on,
+    unknown for others. ``certain``: the name means nothing else on any path, fallbacks for a failing import aside.
+    ``takes_descriptors``: it also works on a staticmethod or classmethod object. ``works_on_ctx``: it sets attributes
+    or saves tensors itself. ``completed``: ``functools.partial`` gave it arguments before. ``optional``: its name may
+    mean a function that does nothing instead. ``through_project``: another file of the project defines its name.
     """
 
     node: cst.Decorator
@@ -136,9 +135,9 @@ class MethodFacts:
     fall_guards: tuple[Guard, ...] = ()
     """The tests that every way to the end of the body has passed."""
     fall_paths: tuple[tuple[Guard, ...], ...] = ()
-    """The ways to the end of the body, each with all its tests. A guard without test has an ``arm`` that says what
-    the way hangs on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
-    whose name says that it raises), ``no case``, ``unknown``."""
+    """The paths to the end of the body, each as its path condition. The ``arm`` of a guard without test is what the
+    path depends on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
+    that raises by its name), ``no case``, ``unknown``."""
     end_done: Orders = 0
     """The orders of the events that certainly happened when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
@@ -181,7 +180,7 @@ class Method:
     receiver: Param | None
     """``cls`` of a classmethod, or a receiver written before ctx by mistake or for calls by hand."""
     ctx: Param | None
-    """The parameter that gets the ctx; None where there is none (forward beside setup_context, or by mistake)."""
+    """The parameter that gets the ctx; None where there is none (forward next to setup_context, or by mistake)."""
     facts: MethodFacts
     inherited: bool = False
     home: Definition | None = None
@@ -193,7 +192,7 @@ class Method:
 
     @cached_property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
-        """What each node of code in the method stands in; the outermost first, the body last."""
+        """The parent of each node of code in the method; the outermost first, the body last."""
         return parents_below(self.node)
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -312,7 +311,7 @@ class Method:
     def raises_only(self) -> bool:
         """Whether no path returns anything: the body raises, whatever happens.
 
-        Also where it ends in the call of a function whose name says that it raises: ``not_implemented()``.
+        Also where it ends in the call of a function that raises by its name: ``not_implemented()``.
         """
         if self.returns or self.facts.is_generator or not self.facts.complete:
             return False

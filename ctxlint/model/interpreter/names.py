@@ -76,15 +76,15 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
 
 
 def canonical(walk: Walk, node: cst.BaseExpression) -> str | None:
-    """The dotted name that an expression stands for, with imports resolved; None where it is no such thing.
+    """The dotted name that an expression means, with imports resolved; None for any other expression.
 
-    Where a condition decides between several, it is the first that could be followed.
+    Where a condition decides between several, it is the first that could be resolved.
     """
     return next((each for each in meanings(walk, node) if each is not None), None)
 
 
 def meanings(walk: Walk, node: cst.BaseExpression) -> list[str | None]:
-    """Every dotted name that an expression may stand for; None among them for what cannot be followed."""
+    """Every dotted name that an expression may mean; None among them for what cannot be resolved."""
     path = dotted(node)
     if path is None:
         return []
@@ -98,7 +98,7 @@ def meanings(walk: Walk, node: cst.BaseExpression) -> list[str | None]:
 
 
 def certain_meaning(walk: Walk, node: cst.BaseExpression) -> str | None:
-    """The dotted name that an expression certainly stands for; None where there are several, or none is known."""
+    """The dotted name that an expression certainly means; None where there are several, or none is known."""
     found = set(meanings(walk, node))
     return found.pop() if len(found) == 1 else None
 

@@ -220,7 +220,7 @@ def unknown_content(value: Value) -> Value:
 
 
 def substitute(value: Value, replacements: MappingOf[int, Value]) -> Value:
-    """``value`` with other objects in place of some that it is or holds, which are told by their ``id``."""
+    """``value`` with other objects in place of some that it is or holds, identified by their ``id``."""
     if id(value) in replacements:
         return replacements[id(value)]
     if isinstance(value, Choice):

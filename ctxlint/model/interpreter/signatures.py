@@ -27,11 +27,11 @@ _RECEIVERS = ("self", "cls")
 _CONTEXT_NAME = re.compile(r"_*ctx_*|_*context_*")
 
 Meaning = Wrapping | str | None
-"""What a decorator's name stands for: a function of the project, a dotted name from outside it, or unknown."""
+"""What a decorator's name means: a function of the project, a dotted name from outside it, or unknown."""
 
 
 class BoundName(NamedTuple):
-    """Where a name is bound: the name and the scope there, and what the resolved names of that file stand for."""
+    """Where a name is bound: the name and the scope there, and what the resolved names of that file mean."""
 
     name: str
     scope: Scope
@@ -227,7 +227,7 @@ def split_params(
 ) -> tuple[Param | None, Param | None]:
     """Which parameter is a receiver, and which one is the ctx (None where there is none).
 
-    A receiver is the ``cls`` of a classmethod, or a ``self`` or ``cls`` that stands before the ctx. Beside
+    A receiver is the ``cls`` of a classmethod, or a ``self`` or ``cls`` before the ctx. Next to
     ``setup_context`` forward gets no ctx; where it has a parameter for it by mistake, that is the ctx all the same.
     """
     name = node.name.value

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class State:
-    """Where one path stands: what each name is bound to, the tests passed so far, the events that happened.
+    """The abstract state on one path: what each name is bound to, the tests passed, the events that happened.
 
     ``attributes`` are the ctx attributes that this method itself certainly wrote. A state that is not ``live`` has left
     the method (or the loop) already. ``paths`` are the ways that lead here, each with all its tests; ways that meet
-    again before any of them has left count as one. ``thinned`` says that some way since the last fork has left.
+    again before any of them has left count as one. ``thinned``: some way since the last fork has left.
 
     Invariants: ``done`` is a subset of ``maybe``; both only grow along a path, and a join intersects ``done`` and
     unites ``maybe``. What a name or attribute is bound to covers all values that it may hold on the path (see
@@ -97,7 +97,7 @@ def _longer(paths: tuple[tuple[Guard, ...], ...], *guards: Guard) -> tuple[tuple
 
 
 _MAX_PATHS = 32
-"""Ways that are told apart; beyond, they count as one way about which nothing is known."""
+"""Paths that are kept apart; beyond, they count as one path about which nothing is known."""
 
 
 def join_states(before: State, arms: list[State]) -> State:
@@ -209,7 +209,7 @@ class Turn:
         return [state for state in (self.end, *self.continues) if state.live]
 
     def forget_special_cases(self, start: State) -> None:
-        """Let what ``start`` says stand for what a turn that begins there leaves."""
+        """Replace what a turn that begins at ``start`` leaves by the values of ``start``, which cover it."""
         for state in self.goes_on():
             state.names.update(start.names)
         for state in self.breaks:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def execute_nothing(walk: Walk, node: cst.BaseSmallStatement) -> None:
-    """A statement that does nothing where it stands."""
+    """A statement without an effect of its own."""
 
 
 def execute_expression(walk: Walk, node: cst.Expr) -> None:
@@ -126,7 +126,7 @@ def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
 
 
 def sounds_final(func: cst.BaseExpression) -> bool:
-    """Whether the name of a function says that it raises; its body may be in another file."""
+    """Whether a function raises by its name; its body may be in another file."""
     name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
     return _FINAL.search(name) is not None
 

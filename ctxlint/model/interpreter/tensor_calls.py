@@ -64,7 +64,7 @@ class Arguments:
         """The expression of one positional argument."""
         return self.positional[position].node if position < len(self.positional) else None
 
-    def says(self, name: str) -> bool:
+    def is_true(self, name: str) -> bool:
         """Whether a keyword is literally True."""
         return name in self.keywords and self.keywords[name].value == Constant(True, "bool")
 
@@ -112,7 +112,7 @@ def _tensor_result(node: cst.Call, name: str, receiver: Value, arguments: Argume
     if name in ("max", "min") and not arguments.positional and not arguments.keywords:
         return Fresh(node, kind_of(receiver))
     if name == "nonzero" and "as_tuple" in arguments.keywords:
-        return TensorTuple(node) if arguments.says("as_tuple") else Opaque(node)
+        return TensorTuple(node) if arguments.is_true("as_tuple") else Opaque(node)
     return _fresh_tensor(node, name, receiver, arguments) if name in operations.TENSOR_METHODS else Opaque(node)
 
 
@@ -124,7 +124,7 @@ def _scalar_method(node: cst.Call, receiver: Value, name: str) -> Value:
 
 
 def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Arguments) -> Fresh:
-    """A new tensor, with what can be told about its elements."""
+    """A new tensor, with what is known of its elements."""
     if "dtype" in arguments.keywords:
         return Fresh(node, _kind_of_dtype(arguments.keywords["dtype"].value))
     if name in operations.INTEGRAL_METHODS or _whole_numbers(name, arguments):
@@ -216,7 +216,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         mutated(walk, node, out.node, given, "out=")
         return given if given == out.value else join(given, Fresh(node))
     inplace = arguments.keywords.get("inplace")
-    if name in operations.INPLACE_FUNCTIONS or arguments.says("inplace"):
+    if name in operations.INPLACE_FUNCTIONS or arguments.is_true("inplace"):
         if first is not None:
             mutated(walk, node, arguments.node(0), first, name if name.endswith("_") else f"{name}(inplace=True)")
         return first if first is not None else Opaque(node)
@@ -290,7 +290,7 @@ def _gives_several(name: str, arguments: Arguments) -> Tri:
         return Tri.YES
     starred = any(slot.starred for slot in arguments.positional) or arguments.open_ended
     if name == "nonzero" and ("as_tuple" in arguments.keywords or starred):
-        return Tri.YES if arguments.says("as_tuple") else Tri.UNKNOWN
+        return Tri.YES if arguments.is_true("as_tuple") else Tri.UNKNOWN
     if name == "where":
         single = len(arguments.positional) == 1 and not arguments.keywords
         return Tri.UNKNOWN if starred else Tri.YES if single else Tri.NO

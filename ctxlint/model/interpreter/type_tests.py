@@ -1,4 +1,4 @@
-"""``isinstance(x, list)``: what it says about a value. No state, no events."""
+"""``isinstance(x, list)``: what it shows about a value. No state, no events."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def only_instances(value: Value, classes: Collection[str], holds: bool) -> Value
     return left[0] if len(left) == 1 else Choice(left)
 
 
-def said_to_be_no_tensor(name: str, guards: Iterable[Guard]) -> bool:
-    """Whether a test on the way came out so that what ``name`` holds is no tensor, as the words of it go.
+def looks_excluded_as_tensor(name: str, guards: Iterable[Guard]) -> bool:
+    """Whether a test on the path reads as if ``name`` held no tensor.
 
-    For silence only: nobody asks here whether ``isinstance`` and ``Tensor`` mean what they say.
+    For silence only: neither ``isinstance`` nor ``Tensor`` is resolved.
     """
     return any(
         not guard.holds and guard.text.startswith((f"isinstance({name},", f"torch.is_tensor({name})"))

@@ -1,6 +1,6 @@
 """The abstract values that the interpreter computes with, and the questions one may ask of them.
 
-A value says what is *certain*. Every question answers yes, no or unknown, and whoever reports something reports it
+A value is what is *certain*. Every question answers yes, no or unknown, and whoever reports something reports it
 only on yes.
 """
 
@@ -62,7 +62,7 @@ class Value:
 
 @record
 class Opaque(Value):
-    """The result of an expression that nothing is known about, told apart from others by the node that made it."""
+    """The result of an expression that nothing is known about, identified by the node that made it."""
 
     node: cst.CSTNode | None = None
 
@@ -115,7 +115,7 @@ class Parameter(Value):
 class Argument(Value):
     """What a function is given somewhere, in its summary: the caller knows which value it is.
 
-    The fields are what the caller's value answers; ``plain`` says that ``x is None`` comes out as ``none`` says.
+    The fields are what the caller's value answers; ``plain``: ``x is None`` is decided by ``none``.
     """
 
     number: int
@@ -191,7 +191,7 @@ class InputsTuple(Value):
 class Fresh(Value):
     """A tensor that ``node`` computed: certainly a tensor, with storage of its own.
 
-    ``part`` tells the elements apart where one call gives several.
+    ``part`` numbers the elements where one call gives several.
     """
 
     node: cst.CSTNode
@@ -221,7 +221,7 @@ class TensorTuple(Value):
 
 @record
 class Imported(Value):
-    """What a dotted name stands for (see ``scopes``): a module, function or class, or what a module holds of data."""
+    """What a dotted name means (see ``scopes``): a module, function or class, or what a module holds of data."""
 
     name: str
 
@@ -240,7 +240,7 @@ class Alias(Enum):
 class View(Value):
     """An array that may share the storage of ``of``, and is a tensor where that is one.
 
-    ``shown`` says that only tensors have such a view; ``kind`` is what its elements are, None for the same as those
+    ``shown``: only tensors have such a view; ``kind`` is what its elements are, None for the same as those
     of ``of``.
     """
 
@@ -253,7 +253,7 @@ class View(Value):
 
 @record
 class Slot:
-    """One element of a display: its value and the expression that wrote it. A starred one stands for unknown many."""
+    """One element of a display: its value and the expression that wrote it. A starred one is any number of elements."""
 
     value: Value
     node: cst.BaseExpression | None = field(default=None, compare=False)
@@ -443,7 +443,7 @@ def is_container(value: Value) -> Tri:
 def storage(value: Value) -> Value | None:
     """The value whose memory a write into ``value`` certainly changes: what a chain of views starts from.
 
-    None where it cannot be told (a choice between several, a view that may be a copy).
+    None where it is unknown (a choice between several, a view that may be a copy).
     """
     return _origin(value, (Alias.ALWAYS,))
 

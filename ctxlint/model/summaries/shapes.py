@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
 _OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, Single, SomeTensor, View)
-"""Values that a function can tell apart only by what they answer."""
+"""Values that a function distinguishes only by what they answer."""
 
 
 class Shape:
@@ -98,13 +98,13 @@ class Shape:
         return value
 
     def _returned(self, value: Value, node: cst.Call) -> Value:
-        """What the function returns, as a value of the caller: its nodes stand in another place."""
+        """What the function returns, as a value of the caller: its nodes belong to the callee."""
         if isinstance(value, Choice):
             return join_all(self._returned(option, node) for option in value.alternatives)
         return self._element(value, node, None)
 
     def _element(self, value: Value, node: cst.Call, position: int | None) -> Value:
-        """One returned value: what was passed in comes out as it is; what the function made is told by its place."""
+        """One returned value: an argument comes out as it is; what the function made is identified by its position."""
         if isinstance(value, Sequence):
             base = 0 if position is None else 100 * (position + 1)
             slots = tuple(
