@@ -55,7 +55,7 @@ class ApplyCall:
     line: str = ""
     """Where it starts, for a message: ``line 4``."""
     gradients_off: bool = False
-    """Whether no gradient may be wanted there: ``torch.no_grad()``, the kernel of an operator, a function that asks."""
+    """Whether possibly no gradient is wanted: ``torch.no_grad()``, the kernel of an operator, a function that tests."""
     modified: Modified | None = None
     """Where the caller modifies the result in place."""
     differentiated: str = ""

@@ -1,4 +1,4 @@
-"""Assignments: names, attributes of ctx, items of lists and tensors, and taking tuples apart."""
+"""Assignments: names, attributes of ctx, items of lists and tensors, and unpacking."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def assign_target(
     statement: cst.CSTNode | None,
     value_node: cst.BaseExpression | None = None,
 ) -> None:
-    """Bind one target. ``value_node`` is the right-hand side where it belongs to this target alone."""
+    """Bind one target. ``value_node`` is the right-hand side if it belongs to this target alone."""
     if isinstance(target, cst.Name):
         bind_name(walk, target, value, statement, value_node)
     elif isinstance(target, (cst.Tuple, cst.List)):
@@ -104,7 +104,7 @@ def _unpack(
 
 
 def _unpacked_saved_tensors(walk: Walk, target: cst.Tuple | cst.List, holder: str | None) -> None:
-    """The saved tuple, or the name ``holder`` that it is bound to, is taken apart."""
+    """Record that the saved tuple, or the name ``holder`` that it is bound to, is unpacked."""
     names = tuple(
         each.value.value if isinstance(each.value, cst.Name) and isinstance(each, cst.Element) else None
         for each in target.elements
@@ -166,7 +166,7 @@ def _store_item(walk: Walk, target: cst.Subscript, value: Value, node: cst.BaseE
 def _item_changed(
     walk: Walk, target: cst.Subscript, holder: Value, value: Value, node: cst.BaseExpression | None = None
 ) -> bool:
-    """Put ``value`` into a list or dict; False where the holder is neither."""
+    """Put ``value`` into a list or dict; False if the holder is neither."""
     if not any(is_mutable(option) for option in holder.options()):
         return False
     single = len(target.slice) == 1 and isinstance(target.slice[0].slice, cst.Index)
@@ -182,7 +182,7 @@ def _item_changed(
 
 
 def _constant_index(walk: Walk, target: cst.Subscript) -> int | None:
-    """The literal whole number in brackets."""
+    """The literal integer in brackets."""
     if len(target.slice) != 1 or not isinstance(target.slice[0].slice, cst.Index):
         return None
     return integer(walk.peek(target.slice[0].slice.value))
@@ -220,7 +220,7 @@ def execute_augmented(walk: Walk, node: cst.AugAssign) -> None:
 def _after_augmented(
     walk: Walk, node: cst.AugAssign, target: cst.BaseExpression, value: Value, change: Value, how: str
 ) -> Value:
-    """The value of ``x`` after ``x op= change``; a tensor is changed in place and stays what it was."""
+    """The value of ``x`` after ``x op= change``; a tensor is modified in place and stays the same object."""
     if tensor_when_used(value):
         mutated(walk, node, target, value, how)
         return value

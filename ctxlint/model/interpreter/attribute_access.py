@@ -1,4 +1,4 @@
-"""What an expression reaches for: attributes and items."""
+"""Attribute access and subscripts."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):
         return View(base, node)
     if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
-        return base.slots[name == "indices"].value  # of a sort and its like; a plain tuple has no such attribute
+        return base.slots[name == "indices"].value  # of a sort and the like; a plain tuple has no such attribute
     return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
 
 
 def note_none(walk: Walk, node: cst.Attribute, base: Value) -> None:
-    """Record an attribute of what may be None."""
+    """Record an attribute access on a value that may be None."""
     name = node.attr.value
     if isinstance(node.value, cst.Name) and NONE in base.options() and not hasattr(None, name) and not walk.protected:
         walk.record(MaybeNone, node, name=node.value.value, how=f".{name}")
@@ -108,7 +108,7 @@ def context_attribute(walk: Walk, node: cst.CSTNode, name: str, called: bool = F
 
 
 def saved_tuple_used(walk: Walk, node: cst.CSTNode, holder: cst.BaseExpression, how: str) -> None:
-    """The whole tuple of saved tensors is used as if it were one tensor."""
+    """Record that the whole tuple of saved tensors is used as if it were one tensor."""
     name = holder.value if isinstance(holder, cst.Name) else ""
     walk.record(TupleUsedAsTensor, node, name=name, how=how)
 
@@ -136,7 +136,7 @@ def evaluate_subscript(walk: Walk, node: cst.Subscript) -> Value:
 def _needs_input_grad_item(
     walk: Walk, node: cst.Subscript, flags: NeedsInputGrad, index: cst.BaseExpression | None, number: int | None
 ) -> Value:
-    """``ctx.needs_input_grad[...]``, or an item of a part of it."""
+    """``ctx.needs_input_grad[...]``, or an item of a slice of it."""
     if flags.sliced and number is not None:
         number = flags.start + number if number >= 0 else None
     walk.record(NeedsInputGradRead, node, index=number, whole=index is None)
@@ -147,7 +147,7 @@ def _needs_input_grad_item(
 
 
 def _saved_item(walk: Walk, node: cst.Subscript, saved: SavedTensors, index: bool, number: int | None) -> Value:
-    """``ctx.saved_tensors[...]``, or an item of a part of it."""
+    """``ctx.saved_tensors[...]``, or an item of a slice of it."""
     if number is not None and not saved.sliced:
         walk.record(SavedItem, node, index=number, via=saved.via)
     if index:
@@ -157,7 +157,7 @@ def _saved_item(walk: Walk, node: cst.Subscript, saved: SavedTensors, index: boo
 
 
 def evaluate_indices(walk: Walk, node: cst.Subscript) -> None:
-    """Evaluate a subscript that is more than one plain index."""
+    """Evaluate a subscript other than one plain index."""
     for element in node.slice:
         part = element.slice
         if isinstance(part, cst.Index):
@@ -207,7 +207,7 @@ def _single_index(node: cst.Subscript) -> cst.BaseExpression | None:
 
 
 def _basic_index(node: cst.Subscript) -> bool:
-    """Whether a subscript is made of slices, whole numbers, None and ``...`` only, so that it gives a view."""
+    """Whether a subscript consists of slices, integers, None and ``...`` only, so that the result is a view."""
     for element in node.slice:
         part = element.slice
         if isinstance(part, cst.Slice):

@@ -1,4 +1,4 @@
-"""Where paths part and meet: ``if``, ``with``, ``try``, ``match``."""
+"""Where paths fork and join: ``if``, ``with``, ``try``, ``match``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def execute_if(walk: Walk, node: cst.If) -> None:
-    """Both arms, or the one that a test which is decided leads to."""
+    """Both arms, or only one if the test is decided."""
     walk.evaluate(node.test)
     outcome = decided(walk, node.test)
     if outcome is not None:
@@ -57,7 +57,7 @@ def _execute_arm(walk: Walk, body: cst.BaseSuite | cst.If | cst.Else | None) -> 
 
 
 def execute_with(walk: Walk, node: cst.With) -> None:
-    """The body; after ``contextlib.suppress`` it may have stopped anywhere."""
+    """The body; under ``contextlib.suppress`` it may have stopped anywhere."""
     suppresses = False
     for item in node.items:
         value = walk.evaluate(item.item)
@@ -98,14 +98,14 @@ def execute_try(walk: Walk, node: cst.Try | cst.TryStar) -> None:
         walk.execute(handler.body)
         ends.append(walk.state)
     walk.state = join_states(before, ends)
-    # Where no handler comes back, whatever follows the statement follows the body, without a condition.
+    # If no handler continues after the statement, whatever follows it follows the body, without a condition.
     walk.state.guards = tuple(guard for guard in walk.state.guards if guard.block != id(node))
     if node.finalbody is not None:
         _execute_finally(walk, before, node, node.finalbody.body)
 
 
 def _interrupted(before: State, after: State, bodies: Iterable[cst.CSTNode]) -> State:
-    """The state where ``bodies`` have raised: anything between ``before`` and ``after`` them."""
+    """The state after ``bodies`` have raised: anything between ``before`` and ``after`` them."""
     revived = after.fork()
     revived.live = True
     state = join_states(before, [before.fork(), revived])
@@ -122,7 +122,7 @@ def _interrupted(before: State, after: State, bodies: Iterable[cst.CSTNode]) -> 
 
 
 def _catches_missing_attributes(walk: Walk, handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
-    """Whether a handler takes an AttributeError."""
+    """Whether a handler catches AttributeError."""
     kinds = [handler.type] if handler.type is not None else []
     if len(kinds) == 1 and isinstance(kinds[0], cst.Tuple):
         kinds = [element.value for element in kinds[0].elements]
@@ -133,7 +133,7 @@ def _catches_missing_attributes(walk: Walk, handler: cst.ExceptHandler | cst.Exc
 def _execute_finally(walk: Walk, before: State, node: cst.Try | cst.TryStar, body: cst.BaseSuite) -> None:
     """A ``finally`` block: it runs on every path out of the statement, also on those that return or raise.
 
-    Its events are recorded for all of these; what it leaves behind counts for those that go on.
+    Its events are recorded for all of these; its effect on the state counts for those that continue.
     """
     after = walk.state
     parts = [node.body, *(handler.body for handler in node.handlers), *([node.orelse] if node.orelse else [])]
@@ -154,7 +154,7 @@ def _execute_finally(walk: Walk, before: State, node: cst.Try | cst.TryStar, bod
 
 
 def execute_match(walk: Walk, node: cst.Match) -> None:
-    """Each ``case``, and the path on which none fits."""
+    """Each ``case``, and the path on which none matches."""
     walk.evaluate(node.subject)
     before = walk.state
     arms: list[State] = []
@@ -176,7 +176,7 @@ def execute_match(walk: Walk, node: cst.Match) -> None:
 
 
 def _either_or_between(before: Value, after: Value) -> Value:
-    """What a name may hold while a block runs that changes it from one to the other."""
+    """What a name may hold while a block runs that changes it from ``before`` to ``after``."""
     if is_mutable(before) or is_mutable(after):
         return unknown_content(before) if covers(unknown_content(before), after) else UNKNOWN
     return join(before, after)

@@ -1,4 +1,4 @@
-"""What a call does and what it returns: methods of ctx, of tensors, functions of torch, helpers of the same file."""
+"""The effect and the result of a call: methods of ctx, of tensors, functions of torch, helpers of the project."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def evaluate_call(walk: Walk, node: cst.Call) -> Value:
 
 
 def _evaluate_arguments(walk: Walk, node: cst.Call, callee: str | None, keeps_context: bool = False) -> Arguments:
-    """Evaluate the arguments; a ctx among them escapes, unless the callee is known to let go of it."""
+    """Evaluate the arguments; a ctx among them escapes, unless the callee is known not to keep it."""
     positional: list[Slot] = []
     keywords: dict[str, Slot] = {}
     open_ended = False
@@ -98,7 +98,7 @@ def _evaluate_arguments(walk: Walk, node: cst.Call, callee: str | None, keeps_co
 
 
 def _pass_context(walk: Walk, node: cst.Call, argument: cst.Arg, callee: str | None) -> None:
-    """The ctx is an argument: it escapes, unless the callee is seen to read attributes of it and no more."""
+    """The ctx is an argument: it escapes, unless the callee certainly only reads its attributes."""
     if not _is_lent(walk, node, argument, callee):
         walk.record(Escape, node, how="passed", callee=callee)
         return
@@ -136,7 +136,7 @@ def _context_method(walk: Walk, node: cst.Call, name: str) -> Value:
 
 
 def _context_access_by_string(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value | None:
-    """``getattr(ctx, "x", …)`` and its like; None where this is no such call."""
+    """``getattr(ctx, "x", …)`` and the like; None for any other call."""
     owner = arguments.value(0)
     if not isinstance(owner, Context):
         return None
@@ -160,7 +160,7 @@ def _context_access_by_string(walk: Walk, node: cst.Call, callee: str, arguments
 
 
 def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value) -> Value:
-    """``receiver.name(...)`` for a receiver that is no module."""
+    """``receiver.name(...)`` for a receiver that is not a module."""
     name = func.attr.value
     if isinstance(receiver, SavedTensors):
         if name not in ("count", "index"):
@@ -178,7 +178,7 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
     return tensor_method(walk, node, func, receiver, name, arguments)
 
 
-# Lists and dicts, and who holds them
+# Lists and dicts, and their aliases
 
 
 def _container_method(walk: Walk, node: cst.Call, receiver: Value, name: str, arguments: Arguments) -> Value:
@@ -199,7 +199,7 @@ def _container_method(walk: Walk, node: cst.Call, receiver: Value, name: str, ar
 
 
 def _lend(state: State, arguments: Arguments) -> None:
-    """Lists and dicts are given to code that may change them."""
+    """Forget the contents of lists and dicts that are passed to code which may modify them."""
     for slot in (*arguments.positional, *arguments.keywords.values()):
         state.escape(slot.value)
 
@@ -253,7 +253,7 @@ def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
 
 
 def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tuple[Definition, Summary] | None:
-    """A function of the project and its summary for this call, where the name certainly means one."""
+    """A project function and its summary for this call, if the name certainly denotes one."""
     if name.startswith(_NEVER_RESOLVED) or name in operations.WRITING_FUNCTIONS:
         return None
     if walk.resolver is None or arguments.open_ended or certain_meaning(walk, node.func) is None:
@@ -262,7 +262,7 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
 
 
 def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:
-    """A function of the project writes into what it is given, or into what ctx has."""
+    """Record that a project function writes to its argument, or to an attribute of ctx."""
     if is_tensor(write.target) is Tri.NO:
         return
     written = _given_as(write.target, (*arguments.positional, *arguments.keywords.values()))
@@ -302,7 +302,7 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
 
 
 _NEVER_RESOLVED = ("torch.", "builtins.", ".torch.")
-"""How names begin that are not those of functions of the project."""
+"""Prefixes of names that are never those of project functions."""
 
 _MAKERS = {
     "sorted": "list",
@@ -310,11 +310,11 @@ _MAKERS = {
     "frozenset": "set",
     **dict.fromkeys(("reversed", "zip", "enumerate", "map", "filter"), "generator"),
 }
-"""Builtins that make something to walk over, by the kind of it."""
+"""Builtins that create an iterable, by its kind."""
 
 
 def _given_as(target: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:
-    """The argument that a value is, is in, or is a view of."""
+    """The argument that a value is, is contained in, or is a view of."""
     while True:
         for slot in slots:
             if slot.value == target or target in leaves(slot.value):

@@ -23,7 +23,7 @@ _MAX_ELEMENTS = 16
 
 
 def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
-    """A list, set or generator, with its elements where they are known one by one."""
+    """A list, set or generator, with its elements if they are known one by one."""
     kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
     values = _comprehend(walk, node.for_in, lambda: walk.use(node.elt))
     return unknown_many(kind, node) if values is None else Sequence(kind, tuple(map(Slot, values)), node)
@@ -36,7 +36,7 @@ def evaluate_dict_comprehension(walk: Walk, node: cst.DictComp) -> Value:
 
 
 def _comprehend(walk: Walk, clause: cst.CompFor, element: Callable[[], Value]) -> list[Value] | None:
-    """Walk a comprehension; the values of its elements where they are known one by one."""
+    """Walk a comprehension; the values of its elements if they are known one by one."""
     iterated = walk.evaluate(clause.iter)
     outside, around, walk.walrus_names = walk.state, walk.walrus_names, set()
     walk.loops += 1
@@ -54,7 +54,7 @@ def _comprehend(walk: Walk, clause: cst.CompFor, element: Callable[[], Value]) -
 
 
 def _one_by_one(walk: Walk, clause: cst.CompFor, iterated: Value, element: Callable[[], Value]) -> list[Value]:
-    """The elements of a comprehension over a short tuple or list; only the first leaves events."""
+    """The elements of a comprehension over a short tuple or list; only the first one records events."""
     values: list[Value] = []
     for position, slot in enumerate(iterated.slots if isinstance(iterated, Sequence) else ()):
         walk.recorder.muted += position > 0
@@ -78,7 +78,7 @@ def _any_element(walk: Walk, clause: cst.CompFor, iterated: Value, element: Call
 
 
 def _leave_comprehension(walk: Walk, clause: cst.CompFor, outside: State, certain: bool) -> None:
-    """Go back to the method's own names. What ``:=`` bound is among them, and lists may have changed."""
+    """Return to the scope of the method. It includes names bound by ``:=``, and lists may have changed."""
     inside = walk.state
     own = set(target_names(clause.target))
     kept = {name: inside.names[name] for name in outside.names if name not in own and name in inside.names}
@@ -92,7 +92,7 @@ def _leave_comprehension(walk: Walk, clause: cst.CompFor, outside: State, certai
 
 
 def _bind_target(walk: Walk, target: cst.BaseExpression, value: Value) -> None:
-    """Bind the target of a comprehension, which is none of the method's own names."""
+    """Bind the target of a comprehension, which is not in the scope of the method."""
     if isinstance(target, cst.Name):
         walk.state.names[target.value] = value
     elif isinstance(target, (cst.Tuple, cst.List)):
@@ -105,5 +105,5 @@ def _bind_target(walk: Walk, target: cst.BaseExpression, value: Value) -> None:
 
 
 def _is_short(value: Value) -> bool:
-    """Whether it is a tuple or list of which every element is known, and at least one is there."""
+    """Whether it is a non-empty tuple or list of which every element is known."""
     return isinstance(value, Sequence) and value.exact and 0 < len(value.slots) <= _MAX_ELEMENTS

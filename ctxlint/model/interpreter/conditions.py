@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def enter_arm(walk: Walk, before: State, node: cst.CSTNode, test: cst.BaseExpression, holds: bool) -> None:
-    """Begin the arm of ``node`` on which ``test`` came out as ``holds``."""
+    """Begin the arm of ``node`` on which ``test`` has the outcome ``holds``."""
     walk.state = before
     guards = guards_of(walk, test, holds, node)
     walk.state = before.fork(*guards)
@@ -72,7 +72,7 @@ def _make_guard(walk: Walk, test: cst.BaseExpression, holds: bool, block: int) -
 
 
 def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
-    """What the parts of a compound test ask, where one of them decided; see ``Guard``."""
+    """The questions of the parts of a compound test one of which decided it; see ``Guard``."""
     parts = _deciding_parts(test, holds)
     asked = [_asked_by(walk, part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
     known = tuple(each for each in asked if each is not None)
@@ -80,7 +80,7 @@ def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[
 
 
 def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
-    """What a condition asks, where it is one of the known questions."""
+    """The question of a condition, if it is one of the known ones."""
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
     if isinstance(test, cst.Comparison):
@@ -95,7 +95,7 @@ def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
 
 
 def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool) -> Asks | None:
-    """What a test of a value asks: that of a flag, or of a name that holds the outcome of another test."""
+    """The question of a tested value: that of a flag, or of a name that holds the outcome of another test."""
     if isinstance(value, NeedsInputGrad) and value.index is not None:
         return Asks(Question.NEEDS_INPUT_GRAD, value, holds)
     if isinstance(value, Scalar) and isinstance(value.node, cst.BaseExpression) and value.node is not test:
@@ -104,7 +104,7 @@ def _value_asks(walk: Walk, test: cst.BaseExpression, value: Value, holds: bool)
 
 
 def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
-    """What ``torch.is_grad_enabled()`` and ``any(ctx.needs_input_grad)`` ask."""
+    """The question of ``torch.is_grad_enabled()`` and ``any(ctx.needs_input_grad)``."""
     callee = canonical(walk, test.func)
     if callee == "torch.is_grad_enabled":
         return Asks(Question.GRAD_MODE, UNKNOWN, holds)
@@ -115,9 +115,9 @@ def _call_asks(walk: Walk, test: cst.Call, holds: bool) -> Asks | None:
 
 
 def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
-    """How a test comes out on every path: a literal, or a question about a local name that holds one.
+    """The outcome of a test on every path: a literal, or a question about a local name that holds one.
 
-    Constants of the module do not count, since they are there to be changed.
+    Constants of the module do not count, because users are meant to change them.
     """
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = decided(walk, test.expression)
@@ -147,7 +147,7 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
 
 
 def _known_number(walk: Walk, node: cst.BaseExpression) -> int | None:
-    """The whole number that a literal, a local name, or the length of what a local name holds certainly is."""
+    """The known integer value of a literal, a local name, or the length of what a local name holds."""
     if isinstance(node, cst.Call) and len(node.args) == 1 and canonical(walk, node.func) == "builtins.len":
         held = node.args[0].value
         value = walk.peek(held) if isinstance(held, cst.Name) and _is_local(walk, held) else UNKNOWN
@@ -158,7 +158,7 @@ def _known_number(walk: Walk, node: cst.BaseExpression) -> int | None:
 
 
 def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
-    """What ``isinstance(x, C)`` asks about, and the dotted names of the classes; None for any other test."""
+    """The subject of ``isinstance(x, C)``, and the dotted names of the classes; None for any other test."""
     if not isinstance(test, cst.Call):
         return None
     callee = canonical(walk, test.func)
@@ -173,12 +173,12 @@ def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression
 
 
 def _is_local(walk: Walk, node: cst.Name) -> bool:
-    """Whether the value of a name is the method's own doing."""
+    """Whether the method itself determines the value of a name."""
     return node.value in ("True", "False") or node.value in walk.state.names
 
 
 def narrow(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
-    """Let a test rule out values: after ``if x is None`` x is None in one arm and not in the other."""
+    """Refine values by a test: after ``if x is None``, x is None in one arm and not None in the other."""
     for part, part_holds in certain_parts(test, holds):
         _narrow_one(walk, part, part_holds)
 
@@ -208,14 +208,14 @@ def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
 
 
 def is_plain(value: Value) -> bool:
-    """Whether it is plain that it is None, or that it is not. A gradient is not among them: it may not have come."""
+    """Whether it is certain that it is None, or that it is not. A gradient may be undefined, so it never is."""
     if isinstance(value, Argument):
         return value.plain
     return isinstance(value, (Constant, Fresh, SomeTensor, Sequence, Mapping, Context))
 
 
 def _compared(left: int | None, operator: cst.BaseCompOp, right: int | None) -> bool | None:
-    """How a comparison of two numbers comes out; None where one of them is unknown."""
+    """The outcome of comparing two numbers; None if one of them is unknown."""
     compare = _COMPARISONS.get(type(operator))
     return None if compare is None or left is None or right is None else compare(left, right)
 
@@ -241,7 +241,7 @@ def _tests_none(test: cst.Comparison) -> bool | None:
 
 
 def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
-    """The parts of a test that certainly hold (or certainly do not) on the arm where it came out as ``holds``."""
+    """The parts of a test that certainly hold (or certainly do not) on the arm with the outcome ``holds``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return certain_parts(test.expression, not holds)
     if isinstance(test, cst.BooleanOperation):
@@ -252,7 +252,7 @@ def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseE
 
 
 def _deciding_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
-    """The parts of a test one of which, at the least, made it come out as ``holds``."""
+    """The parts of a test of which at least one caused the outcome ``holds``."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _deciding_parts(test.expression, not holds)
     if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And) is not holds:

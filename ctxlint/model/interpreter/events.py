@@ -1,4 +1,4 @@
-"""What a method does, event by event: the facts that one walk over its body leaves behind, with the path to each."""
+"""The events of a method: the facts that one walk over its body records, with the path condition of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @record
 class Guard:
-    """One test that had to come out as ``holds`` for an event to happen.
+    """One test that had to have the outcome ``holds`` for an event to happen.
 
     ``block`` identifies the statement: two events under the same block and another ``arm`` exclude each other.
     ``test`` is the condition; None for the body of a loop, a ``try``, a ``case``. ``asks`` is what the condition asks,
@@ -40,17 +40,17 @@ class Guard:
 
     @cached_property
     def text(self) -> str:
-        """The code of the condition; empty where there is none."""
+        """The code of the condition; empty if there is none."""
         return code_of(self.test).strip() if self.test is not None else ""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The names, numbers and strings in the condition, in order; where ``text`` is the same, so are they."""
+        """The names, numbers and strings in the condition, in order; equal if ``text`` is."""
         return tuple(words_of(self.test)) if self.test is not None else ()
 
     @property
     def has_parts(self) -> bool:
-        """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold where it does."""
+        """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold if it does."""
         return isinstance(self.test, cst.BooleanOperation) and isinstance(self.test.operator, cst.And) is self.holds
 
     def is_opposite_of(self, other: Guard) -> bool:
@@ -63,7 +63,7 @@ class Guard:
 
 
 class Question(Enum):
-    """The kinds of condition that change what a path means to autograd."""
+    """The kinds of condition that matter to autograd."""
 
     NEEDS_INPUT_GRAD = "needs_input_grad[i]"
     REQUIRES_GRAD = "x.requires_grad"
@@ -73,24 +73,24 @@ class Question(Enum):
 
 @record
 class Asks:
-    """What a condition asks: the question, about which value, and the answer on this path."""
+    """The question of a condition: its kind, its subject, and the answer on this path."""
 
     question: Question
     value: Value
     answer: bool
 
     def is_opposite_of(self, other: Asks) -> bool:
-        """Whether the same question got the other answer."""
+        """Whether the same question has the other answer."""
         same = self.question is other.question and self.value == other.value and self.value != UNKNOWN
         return same and self.answer != other.answer
 
 
 Orders = int
-"""A set of orders of events, as a bit for each: every event has two such sets, of most of the events before it."""
+"""A set of events, one bit for each ``order``: every event has two such sets, of most of the events before it."""
 
 
 def orders_of(events: Iterable[Event]) -> Orders:
-    """The set of their orders."""
+    """The set of their ``order`` numbers."""
     found = 0
     for event in events:
         found |= 1 << event.order
@@ -99,15 +99,15 @@ def orders_of(events: Iterable[Event]) -> Orders:
 
 @record
 class Event:
-    """Something that a method does. ``order`` counts events in the order in which they are met.
+    """Something that a method does. ``order`` numbers the events as the walk records them.
 
     ``guards`` are the tests on the way to it; none means that it happens on every path that gets that far.
     ``before`` holds the orders of the events that certainly happened earlier on every path to this one, and
     ``maybe_before`` of those that happened on some path to it: see ``Orders``. ``in_loop``: it may happen many
     times.
 
-    Invariants: ``order`` is unique in a method; ``before`` is a subset of ``maybe_before``, and both hold smaller
-    orders only. An event is recorded where the path is live, never in code that certainly does not run.
+    Invariants: ``order`` is unique in a method; ``before`` is a subset of ``maybe_before``, and both contain smaller
+    orders only. An event is recorded only on a live path, never in code that certainly does not run.
     """
 
     node: cst.CSTNode
@@ -123,7 +123,7 @@ class Event:
         return any(mine.is_opposite_of(its) for mine in self.guards for its in other.guards)
 
     def implies(self, earlier: Event) -> bool:
-        """Whether ``earlier`` certainly happened, on each path on which this event happens."""
+        """Whether ``earlier`` certainly happened on each path on which this event happens."""
         return bool(self.before >> earlier.order & 1)
 
     def may_follow(self, earlier: Event) -> bool:
@@ -131,9 +131,9 @@ class Event:
         return bool(self.maybe_before >> earlier.order & 1)
 
     def certainly_with(self, other: Event) -> bool:
-        """Whether there is certainly a path that has both: the guards of one are all among those of the other.
+        """Whether a path with both certainly exists: the guards of one are a subset of those of the other.
 
-        A test that an input needs a gradient rules nothing out: there are calls in which every input needs one.
+        A test that an input needs a gradient excludes nothing: there are calls in which every input needs one.
         """
         spend(2)
         mine, its = self._chosen, other._chosen
@@ -145,7 +145,7 @@ class Event:
 
 
 def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
-    """What the guards ask, or the guards themselves, less those that hold where every input needs a gradient."""
+    """The questions of the guards, or the guards themselves, except those that hold if every input needs a gradient."""
     asked: set[Guard | Asks] = set()
     for guard in guards:
         asks = guard.asks
@@ -158,7 +158,7 @@ def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
 
 @record
 class Return(Event):
-    """A ``return``; ``value`` is None's value for a ``bare`` one."""
+    """A ``return``; for a ``bare`` one, ``value`` is None's value."""
 
     value: Value = NONE
     bare: bool = False
@@ -183,7 +183,7 @@ class ContextCall(Event):
 
 @record
 class ContextWrite(Event):
-    """``ctx.attribute = value``. ``value_node`` is the right-hand side where it is this target's alone.
+    """``ctx.attribute = value``. ``value_node`` is the right-hand side if it belongs to this target alone.
 
     ``simple``: the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
     """
@@ -198,7 +198,7 @@ class ContextWrite(Event):
 
 @record
 class ContextRead(Event):
-    """``ctx.attribute`` read or called. ``guarded`` where ``hasattr``/``getattr`` or an except clause protects it."""
+    """``ctx.attribute`` read or called. ``guarded`` if ``hasattr``/``getattr`` or an except clause protects it."""
 
     attribute: str = ""
     called: bool = False
@@ -209,9 +209,9 @@ class ContextRead(Event):
 
 @record
 class Unpacking:
-    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is no plain name).
+    """``a, b = ctx.saved_tensors``: the names in order (None for a target that is not a plain name).
 
-    ``guards`` are the tests on the way to it.
+    ``guards`` is the path condition.
     """
 
     names: tuple[str | None, ...]
@@ -230,8 +230,8 @@ class Unpacking:
 class SavedRead(Event):
     """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
 
-    ``unpackings`` are the places where the tuple is taken apart, at once or through the name ``bound_to`` that it was
-    bound to. ``called`` is ``ctx.saved_tensors()``.
+    ``unpackings`` are the places where the tuple is unpacked, directly or through the name ``bound_to``. ``called`` is
+    ``ctx.saved_tensors()``.
     """
 
     via: str = "saved_tensors"
@@ -242,7 +242,7 @@ class SavedRead(Event):
 
 @record
 class SavedItem(Event):
-    """``ctx.saved_tensors[index]``, at once or through a name that the tuple is bound to."""
+    """``ctx.saved_tensors[index]``, directly or through a name that is bound to the tuple."""
 
     index: int = 0
     via: str = "saved_tensors"
@@ -250,7 +250,7 @@ class SavedItem(Event):
 
 @record
 class TupleUsedAsTensor(Event):
-    """A use that only a tensor allows, of a name that holds the whole tuple of saved tensors."""
+    """A use that only a tensor allows, of a name that is bound to the whole tuple of saved tensors."""
 
     name: str = ""
     how: str = ""
@@ -258,11 +258,11 @@ class TupleUsedAsTensor(Event):
 
 @record
 class Mutation(Event):
-    """A tensor changed in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
+    """A tensor modified in place. ``how`` is ``mul_``, ``+=``, ``[...] =``, ``out=``, ``all_reduce`` or the like.
 
-    ``target`` is the value that is written into; ask ``values.storage`` what it shares memory with. ``name`` is the
-    variable it was reached through. ``statement`` is the statement that does it. Where that is the call of a function
-    of the project, ``by`` is its name, and ``through`` are the places from there to what changes the tensor.
+    ``target`` is the value that is written to; ``values.storage`` returns what it shares memory with. ``name`` is the
+    variable through which it is accessed. ``statement`` is the modifying statement. If that is the call of a project
+    function, ``by`` is its name, and ``through`` are the positions from there to the actual write.
     """
 
     target: Value | None = None
@@ -275,7 +275,7 @@ class Mutation(Event):
 
     @property
     def doer(self) -> str:
-        """What changes the tensor, as the author of the method sees it."""
+        """What modifies the tensor, from the point of view of the method's author."""
         return self.by or self.how
 
 
@@ -311,12 +311,12 @@ class NeedsInputGradRead(Event):
 
 @record
 class ContextLent(Event):
-    """The ctx is given to a function of the same file that certainly does no more than read its attributes."""
+    """The ctx is passed to a function of the same file that certainly only reads its attributes."""
 
 
 @record
 class Escape(Event):
-    """The ctx goes where it cannot be followed. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
+    """The ctx escapes. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
 
     how: str = ""
     callee: str | None = None
@@ -335,7 +335,7 @@ class Assigned(Event):
 
 @record
 class MaybeUnbound(Event):
-    """A local name read on a path where some branch on the way, or every one, has not bound it."""
+    """A local name read on a path on which some or every branch has not bound it."""
 
     name: str = ""
 
@@ -350,7 +350,7 @@ class MaybeNone(Event):
 
 @record
 class FlagsTested(Event):
-    """``ctx.needs_input_grad`` itself taken as a condition: a tuple that is never empty."""
+    """``ctx.needs_input_grad`` itself used as a condition: a tuple that is never empty."""
 
 
 @record
@@ -371,9 +371,9 @@ class UnboundContext(Event):
 
 @record
 class GenericCall(Event):
-    """Any other call, but not of a builtin (``super`` aside): ``callee`` is the dotted name with imports resolved.
+    """Any other call, except of a builtin other than ``super``: ``callee`` is the resolved dotted name.
 
-    ``definition`` is the function of the project whose summary was applied.
+    ``definition`` is the project function whose summary was applied.
     """
 
     callee: str | None = None

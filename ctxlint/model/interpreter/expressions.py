@@ -63,7 +63,7 @@ def evaluate_display(walk: Walk, node: cst.Tuple | cst.List | cst.Set) -> Value:
 
 
 def _evaluate_element(walk: Walk, element: cst.BaseElement) -> SequenceOf[Slot]:
-    """The slots that one element of a display gives: several for a star of known length."""
+    """The slots of one element of a display: several for a star of known length."""
     value = walk.use(element.value)
     if isinstance(element, cst.StarredElement):
         return spread(value, element.value)
@@ -158,7 +158,7 @@ def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
 
 
 def _saved_tuple_compared(walk: Walk, node: cst.Comparison, values: list[Value]) -> None:
-    """``saved < 0``: a tuple is ordered among tuples only."""
+    """``saved < 0``: a tuple can be ordered only against tuples."""
     left, right = values
     for value, other, written in ((left, right, node.left), (right, left, node.comparisons[0].comparator)):
         if isinstance(value, SavedTensors) and (_is_number(other) or is_tensor(other) is Tri.YES):
@@ -177,7 +177,7 @@ def evaluate_boolean(walk: Walk, node: cst.BooleanOperation) -> Value:
         return Scalar("bool", node)
     if isinstance(left, Constant):
         return right if bool(left.value) is isinstance(node.operator, cst.And) else left
-    if isinstance(node.operator, cst.Or):  # ``x or ()``: None on the left never comes out
+    if isinstance(node.operator, cst.Or):  # ``x or ()``: None on the left is never the result
         left = without(left, NONE)
     return join(left, right)
 
@@ -200,7 +200,7 @@ def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
 
 
 def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
-    """``yield``: what it gives back is the caller's choice."""
+    """``yield``: its value is the caller's choice."""
     walk.is_generator = True
     if isinstance(node.value, cst.From):
         walk.use(node.value.item)
@@ -213,7 +213,7 @@ def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
 
 
 def evaluate_string(walk: Walk, node: cst.BaseString) -> Value:
-    """A string, the text of which matters only where it is written in one piece."""
+    """A string; its text matters only if it is a single literal."""
     text = literal_text(node) if isinstance(node, cst.SimpleString) else None
     if text is not None:
         return constant(text)
@@ -222,18 +222,18 @@ def evaluate_string(walk: Walk, node: cst.BaseString) -> Value:
 
 
 def evaluate_integer(_: Walk, node: cst.Integer) -> Value:
-    """A whole number."""
+    """An integer."""
     number = literal_integer(node)
     return Scalar("int", node) if number is None else constant(number)
 
 
 def evaluate_float(_: Walk, node: cst.Float) -> Value:
-    """A number with a point."""
+    """A float."""
     return constant(float(node.value.replace("_", "")))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Pieces that need no state
+# Pure helpers
 
 
 def _may_repeat(operator: cst.CSTNode, times: Value) -> bool:
@@ -263,7 +263,7 @@ def _is_flag(value: Value) -> bool:
 
 
 def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
-    """Whether an operator certainly gives no tuple or list: ``+`` joins them and ``*`` repeats them, no other does."""
+    """Whether the result of an operator is certainly no tuple or list: only ``+`` and ``*`` return these."""
     if isinstance(operator, (cst.Add, cst.AddAssign)):
         return Tri.NO in (is_container(left), is_container(right))
     if isinstance(operator, (cst.Multiply, cst.MultiplyAssign)):
@@ -306,4 +306,4 @@ EVALUATORS: Evaluators = {
     cst.Float: evaluate_float,
     cst.Ellipsis: evaluate_ellipsis,
 }
-"""What evaluates an expression, by the type of its node."""
+"""The transfer functions of expressions, by node type."""

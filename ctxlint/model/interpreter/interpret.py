@@ -1,7 +1,7 @@
-"""The entry to the interpreter: one walk over a method's body.
+"""The entry point of the interpreter: one walk over a method's body.
 
-The walk follows every path once. At a branch the state is copied and joined afterwards; a loop body is walked twice,
-first silently to see what it changes, then with those names widened. Nested functions are not walked.
+The walk follows every path once. At a branch the state is forked and joined afterwards; a loop body is walked twice,
+first silently to find what it changes, then with those names widened. Nested functions are not walked.
 """
 
 from __future__ import annotations
@@ -34,10 +34,18 @@ def interpret(
     walrus: bool = True,
     kinds: frozenset[type[Event]] | None = None,
 ) -> MethodFacts:
-    """Walk a method or function whose parameters hold ``bindings``; free names are looked up in ``scope``.
+    """Walk a method or function.
 
-    ``resolver`` knows the functions that are called; ``walrus`` is as for ``bound_names``, and ``kinds`` as for
-    ``Recorder``. Raises RecursionError on absurdly deep expressions.
+    Args:
+        function: The definition.
+        bindings: The abstract values of its parameters.
+        scope: Resolves free names.
+        resolver: Resolves the functions that are called.
+        walrus: As for ``bound_names``.
+        kinds: As for ``Recorder``.
+
+    Raises:
+        RecursionError: An expression is absurdly deep.
     """
     names = MethodNames(scope, bound_names(function, walrus))
     walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver)

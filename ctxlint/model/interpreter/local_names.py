@@ -1,4 +1,4 @@
-"""Which names a function binds, which ones a definition inside it borrows, and whether it yields."""
+"""The names that a function binds, those that a nested definition captures, and whether it yields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 def bound_names(function: cst.FunctionDef, walrus: bool = True) -> frozenset[str]:
-    """Every name that a function binds: parameters, targets, imports, nested definitions. ``global`` names are not.
+    """Every name that a function binds: parameters, targets, imports, nested definitions, without ``global`` names.
 
-    Where its text is known to have no ``walrus``, expressions are not looked into.
+    If its text is known to contain no ``walrus``, expressions are not searched.
     """
     found = times_bound(function.body, walrus)
     free = {name for name in found if found[name] <= 0}
@@ -39,7 +39,7 @@ def times_bound(body: cst.CSTNode, walrus: bool = True) -> Counter[str]:
 
 
 def borrowed_names(node: Definition) -> frozenset[str]:
-    """The names of the enclosing function that a function, lambda or class inside it may read or bind."""
+    """The names of the enclosing function that a nested function, lambda or class may read or bind."""
     found: set[str] = set()
     if isinstance(node, cst.ClassDef):
         _reads(node, found)
@@ -56,14 +56,14 @@ def borrowed_names(node: Definition) -> frozenset[str]:
 
 
 def rebound_from_inside(node: cst.CSTNode) -> frozenset[str]:
-    """The names that a definition inside a function, at any depth, declares ``nonlocal``."""
+    """The names that a nested definition, at any depth, declares ``nonlocal``."""
     if isinstance(node, cst.Nonlocal):
         return frozenset(item.name.value for item in node.names)
     return frozenset(name for child in children(node) for name in rebound_from_inside(child))
 
 
 def yields(node: cst.CSTNode) -> bool:
-    """Whether there is a ``yield`` in a piece of code, nested functions left out."""
+    """Whether a piece of code contains a ``yield``, not counting nested functions."""
     if isinstance(node, cst.Yield):
         return True
     if isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
@@ -106,7 +106,7 @@ _BIND_NOTHING = frozenset({cst.Name, cst.SimpleString, cst.Integer, cst.Float, c
 _EXPRESSIONS = frozenset(_kinds_of(cst.BaseExpression))
 _DECLARATIONS = frozenset({cst.Global, cst.Nonlocal})
 _CLOSED = frozenset({cst.FunctionDef, cst.ClassDef, cst.ImportAlias})
-"""What binds a name itself, and nothing inside it in the same scope."""
+"""Nodes that bind a name themselves, and contain no other binding of the same scope."""
 
 
 def target_names(target: cst.CSTNode) -> Iterator[str]:
@@ -121,7 +121,7 @@ def target_names(target: cst.CSTNode) -> Iterator[str]:
 
 
 def captured_by(pattern: cst.CSTNode) -> list[str]:
-    """The name that a pattern of a ``case`` binds itself; patterns inside it are not looked at."""
+    """The name that a pattern of a ``case`` binds itself; nested patterns are not searched."""
     name = None
     if isinstance(pattern, (cst.MatchAs, cst.MatchStar)):
         name = pattern.name
@@ -174,7 +174,7 @@ _BINDERS: dict[type, Callable[..., Iterable[str]]] = {
     cst.MatchStar: captured_by,
     cst.MatchMapping: captured_by,
 }
-"""The names that a node binds itself, by the type of the node."""
+"""The names that a node binds itself, by node type."""
 
 
 BINDING = frozenset(

@@ -1,4 +1,4 @@
-"""``for`` and ``while``: what holds however often the body runs."""
+"""``for`` and ``while``: a state that holds for any number of iterations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Walk
 
 _MAX_DEPTH = 3
-"""Loops inside more loops than this are not tried out; what they bind is unknown."""
+"""Loops nested deeper than this are not iterated; what they bind is unknown."""
 
 _MAX_TURNS = 8
 
@@ -38,7 +38,7 @@ def execute_while(walk: Walk, node: cst.While) -> None:
 
 
 def _while_test(walk: Walk, node: cst.While) -> None:
-    """The test before each turn."""
+    """The test before each iteration."""
     walk.evaluate(node.test)
     narrow(walk, node.test, holds=True)
 
@@ -52,7 +52,7 @@ def execute_leave(walk: Walk, node: cst.Break | cst.Continue) -> None:
 
 
 def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], None], endless: bool) -> None:
-    """A loop that does ``begin`` before each turn, with its ``else``."""
+    """A loop that calls ``begin`` before each iteration, with its ``else``."""
     before = walk.state
     recorded = tuple(walk.recorder.events)
     walk.loops += 1
@@ -79,7 +79,7 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
 
 
 def _first_guess(walk: Walk, node: cst.For | cst.While, before: State, begin: Callable[[], None]) -> State:
-    """The state before any turn, as one silent turn lets expect it."""
+    """An initial approximation of the state before any iteration, from one silent iteration."""
     if walk.loops > _MAX_DEPTH:
         return _anything(node, before)
     walk.recorder.muted += 1
@@ -101,7 +101,7 @@ def _walk_turn(walk: Walk, node: cst.For | cst.While, start: State, begin: Calla
 
 
 def _anything(node: cst.For | cst.While, before: State) -> State:
-    """``before`` with everything unknown that the loop may change."""
+    """``before``, with everything unknown that the loop may change."""
     state = before.fork()
     changed = set(times_bound(node.body))
     if isinstance(node, cst.For):
@@ -115,7 +115,7 @@ def _anything(node: cst.For | cst.While, before: State) -> State:
 
 
 def _settled(start: State, turn: Turn) -> bool:
-    """Whether a turn that begins at ``start`` ends in states that are special cases of it."""
+    """Whether an iteration that starts with ``start`` ends in states that ``start`` covers: a fixed point."""
     if any(start.attributes.items() - state.attributes.items() for state in turn.goes_on()):
         return False
     return all(
@@ -124,7 +124,7 @@ def _settled(start: State, turn: Turn) -> bool:
 
 
 def _widened(start: State, turn: Turn, combine: Callable[[Value, Value], Value]) -> State:
-    """``start`` as it is where any number of turns may have come before, without names that only the body binds."""
+    """``start`` widened for any number of iterations, without names that only the body binds."""
     wide = start.fork()
     for state in turn.goes_on():
         ends = {name: state.names.get(name, UNBOUND) for name in start.names}
@@ -136,7 +136,7 @@ def _widened(start: State, turn: Turn, combine: Callable[[Value, Value], Value])
 
 
 def _generalised(first: Value, second: Value) -> Value:
-    """As little as has to be said for both to be special cases."""
+    """The most specific value that covers both."""
     if covers(first, second):
         return first
     if is_tensor(first) is Tri.YES and is_tensor(second) is Tri.YES:

@@ -1,4 +1,4 @@
-"""A method as written in a class body: its signature, and what one walk over its body found."""
+"""A method of a class body: its signature, and the facts that one walk over its body records."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ParameterKind(Enum):
 
 @record
 class Param:
-    """One parameter as written. ``annotation`` is its code, with imports resolved where it is a dotted name."""
+    """One parameter. ``annotation`` is its code, with dotted names resolved through imports."""
 
     name: str
     kind: ParameterKind
@@ -74,7 +74,7 @@ class Param:
 
 @record
 class Decorator:
-    """A decorator: ``name`` is the dotted name with imports resolved (None for an expression that is none).
+    """A decorator: ``name`` is the resolved dotted name (None if the expression is not a name).
 
     ``called``: it is written with parentheses. ``keeps_signature`` is yes for those known to pass all arguments on,
     unknown for others. ``certain``: the name means nothing else on any path, fallbacks for a failing import aside.
@@ -112,7 +112,7 @@ class Decorator:
 
     @property
     def casts_inputs(self) -> bool:
-        """Whether ``custom_fwd`` casts the inputs, and so turns autocast off for the method."""
+        """Whether ``custom_fwd`` casts the inputs, and so disables autocast for the method."""
         expression = self.node.decorator
         arguments = expression.args if isinstance(expression, cst.Call) else ()
         given = (each.value for each in arguments if each.keyword is not None and each.keyword.value == "cast_inputs")
@@ -120,32 +120,32 @@ class Decorator:
 
     @property
     def written(self) -> str | None:
-        """The name as the file has it; None for an expression that is not a dotted name."""
+        """The name in the source; None for an expression that is not a dotted name."""
         expression = self.node.decorator
         return dotted(expression.func if isinstance(expression, cst.Call) else expression)
 
 
 @record
 class MethodFacts:
-    """What one walk over a method's body found; see ``interpret``."""
+    """The facts that one walk over a method's body records; see ``interpret``."""
 
     events: tuple[Event, ...] = ()
     falls_through: Tri = Tri.UNKNOWN
     """Does some path reach the end of the body without ``return`` and without ``raise``?"""
     fall_guards: tuple[Guard, ...] = ()
-    """The tests that every way to the end of the body has passed."""
+    """The guards common to every path to the end of the body."""
     fall_paths: tuple[tuple[Guard, ...], ...] = ()
     """The paths to the end of the body, each as its path condition. The ``arm`` of a guard without test is what the
     path depends on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
     that raises by its name), ``no case``, ``unknown``."""
     end_done: Orders = 0
-    """The orders of the events that certainly happened when the end of the body is reached."""
+    """The events that must have happened when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
-    """Every name that the body reads, nested functions included; ``del`` is no read."""
+    """Every name that the body reads, nested functions included; ``del`` is not a read."""
     is_generator: bool = False
     is_async: bool = False
     complete: bool = True
-    """False where the walk met something that it cannot follow at all (``exec``, ``locals()``, a star import)."""
+    """False if the body contains something that the walk cannot model (``exec``, ``locals()``, a star import)."""
 
     @property
     def returns(self) -> tuple[Return, ...]:
@@ -163,13 +163,13 @@ class MethodFacts:
 
     @cached_property
     def _by_kind(self) -> dict[type[Event], tuple[Event, ...]]:
-        """What ``of`` was asked for so far: every rule asks for a few kinds."""
+        """The results of ``of`` so far: every rule needs a few kinds."""
         return {}
 
 
 @record
 class Method:
-    """A method as written in one class body."""
+    """A method of one class body."""
 
     name: str
     node: cst.FunctionDef
@@ -178,13 +178,13 @@ class Method:
     decorators: tuple[Decorator, ...]
     params: tuple[Param, ...]
     receiver: Param | None
-    """``cls`` of a classmethod, or a receiver written before ctx by mistake or for calls by hand."""
+    """``cls`` of a classmethod, or a receiver before ctx, by mistake or for direct calls."""
     ctx: Param | None
     """The parameter that gets the ctx; None where there is none (forward next to setup_context, or by mistake)."""
     facts: MethodFacts
     inherited: bool = False
     home: Definition | None = None
-    """The class whose body it is written in."""
+    """The class whose body contains it."""
     lacks_ctx: bool = False
     """Whether it certainly has no parameter for the ctx that autograd passes (see ``context_parameter.py``)."""
 
@@ -196,7 +196,7 @@ class Method:
         return parents_below(self.node)
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes of code around a node, the nearest first; the method is the last."""
+        """The ancestors of a node, the nearest first; the method is the last."""
         parents = self.parents
         while node in parents:
             spend()
@@ -211,7 +211,7 @@ class Method:
 
     @cached_property
     def context_attributes(self) -> Mapping[str, list[cst.Attribute]]:
-        """Every ``ctx.a`` that the body names, in nested functions as well, by ``a``."""
+        """Every ``ctx.a`` in the body, nested functions included, by ``a``."""
         found: dict[str, list[cst.Attribute]] = {}
         ctx = self.ctx.name if self.ctx is not None else None
         for node in self.body_nodes:
@@ -221,7 +221,7 @@ class Method:
 
     @cached_property
     def variables(self) -> tuple[cst.Name, ...]:
-        """Every name in it that means a variable: no attribute, no keyword of a call."""
+        """Every name in it that refers to a variable, not to an attribute or keyword."""
         return tuple(node for node in self.parents if type(node) is cst.Name and not self.is_label(node))
 
     def is_label(self, node: cst.Name) -> bool:
@@ -255,9 +255,9 @@ class Method:
     # The parameters
 
     def holds_argument(self, name: str, use: cst.CSTNode) -> bool:
-        """Whether a parameter certainly still holds what the method was given: nothing on the way to ``use`` binds it.
+        """Whether a parameter certainly still holds the argument: nothing on the way to ``use`` rebinds it.
 
-        What the very statement of the use binds, as ``g = g.view(-1)`` does, comes after it.
+        What the statement of the use itself binds, as in ``g = g.view(-1)``, comes after the use.
         """
         binders = self.binders.get(name, ())
         around = tuple(self.above(use)) if binders else ()
@@ -283,12 +283,12 @@ class Method:
 
     @property
     def signature_known(self) -> bool:
-        """Whether every decorator is known to pass the arguments and the result on as they are."""
+        """Whether every decorator is known to pass the arguments and the result on unchanged."""
         return all(decorator.keeps_signature is Tri.YES for decorator in self.decorators)
 
     @property
     def context_known(self) -> bool:
-        """Whether only the body itself works on ctx: no decorator that is not known, and none that does so too."""
+        """Whether only the body itself works on ctx: every decorator is known, and none of them does."""
         return self.signature_known and not any(decorator.works_on_ctx for decorator in self.decorators)
 
     @property
@@ -298,9 +298,9 @@ class Method:
 
     @property
     def treats_ctx_as_ctx(self) -> bool:
-        """Whether the body does with the ctx parameter what one does with a ctx, or never mentions it.
+        """Whether the body uses the ctx parameter like a ctx, or never mentions it.
 
-        False where the author forgot the ctx, so that it arrives as the first input.
+        False if the author forgot the ctx, so that it arrives as the first input.
         """
         if self.ctx is None or self.facts.of(UnboundContext):
             return False
@@ -309,7 +309,7 @@ class Method:
 
     @property
     def raises_only(self) -> bool:
-        """Whether no path returns anything: the body raises, whatever happens.
+        """Whether no path returns anything: the body always raises.
 
         Also where it ends in the call of a function that raises by its name: ``not_implemented()``.
         """

@@ -1,4 +1,4 @@
-"""Names of a method: what they hold, what they mean elsewhere, binding them, and definitions that borrow them."""
+"""Names of a method: their values, their resolution, their bindings, and nested definitions that capture them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _CONSTANTS = {"None": NONE, "True": constant(True), "False": constant(False)}
 
 
 def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
-    """The value of a name that the method does not bind: an enclosing function's, the module's or a builtin."""
+    """The value of a name that the method does not bind: from an enclosing function, the module or a builtin."""
     owner = walk.names.scope.owner(name)
     if owner is None:
         found = resolutions(name, walk.names.scope)
@@ -62,7 +62,7 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
             return Imported(found[0])
         if name == "ctx" and not walk.names.scope.sees_star_import():
             walk.record(UnboundContext, node, name=name)
-            return CONTEXT  # what the author means
+            return CONTEXT  # the author's intention
         return Opaque(node)
     bounds = owner.live(name)
     if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":
@@ -110,7 +110,7 @@ def bind_name(
     statement: cst.CSTNode | None,
     value_node: cst.BaseExpression | None = None,
 ) -> None:
-    """Bind a name; the other arguments are as for ``assign_target``."""
+    """Bind a name; the other arguments are those of ``assign_target``."""
     name = target.value
     walk.state.names[name] = _seen_by_others(walk.names, name, value)
     walk.record(Assigned, target, name=name, value=value, value_node=value_node, statement=statement)
@@ -119,7 +119,7 @@ def bind_name(
 
 
 def _seen_by_others(names: MethodNames, name: str, value: Value) -> Value:
-    """What a name holds after it is bound, where definitions inside the method see it too."""
+    """The value of a name after it is bound, given that nested definitions can access it, too."""
     if name in names.rebound:
         return UNKNOWN
     if name in names.borrowed and is_mutable(value):
@@ -134,9 +134,10 @@ def evaluate_lambda(walk: Walk, node: cst.Lambda) -> Value:
 
 
 def captured(walk: Walk, node: Definition) -> None:
-    """A nested definition: it is not walked, but what it borrows is noted, and whether it holds the ctx.
+    """A nested definition: it is not walked, but the names that it captures are recorded, ctx among them.
 
-    It may run at any time: what it binds, and the content of the lists that it sees, is unknown from here on.
+    It may run at any time: the names that it binds, and the contents of the lists that it sees, are unknown from here
+    on.
     """
     names = borrowed_names(node)
     walk.names.read.update(names)

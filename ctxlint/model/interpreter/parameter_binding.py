@@ -1,4 +1,4 @@
-"""What the parameters of a method hold when it begins."""
+"""The initial values of the parameters of a method."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]
 
 
 def bound_plain(params: Iterable[Param]) -> dict[str, Value]:
-    """The parameters of a function that torch calls with nothing of its own."""
+    """The parameters of a function that torch calls without own arguments."""
     return {param.name: Parameter("plain", index, param.name) for index, param in enumerate(params)}

@@ -1,4 +1,4 @@
-"""The events that a walk leaves behind."""
+"""The events that a walk records."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Collects events. While ``muted`` the walk changes the state and records nothing (the first turn of a loop).
+    """Collects events. While ``muted``, the walk changes the state and records nothing (the first iteration of a loop).
 
-    ``kinds`` are the kinds of event that somebody asks for; None for all of them.
+    ``kinds`` are the kinds of event that are needed; None for all of them.
     """
 
     def __init__(self, kinds: frozenset[type[Event]] | None = None) -> None:
@@ -26,13 +26,13 @@ class Recorder:
         self.muted = 0
         self.kinds = kinds
         self._saved_reads: list[int] = []
-        """Where among the events those are that read the saved tensors."""
+        """The indices of the events that read the saved tensors."""
         self._order = 0
 
     def record(
         self, make: Callable[..., Event], node: cst.CSTNode, state: State, in_loop: bool, facts: dict[str, Any]
     ) -> None:
-        """Note that ``node`` does something, on the path that ``state`` is on."""
+        """Record an event at ``node``, on the path of ``state``."""
         if self.muted or (self.kinds is not None and make not in self.kinds):
             return
         if make is SavedRead:
@@ -53,12 +53,12 @@ class Recorder:
         self._order += 1
 
     def rewind(self, recorded: tuple[Event, ...]) -> None:
-        """Go back to what was ``recorded`` before."""
+        """Restore the events that were ``recorded`` before."""
         self.events[:] = recorded
         self._saved_reads = [at for at in self._saved_reads if at < len(recorded)]
 
     def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:
-        """Add to what is known of the last read of the saved tuple, or of the one bound to ``holder``."""
+        """Update the last read of the saved tuple, or of the one bound to ``holder``."""
         if self.muted:
             return
         for at in reversed(self._saved_reads):

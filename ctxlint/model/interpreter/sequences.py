@@ -1,4 +1,4 @@
-"""Tuples and lists: what building, joining, indexing and unpacking them gives. No state, no events."""
+"""Tuples and lists: the results of building, joining, indexing and unpacking them. No state, no events."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
 _NOWHERE = cst.Module([])
-"""The node of a value that is written outside the method."""
+"""The node of a value from outside the method."""
 
 
 def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
-    """The slots of ``*value``: its elements where they are known, else one starred slot."""
+    """The slots of ``*value``: its elements if they are known, otherwise one starred slot."""
     if isinstance(value, InputsTuple) and value.exact:
         return tuple(Slot(each, node) for each in value.inputs)
     if isinstance(value, Sequence) and value.kind != "set":
@@ -52,11 +52,11 @@ def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
 
 
 def iterated_item(value: Value, node: cst.CSTNode) -> Value:
-    """What a loop variable holds."""
+    """The value of a loop variable."""
     if isinstance(value, Sequence):
         if value.slots and value.exact:
             return join_all(slot.value for slot in value.slots)
-        if len(value.slots) == 1:  # a copy of something to walk over: list(args)
+        if len(value.slots) == 1:  # a copy of an iterable: list(args)
             return iterated_item(value.slots[0].value, node)
     if isinstance(value, Scalar) and value.sort in ("shape", "range"):
         return Scalar("int", node)
@@ -73,12 +73,12 @@ def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
 
 
 def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> Value:
-    """``value[number]``, or ``value[a:b]`` where ``number`` is None."""
+    """``value[number]``, or ``value[a:b]`` if ``number`` is None."""
     if number is not None:
         if value.exact and -len(value.slots) <= number < len(value.slots):
             return value.slots[number].value
         if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
-            return Item(value.slots[0].value, number)  # a copy of something to walk over: list(args)
+            return Item(value.slots[0].value, number)  # a copy of an iterable: list(args)
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
@@ -90,7 +90,7 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
 
 
 def literal_slice(node: cst.Slice) -> slice | None:
-    """A slice whose bounds are literal numbers or left out, without a step; None for any other."""
+    """A slice whose bounds are literal numbers or omitted, without a step; None for any other."""
     lower, upper = _literal_integer(node.lower), _literal_integer(node.upper)
     open_ended = (node.lower is None, node.upper is None)
     if node.step is not None or (lower is None, upper is None) != open_ended:
@@ -99,7 +99,7 @@ def literal_slice(node: cst.Slice) -> slice | None:
 
 
 def slice_start(node: cst.Subscript) -> int | None:
-    """The position at which ``value[a:b]`` begins; None where that is counted from the end, or not known."""
+    """The position at which ``value[a:b]`` begins; None if it is counted from the end, or unknown."""
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
         return None
     part = literal_slice(node.slice[0].slice)
@@ -146,7 +146,7 @@ def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
 
 
 def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
-    """A tuple or list of which neither the length nor the elements are known."""
+    """A tuple or list of unknown length and elements."""
     return Sequence(kind, (Slot(UNKNOWN, starred=True),), node)
 
 
@@ -155,7 +155,7 @@ def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
 
 
 def with_item(holder: Sequence, at: int | None, value: Value, node: cst.BaseExpression | None = None) -> Sequence:
-    """A list after ``list[at] = value``, written as ``node``; with an unknown index any element may have changed."""
+    """A list after ``list[at] = value``, the code ``node``; if the index is unknown, any element may have changed."""
     if at is not None and holder.exact and -len(holder.slots) <= at < len(holder.slots):
         slots = list(holder.slots)
         slots[at] = Slot(value, node)
@@ -165,7 +165,7 @@ def with_item(holder: Sequence, at: int | None, value: Value, node: cst.BaseExpr
 
 
 def after_method(holder: Sequence, name: str, arguments: tuple[Slot, ...], node: cst.CSTNode) -> tuple[Sequence, Value]:
-    """What a list holds after ``list.name(arguments)``, and what that returns."""
+    """The contents of a list after ``list.name(arguments)``, and the result of the call."""
     only = arguments[0] if len(arguments) == 1 and not arguments[0].starred else None
     if name == "append" and only is not None:
         return _changed(holder, (*holder.slots, only)), NONE
@@ -193,12 +193,12 @@ def _changed(holder: Sequence, slots: tuple[Slot, ...]) -> Sequence:
 
 
 def is_mutable(value: Value) -> bool:
-    """Whether it is a list, a set or a dict, which others that hold it can change."""
+    """Whether it is a list, a set or a dict, which can be modified through an alias."""
     return isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind in ("list", "set"))
 
 
 def mutable_parts(value: Value) -> list[Value]:
-    """The lists, sets and dicts that a value is or holds, at any depth, inner ones first."""
+    """The lists, sets and dicts that a value is or contains, at any depth, inner ones first."""
     found: list[Value] = []
     if isinstance(value, Choice):
         for option in value.alternatives:
@@ -213,7 +213,7 @@ def mutable_parts(value: Value) -> list[Value]:
 
 
 def unknown_content(value: Value) -> Value:
-    """A list, set or dict of which nothing is known any more but its kind."""
+    """A list, set or dict with unknown contents."""
     if isinstance(value, Sequence):
         return unknown_many(value.kind, value.node)
     return Mapping((Slot(UNKNOWN, starred=True),))
@@ -248,7 +248,7 @@ _SEQUENCE_LIKE = (Sequence, TensorTuple, Variadic, SavedTensors, InputsTuple)
 
 
 def concatenation(left: Value, right: Value, node: cst.CSTNode) -> Value | None:
-    """``left + right`` where one of them is certainly a tuple or list."""
+    """``left + right`` if one of them is certainly a tuple or list."""
     if isinstance(left, Choice) or isinstance(right, Choice):
         merged: Value | None = None
         for first in left.options():
@@ -273,7 +273,7 @@ def _part(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
 
 
 _MAX_SLOTS = 1_000
-"""Longer tuples and lists are not followed."""
+"""Longer tuples and lists are not tracked."""
 
 
 def repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None:
@@ -292,18 +292,18 @@ def repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None
 
 
 def integer(value: Value) -> int | None:
-    """The whole number that a value certainly is."""
+    """The known integer that a value is."""
     if isinstance(value, Constant) and type(value.value) is int:
         return value.value
     return None
 
 
 _MAX_BITS = 1_000
-"""Larger numbers are not multiplied: squared over and over, they would be endless."""
+"""Larger numbers are not multiplied: repeated squaring would take forever."""
 
 
 def fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
-    """The sum, difference or product of two known whole numbers."""
+    """The sum, difference or product of two known integers."""
     first, second = integer(left), integer(right)
     if first is None or second is None or max(first.bit_length(), second.bit_length()) > _MAX_BITS:
         return None
@@ -319,7 +319,7 @@ def fold(left: Value, right: Value, operator: cst.CSTNode) -> Value | None:
 def literal(node: ast.expr) -> Value | None:
     """The value of a module constant: numbers, strings, None, and tuples of them, repeated or added.
 
-    A list of a module can be changed from anywhere.
+    A list of a module can be modified from anywhere.
     """
     if isinstance(node, ast.Constant):
         return constant(node.value)

@@ -1,4 +1,4 @@
-"""A method as written: its decorators, parameters, which of them is ctx, and what its body does."""
+"""The signature of a method: its decorators, its parameters, and which of them is ctx."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BoundName(NamedTuple):
 def decorators_of(
     node: cst.FunctionDef, scope: Scope, bound: Callable[[str, Scope], BoundName] = BoundName
 ) -> tuple[Decorator, ...]:
-    """The decorators, outermost first. ``bound`` follows a name that another file of the project gives."""
+    """The decorators, outermost first. ``bound`` resolves a name that another file of the project binds."""
     found: list[Decorator] = []
     for each in node.decorators:
         expression = each.decorator
@@ -84,9 +84,10 @@ class _Made(NamedTuple):
 
 
 def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str], Meaning]) -> _Made | None:
-    """``custom_fwd`` or ``custom_bwd`` where every binding of a name is that, or gives the function back as it is.
+    """``custom_fwd`` or ``custom_bwd`` if every binding of a name is that, or returns the function unchanged.
 
-    ``fwd = torch.amp.custom_fwd(device_type="cuda")`` is one, in the other branch ``fwd = identity``.
+    ``fwd = torch.amp.custom_fwd(device_type="cuda")`` is such a binding, and so is ``fwd = identity`` in the other
+    branch.
     """
     owner = scope.owner(path)
     if owner is None:
@@ -110,7 +111,7 @@ def _autocast_of_every_binding(path: str, scope: Scope, meaning: Callable[[str],
 
 
 def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:
-    """``torch.amp.custom_fwd`` of a call of it with options alone: the result is the decorator."""
+    """``torch.amp.custom_fwd`` for a call of it with only keywords: the result is the decorator."""
     if not isinstance(value, ast.Call) or value.args or not value.keywords:
         return None
     if any(each.arg not in ("device_type", "cast_inputs") for each in value.keywords):
@@ -120,7 +121,7 @@ def _called_with_keywords(value: ast.expr | None, owner: Scope) -> str | None:
 
 
 def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | None]) -> str | None:
-    """What ``functools.partial`` was given first, where ``path`` is a name for its result."""
+    """The first argument of ``functools.partial``, if ``path`` is a name for its result."""
     owner = scope.owner(path)
     for bound in owner.intended(path) if owner is not None else ():
         value = bound.value
@@ -176,7 +177,7 @@ def _param(node: cst.Param, kind: ParameterKind, scope: Scope) -> Param:
 
 
 def _default(node: cst.BaseExpression) -> Value:
-    """The value of a default, where it is a literal."""
+    """The value of a default, if it is a literal."""
     sign = 1
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         node, sign = node.expression, -1
@@ -225,7 +226,7 @@ def _quoted(node: cst.SimpleString, scope: Scope) -> str:
 def split_params(
     node: cst.FunctionDef, params: tuple[Param, ...], binding: Binding, forward_takes_ctx: bool
 ) -> tuple[Param | None, Param | None]:
-    """Which parameter is a receiver, and which one is the ctx (None where there is none).
+    """Which parameter is a receiver, and which one is the ctx (None if there is none).
 
     A receiver is the ``cls`` of a classmethod, or a ``self`` or ``cls`` before the ctx. Next to
     ``setup_context`` forward gets no ctx; where it has a parameter for it by mistake, that is the ctx all the same.
@@ -245,24 +246,24 @@ def split_params(
 
 
 def is_context_name(name: str) -> bool:
-    """Whether people call a ctx so."""
+    """Whether it is a common name of a ctx."""
     return _CONTEXT_NAME.fullmatch(name) is not None
 
 
 def _is_context(node: cst.FunctionDef, param: Param) -> bool:
-    """Whether a second parameter is the ctx: by its name, and by its use where tensors are called so too."""
+    """Whether a second parameter is the ctx: by its name, and by its use if tensors have that name, too."""
     return param.name.strip("_") == "ctx" or (is_context_name(param.name) and used_as_context(node.body, param.name))
 
 
 def _is_mistaken_context(node: cst.FunctionDef, param: Param) -> bool:
-    """Whether the first parameter of a forward that gets no ctx was meant to be one."""
+    """Whether the first parameter of a forward without ctx was meant to be one."""
     if param.name.strip("_") == "ctx" or used_as_context(node.body, param.name):
         return True
     return param.name in _RECEIVERS and not _mentions(node.body, param.name)
 
 
 def used_as_context(node: cst.CSTNode, name: str) -> bool:
-    """Whether something is done with ``name`` that only a ctx allows."""
+    """Whether ``name`` is used in a way that only a ctx allows."""
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
         return node.attr.value in autograd.CONTEXT_ONLY
     return any(used_as_context(child, name) for child in children(node))

@@ -38,8 +38,8 @@ class State:
     again before any of them has left count as one. ``thinned``: some way since the last fork has left.
 
     Invariants: ``done`` is a subset of ``maybe``; both only grow along a path, and a join intersects ``done`` and
-    unites ``maybe``. What a name or attribute is bound to covers all values that it may hold on the path (see
-    ``covers``). A fork shares no dict with the state that it was made from, so that arms can be walked in any order.
+    unites ``maybe``. The value of a name or attribute covers all values that it may have on the path (see ``covers``).
+    A fork shares no dict with the state that it was created from, so that arms can be walked in any order.
     """
 
     names: dict[str, Value] = field(default_factory=dict)
@@ -65,18 +65,18 @@ class State:
         )
 
     def doubt(self, guard: Guard) -> None:
-        """What follows happens only if ``guard`` lets it: a call that may never come back, a loop that may return."""
+        """What follows happens only if ``guard`` allows it: after a call that may not return, or a loop that may."""
         self.paths = _longer(self.paths, guard)
 
     def change(self, holder: Value, after: Callable[[Value], Value]) -> None:
-        """A list, set or dict, or one of several, is changed: whoever holds it sees it as it is ``after``."""
+        """A list, set or dict, or one of several, is modified: every alias sees it as it is ``after``."""
         replacements: dict[int, Value] = {}
         for option in holder.options():
             if is_mutable(option):
                 replacements[id(option)] = after(option)
         if isinstance(holder, Choice):
             whole = join_all(replacements.get(id(option), option) for option in holder.alternatives)
-            for option in holder.alternatives:  # a name that holds this very one may or may not see the change
+            for option in holder.alternatives:  # a name bound to this very one may or may not see the change
                 if id(option) in replacements:
                     replacements[id(option)] = join(option, replacements[id(option)])
             replacements[id(holder)] = whole
@@ -85,7 +85,7 @@ class State:
                 holders[name] = substitute(value, replacements)
 
     def escape(self, value: Value) -> None:
-        """A value escapes: what is in it, where that can change, is not known any more."""
+        """A value escapes: forget what is known of its mutable contents."""
         if isinstance(value, (Choice, Sequence, Mapping)):
             for part in mutable_parts(value):
                 self.change(part, unknown_content)
@@ -101,7 +101,7 @@ _MAX_PATHS = 32
 
 
 def join_states(before: State, arms: list[State]) -> State:
-    """The state after the arms meet. Where only one is alive, its guards stay: the rest of the method is under them."""
+    """The join of the arms' states. If only one is live, its guards stay: the rest of the method is under them."""
     alive = [arm for arm in arms if arm.live]
     maybe = reduce(or_, (arm.maybe for arm in alive), before.maybe)
     if not alive:
@@ -135,7 +135,7 @@ def join_states(before: State, arms: list[State]) -> State:
 def join_environments(
     first: dict[str, Value], second: dict[str, Value], combine: Callable[[Value, Value], Value]
 ) -> dict[str, Value]:
-    """The names of two paths put together. Names that share one list in both paths share it afterwards, too."""
+    """The join of the names of two paths. Names that alias one list on both paths alias it afterwards, too."""
     spend(len(first) >> 3)
     done: dict[tuple[int, int], Value] = {}
     names = dict(first)
@@ -151,9 +151,10 @@ def join_environments(
 
 
 def widen(before: Value, after: Value) -> Value:
-    """The value of a name that the body of a loop changes from ``before`` to ``after``, in any number of turns.
+    """The value of a name that a loop body changes from ``before`` to ``after``, after any number of iterations.
 
-    A tuple or list that grows at its end keeps what it had; one that changes its length otherwise is of unknown length.
+    A tuple or list that grows at its end keeps its elements; one that changes its length otherwise is of unknown
+    length.
     """
     if before == after:
         return before
@@ -171,7 +172,7 @@ def widen(before: Value, after: Value) -> Value:
 
 
 def covers(general: Value, special: Value) -> bool:
-    """Whether whatever holds of ``general`` also holds of ``special``."""
+    """Whether whatever holds for ``general`` also holds for ``special``."""
     if general in (special, UNKNOWN):
         return True
     if isinstance(special, Choice):
@@ -198,14 +199,14 @@ def covers(general: Value, special: Value) -> bool:
 
 @dataclass
 class Turn:
-    """The states in which one turn of a loop ends."""
+    """The states in which one iteration of a loop ends."""
 
     end: State
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
 
     def goes_on(self) -> list[State]:
-        """The states from which the next turn begins, or the loop is exhausted."""
+        """The states from which the next iteration begins, or the loop ends."""
         return [state for state in (self.end, *self.continues) if state.live]
 
     def forget_special_cases(self, start: State) -> None:

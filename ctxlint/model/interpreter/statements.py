@@ -28,7 +28,7 @@ def execute_nothing(walk: Walk, node: cst.BaseSmallStatement) -> None:
 
 
 def execute_expression(walk: Walk, node: cst.Expr) -> None:
-    """An expression by itself: what follows a call that never returns is never reached."""
+    """An expression statement: code after a call that never returns is unreachable."""
     value = node.value
     result = walk.evaluate(value)
     if not isinstance(value, cst.Call):
@@ -59,7 +59,7 @@ def execute_raise(walk: Walk, node: cst.Raise) -> None:
 
 
 def execute_assert(walk: Walk, node: cst.Assert) -> None:
-    """``assert``: what follows runs under its test."""
+    """``assert``: what follows runs under its condition."""
     walk.evaluate(node.test)
     if node.msg is not None:
         before = walk.state
@@ -88,7 +88,7 @@ def execute_delete(walk: Walk, node: cst.Del) -> None:
 
 
 def execute_import(walk: Walk, node: cst.Import | cst.ImportFrom) -> None:
-    """An import inside a method binds names that the file's index knows nothing of."""
+    """An import inside a method binds names that the file's index does not contain."""
     if isinstance(node, cst.Import):
         for alias in node.names:
             path = dotted(alias.name)
@@ -116,7 +116,7 @@ def execute_definition(walk: Walk, node: cst.FunctionDef | cst.ClassDef) -> None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Pieces that need no state
+# Pure helpers
 
 
 def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -163,4 +163,4 @@ EXECUTORS: Executors = {
     cst.FunctionDef: execute_definition,
     cst.ClassDef: execute_definition,
 }
-"""What runs a statement, by the type of its node."""
+"""The transfer functions of statements, by node type."""

@@ -1,4 +1,4 @@
-"""What is known of a function of the project when it is called somewhere."""
+"""The summary of a project function, for its callers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 KERNEL = "kernel"
-"""How a kernel writes."""
+"""The ``how`` of a kernel's writes."""
 
 
 @record
 class Step:
-    """A place on the way from a call to what it does: in the file ``path``, with a note about it."""
+    """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it."""
 
     path: str
     span: Span
@@ -31,7 +31,7 @@ class Step:
 
 @record
 class Write:
-    """The function certainly writes into ``target`` by ``how``. ``steps`` lead there, the statement is the last."""
+    """The function certainly writes to ``target`` by ``how``. ``steps`` lead there; the statement is the last."""
 
     target: Value
     how: str
@@ -40,24 +40,24 @@ class Write:
 
 @record
 class Summary:
-    """What a function does for certain arguments. ``returned`` is NEVER where it only raises."""
+    """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises."""
 
     returned: Value
     writes: tuple[Write, ...] = ()
 
 
 class Resolver(Protocol):
-    """Resolves the names of a file to functions of the project, and knows what these do."""
+    """Resolves the names of a file to project functions and their summaries."""
 
     def callee(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
     ) -> tuple[Definition, Summary] | None:
-        """A function and its summary for this call, in values of the caller; None where it is unknown."""
+        """A function and its summary for this call, in values of the caller; None if unknown."""
 
     def kernel(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[Definition, tuple[Write, ...]] | None:
-        """A kernel and what it writes when it is launched with these arguments; None for anything else."""
+        """A kernel and its writes when launched with these arguments; None for anything else."""
 
     def only_reads(self, name: str, given: int | str) -> bool:
-        """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name."""
+        """Whether a function certainly only reads attributes of its argument ``given``, by position or name."""

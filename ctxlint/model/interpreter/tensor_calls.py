@@ -1,4 +1,4 @@
-"""What the methods of tensors and the functions of torch do and return."""
+"""The effect and the result of tensor methods and torch functions."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Arguments:
         self.positional = positional
         self.keywords = keywords
         self.open_ended = open_ended
-        """Whether ``**`` may bring in more keywords."""
+        """Whether ``**`` may add more keywords."""
 
     def value(self, position: int, name: str = "") -> Value | None:
-        """One argument by position or name; None where it is not passed or hidden behind a star."""
+        """One argument by position or name; None if it is not passed or hidden in a star."""
         for at, slot in enumerate(self.positional):
             if slot.starred:
                 break
@@ -72,11 +72,11 @@ class Arguments:
 def tensor_method(
     walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Value, name: str, arguments: Arguments
 ) -> Value:
-    """A method of what may be a tensor."""
+    """A method of a value that may be a tensor."""
     if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
         saved_tuple_given(walk, node, name, arguments.positional[:1])
     if name in operations.INPLACE_METHODS:
-        if name != "copy_" or arguments.value(0) != receiver:  # what is copied onto itself stays as it is
+        if name != "copy_" or arguments.value(0) != receiver:  # copying a tensor onto itself changes nothing
             mutated(walk, node, func.value, receiver, name)
         return receiver
     if name in operations.SELF_RETURNING_METHODS:
@@ -100,7 +100,7 @@ def tensor_method(
 
 
 def _tensor_result(node: cst.Call, name: str, receiver: Value, arguments: Arguments) -> Value:
-    """What a method of a tensor gives that is no view of it."""
+    """The result of a tensor method that is not a view."""
     if name in operations.INTEGRAL_CONVERSIONS:
         return Fresh(node, Kind.INTEGRAL)
     if name in operations.FLOAT_CONVERSIONS:
@@ -134,13 +134,14 @@ def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Ar
     if name in ("rand", "randn") or (name in operations.FLOAT_BY_DEFAULT and not arguments.open_ended):
         return Fresh(node, Kind.FLOAT)
     kind = kind_of(source) if source is not None else Kind.UNKNOWN
-    # Integers and floats together give floats; only what takes its type from one tensor keeps integers for sure.
+    # Integers and floats together give floats; only operations whose dtype is that of one tensor certainly keep
+    # integers.
     kept = name in operations.KIND_KEEPING and not arguments.open_ended
     return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
 
 
 def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
-    """A tensor is written into."""
+    """Record a write to a tensor."""
     if is_tensor(value) is Tri.NO:
         return
     walk.record(
@@ -155,7 +156,7 @@ def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, va
 
 
 def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
-    """What is given first to ``torch.autograd.grad`` and its like: one tensor, or several in a list or tuple."""
+    """Record the first argument of ``torch.autograd.grad`` and the like: one tensor, or several in a list or tuple."""
     name = "outputs" if callee.endswith(".grad") else "tensors"
     slots = [
         *arguments.positional[:1],
@@ -167,14 +168,14 @@ def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
 
 
 def saved_tuple_given(walk: Walk, node: cst.Call, name: str, operands: tuple[Slot, ...]) -> None:
-    """Operands of a function that takes tensors there: the whole tuple of saved tensors is none."""
+    """Record the whole tuple of saved tensors as an argument of a function that takes tensors."""
     for slot in operands:
         if isinstance(slot.value, SavedTensors) and not slot.starred and slot.node is not None:
             saved_tuple_used(walk, node, slot.node, f"passed to `{name}`")
 
 
 def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
-    """A function of torch or ``math``, or anything else that is imported."""
+    """A function of torch or ``math``, or any other import."""
     if callee in operations.TORCH_SCALARS:
         return Scalar(operations.TORCH_SCALARS[callee], node)
     if callee.startswith("math."):
@@ -192,7 +193,7 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
     if callee in ("torch.Tensor", "torch.nn.Parameter"):
         return Fresh(node, Kind.FLOAT)
     if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
-        return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor may be given
+        return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor is accepted
     space, _, name = callee.rpartition(".")
     if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
         kind = _kind_of_dtype(Imported(callee))
@@ -212,7 +213,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
     out = arguments.keywords.get("out")
     if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
-        given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written into where it is given
+        given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
         mutated(walk, node, out.node, given, "out=")
         return given if given == out.value else join(given, Fresh(node))
     inplace = arguments.keywords.get("inplace")
@@ -239,7 +240,7 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
 
 
 def _scalar_of(name: str, arguments: Arguments) -> str | None:
-    """The sort of number, flag or shape that a method gives for a tensor; None for one that gives anything else."""
+    """The sort of number, flag or shape that a method of a tensor returns; None if it returns anything else."""
     if name in ("size", "stride"):
         return "int" if arguments.positional or arguments.keywords else "shape"
     if name == "type" and not arguments.positional and not arguments.keywords:
@@ -248,7 +249,7 @@ def _scalar_of(name: str, arguments: Arguments) -> str | None:
 
 
 def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, shown: bool) -> View | None:
-    """The view that a method gives; None for one that gives none."""
+    """The view that a method returns; None if it does not return one."""
     if name in operations.VIEW_METHODS:
         first = arguments.value(0, "dtype")
         retyped = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
@@ -266,14 +267,14 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
 
 
 def _converted(arguments: Arguments) -> Kind:
-    """The kind of elements after ``to(...)`` or ``type(...)``, where a dtype is given, or a tensor that has it."""
+    """The kind of elements after ``to(...)`` or ``type(...)``, if a dtype, or a tensor that has it, is passed."""
     given = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
     kinds = (kind_of(each) if is_tensor(each) is Tri.YES else _kind_of_dtype(each) for each in given)
     return next((kind for kind in kinds if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
 
 
 def _kind_of_dtype(dtype: Value) -> Kind:
-    """Of a dtype, ``torch.int32`` or ``x.dtype``, or a type of tensors, ``torch.cuda.IntTensor``."""
+    """The kind of a dtype, ``torch.int32`` or ``x.dtype``, or of a tensor type, ``torch.cuda.IntTensor``."""
     if isinstance(dtype, Scalar):
         return dtype.kind
     written = dtype.name.rpartition(".")[2] if isinstance(dtype, Imported) else ""
@@ -285,7 +286,7 @@ def _kind_of_dtype(dtype: Value) -> Kind:
 
 
 def _gives_several(name: str, arguments: Arguments) -> Tri:
-    """Whether a function of torch gives a tuple of tensors here."""
+    """Whether a torch function returns a tuple of tensors here."""
     if name in operations.TUPLE_METHODS or name == "broadcast_tensors":
         return Tri.YES
     starred = any(slot.starred for slot in arguments.positional) or arguments.open_ended
@@ -300,7 +301,7 @@ def _gives_several(name: str, arguments: Arguments) -> Tri:
 
 
 def _gives_pair(name: str, options: tuple[Slot, ...], arguments: Arguments) -> bool:
-    """Whether a function of one tensor, called with these further arguments, gives values and their indices."""
+    """Whether a function of one tensor, called with these further arguments, returns values and their indices."""
     if name in operations.PAIR_METHODS:
         return True
     along = "dim" in arguments.keywords or (bool(options) and integer(options[0].value) is not None)
@@ -313,7 +314,7 @@ def _pair(node: cst.Call, source: Value) -> Sequence:
 
 
 def _float_among(arguments: Arguments) -> Value | None:
-    """A floating tensor among the arguments, or in a list of them: the result is floating too."""
+    """A floating tensor among the arguments, or in a list of them: the result is floating, too."""
     for slot in arguments.positional:
         values = [slot.value]
         if isinstance(slot.value, Sequence):
@@ -325,7 +326,7 @@ def _float_among(arguments: Arguments) -> Value | None:
 
 
 def _whole_numbers(name: str, arguments: Arguments) -> bool:
-    """Whether a function that makes or joins tensors is given whole numbers, or tensors of them, alone."""
+    """Whether a function that creates or joins tensors gets only integers, or integer tensors."""
     given = [slot.value for slot in arguments.positional]
     if arguments.open_ended:
         return False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TENSOR = "torch.Tensor"
 _PLAIN = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict", "int", "float", "bool", "str"))
-"""Types that have no instances in common with each other and with tensors, but for bool, which is an int."""
+"""Types that have no common instances with each other and with tensors, except bool, which is an int."""
 
 
 def is_instance(value: Value, classes: Collection[str]) -> Tri:
@@ -46,7 +46,7 @@ def is_instance(value: Value, classes: Collection[str]) -> Tri:
 
 
 def only_instances(value: Value, classes: Collection[str], holds: bool) -> Value:
-    """The alternatives of a value that are left where ``isinstance`` came out as ``holds``; all, if none would be."""
+    """The alternatives of a value for which ``isinstance`` may have the outcome ``holds``; all, if there is none."""
     refused = Tri.NO if holds else Tri.YES
     left = tuple(option for option in value.options() if is_instance(option, classes) is not refused)
     if not left or len(left) == len(value.options()):
@@ -67,7 +67,7 @@ def looks_excluded_as_tensor(name: str, guards: Iterable[Guard]) -> bool:
 
 
 def type_of(value: Value) -> str | None:
-    """The dotted name of a value's type, where there is no doubt about it."""
+    """The dotted name of a value's type, if it is certain."""
     if isinstance(value, Argument):
         return value.type_name
     if isinstance(value, Sequence):

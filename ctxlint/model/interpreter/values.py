@@ -1,4 +1,4 @@
-"""The abstract values that the interpreter computes with, and the questions one may ask of them.
+"""The abstract values of the interpreter, and the queries on them.
 
 A value is what is *certain*. Every question answers yes, no or unknown, and whoever reports something reports it
 only on yes.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Tri(Enum):
-    """Yes, no, or cannot know."""
+    """Yes, no, or unknown."""
 
     YES = "yes"
     NO = "no"
@@ -31,13 +31,13 @@ class Tri(Enum):
 
     @staticmethod
     def all(answers: Iterable[Tri]) -> Tri:
-        """Yes when every answer is yes, no when every answer is no, unknown otherwise (also for none at all)."""
+        """Yes if every answer is yes, no if every answer is no, otherwise unknown (also for no answers at all)."""
         distinct = set(answers)
         return distinct.pop() if len(distinct) == 1 else Tri.UNKNOWN
 
 
 class Kind(Enum):
-    """What a tensor's elements are, as far as autograd cares."""
+    """The kind of a tensor's elements, as far as autograd distinguishes them."""
 
     FLOAT = "float"
     INTEGRAL = "integral"
@@ -46,14 +46,14 @@ class Kind(Enum):
 
 
 class Value:
-    """What an expression may evaluate to. Two equal values are the same object at run time, unless said otherwise.
+    """What an expression may evaluate to. Two equal values are the same object at run time, unless noted otherwise.
 
-    Invariants: a value never changes, and is no part of itself; a Choice holds at least two alternatives, none of which
-    is a Choice; UNKNOWN covers every value. ``join`` never drops what one of its operands allows.
+    Invariants: a value is immutable, and does not contain itself; a Choice has at least two alternatives, none of which
+    is a Choice; UNKNOWN covers every value. ``join`` never drops an alternative of its operands.
     """
 
     weight: int = 1
-    """Of how many values it is made, those that are in it several times counted as often."""
+    """How many values it is composed of, shared ones counted each time."""
 
     def options(self) -> tuple[Value, ...]:
         """The alternatives; a value that is not a Choice is its own only alternative."""
@@ -69,7 +69,7 @@ class Opaque(Value):
 
 @record
 class Item(Value):
-    """The element ``key`` of an opaque value, as in ``a, b = f()``. Nothing else is known about it."""
+    """The element ``key`` of an opaque value, as in ``a, b = f()``; otherwise unknown."""
 
     of: Value
     key: object = None
@@ -85,10 +85,10 @@ class Constant(Value):
 
 @record
 class Scalar(Value):
-    """Certainly no tensor, not None and no container of tensors: a number, flag, dtype, device, function.
+    """Certainly not a tensor, not None and not a container of tensors: a number, flag, dtype, device, function.
 
     ``sort`` is ``int``, ``bool``, ``float``, ``number``, ``str``, ``shape``, ``callable``, ``array``, ``generator`` or
-    ``object``. ``node`` made it. ``kind`` is that of the tensors of a dtype.
+    ``object``. ``node`` created it. ``kind`` is that of the tensors of a dtype.
     """
 
     sort: str
@@ -113,7 +113,7 @@ class Parameter(Value):
 
 @record
 class Argument(Value):
-    """What a function is given somewhere, in its summary: the caller knows which value it is.
+    """An argument of a function, in its summary: the caller substitutes its own value.
 
     The fields are what the caller's value answers; ``plain``: ``x is None`` is decided by ``none``.
     """
@@ -143,16 +143,16 @@ class Context(Value):
 
 @record
 class ContextAttribute(Value):
-    """``ctx.name`` as it was when the method began."""
+    """``ctx.name`` as it was at the start of the method."""
 
     name: str
 
 
 @record
 class NeedsInputGrad(Value):
-    """``ctx.needs_input_grad``, or the flag of one input where ``index`` is not None.
+    """``ctx.needs_input_grad``, or the flag of one input if ``index`` is not None.
 
-    ``sliced`` where it is only a part of the flags, the first of which is number ``start``.
+    ``sliced`` if it is only a part of the flags, starting at number ``start``.
     """
 
     index: int | None = None
@@ -164,7 +164,7 @@ class NeedsInputGrad(Value):
 class SavedTensors(Value):
     """The tuple ``ctx.saved_tensors`` (``via`` names the attribute).
 
-    ``sliced`` where it is only a part of it, the first tensor of which is number ``start``.
+    ``sliced`` if it is only a part of it, starting at number ``start``.
     """
 
     via: str = "saved_tensors"
@@ -174,7 +174,7 @@ class SavedTensors(Value):
 
 @record
 class SavedTensor(Value):
-    """The tensor at ``index`` of the saved tuple; None at run time where None was saved."""
+    """The tensor at ``index`` of the saved tuple; None at run time if None was saved."""
 
     index: int
 
@@ -201,12 +201,12 @@ class Fresh(Value):
 
 @record
 class SomeTensor(Value):
-    """A tensor of which nothing else is known, not even which one: what a loop computes over and over."""
+    """A tensor of which nothing else is known, not even its identity: what a loop computes repeatedly."""
 
 
 @record
 class Single(Value):
-    """One object that is certainly not None and no container, but a tensor or a number alike: ``a / b``."""
+    """One object that is certainly neither None nor a container; a tensor or a number: ``a / b``."""
 
     node: cst.CSTNode
     part: int | None = None
@@ -227,18 +227,18 @@ class Imported(Value):
 
 
 class Alias(Enum):
-    """When a view shares memory with what it was taken from."""
+    """Whether a view shares memory with its base."""
 
     ALWAYS = "always"
     USUALLY = "usually"
-    """Unless that is laid out in an unusual way: ``contiguous``, ``reshape``."""
+    """Unless the base has an unusual layout: ``contiguous``, ``reshape``."""
     POSSIBLY = "possibly"
-    """When there is nothing to convert: ``float``, ``to``."""
+    """If no conversion is needed: ``float``, ``to``."""
 
 
 @record
 class View(Value):
-    """An array that may share the storage of ``of``, and is a tensor where that is one.
+    """An array that may share the storage of ``of``, and is a tensor if ``of`` is one.
 
     ``shown``: only tensors have such a view; ``kind`` is what its elements are, None for the same as those
     of ``of``.
@@ -264,7 +264,7 @@ class Slot:
 class Sequence(Value):
     """A tuple, list or set whose elements are known; ``kind`` is ``tuple``, ``list`` or ``set``.
 
-    Where a slot is starred, only a lower bound of the length is known. ``node`` is the expression that made it.
+    If a slot is starred, only a lower bound of the length is known. ``node`` is the expression that created it.
     """
 
     kind: str
@@ -273,7 +273,7 @@ class Sequence(Value):
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Forget the elements where they are too many."""
+        """Forget the elements if there are too many."""
         vars(self)["slots"], vars(self)["weight"] = _weighed(self.slots)
 
     @property
@@ -283,29 +283,29 @@ class Sequence(Value):
 
     @property
     def minimum(self) -> int:
-        """The least length it can have."""
+        """The minimum length."""
         return sum(not slot.starred for slot in self.slots)
 
 
 @record
 class Mapping(Value):
-    """A dict; ``slots`` are its values where it is a display."""
+    """A dict; ``slots`` are its values if it is a display."""
 
     slots: tuple[Slot, ...] = ()
     node: cst.CSTNode | None = field(default=None, compare=False)
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Forget the values where they are too many."""
+        """Forget the values if there are too many."""
         vars(self)["slots"], vars(self)["weight"] = _weighed(self.slots)
 
 
 _MAX_WEIGHT = 2_000
-"""Of more values than this, nobody looks into a container or a choice: doubled over and over, it would be endless."""
+"""Containers and choices of more values than this are unknown: repeated doubling would never end."""
 
 
 def _weighed(slots: tuple[Slot, ...]) -> tuple[tuple[Slot, ...], int]:
-    """The elements of a container and its weight; instead of too many elements, any number of unknown ones."""
+    """The elements of a container and its weight; too many elements are replaced by any number of unknown ones."""
     spend(len(slots) >> 2)
     weight = 1 + sum([slot.value.weight for slot in slots])
     return (slots, weight) if weight <= _MAX_WEIGHT else ((Slot(UNKNOWN, starred=True),), 2)
@@ -313,13 +313,13 @@ def _weighed(slots: tuple[Slot, ...]) -> tuple[tuple[Slot, ...], int]:
 
 @record
 class Choice(Value):
-    """One of several values, by the path that was taken; in the order in which they were met."""
+    """One of several values, depending on the path; in the order in which they were joined."""
 
     alternatives: tuple[Value, ...]
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Weigh it."""
+        """Compute the weight."""
         vars(self)["weight"] = sum([each.weight for each in self.alternatives])
 
     def options(self) -> tuple[Value, ...]:
@@ -329,12 +329,12 @@ class Choice(Value):
 
 @record
 class Unbound(Value):
-    """No value at all: the name is not bound on this path."""
+    """No value at all: the name is unbound on this path."""
 
 
 @record
 class Never(Value):
-    """No value at all: the call raises, whatever it is given."""
+    """No value at all: the call always raises."""
 
 
 NONE = Constant(None, "NoneType")
@@ -353,7 +353,7 @@ _MAX_ALTERNATIVES = 8
 
 
 def join_all(values: Iterable[Value]) -> Value:
-    """The value of a name where several paths meet; UNKNOWN for none at all."""
+    """The join of the values of a name on several paths; UNKNOWN for none at all."""
     result: Value | None = None
     for value in values:
         result = value if result is None else join(result, value)
@@ -361,7 +361,7 @@ def join_all(values: Iterable[Value]) -> Value:
 
 
 def join(first: Value, second: Value) -> Value:
-    """The value of a name where two paths meet."""
+    """The join of the values of a name on two paths."""
     if first is second:
         return first
     spend(first.weight + second.weight >> 2)
@@ -416,7 +416,7 @@ def is_tensor(value: Value) -> Tri:
 
 
 def tensor_when_used(value: Value) -> bool:
-    """Whether it is a tensor wherever it is used in a way that None does not allow: a tensor, or a tensor or None."""
+    """Whether it is a tensor wherever it is used in a way that None does not allow: a tensor or an optional tensor."""
     options = [option for option in value.options() if option != NONE]
     return bool(options) and all(isinstance(option, SavedTensor) or is_tensor(option) is Tri.YES for option in options)
 
@@ -441,7 +441,7 @@ def is_container(value: Value) -> Tri:
 
 
 def storage(value: Value) -> Value | None:
-    """The value whose memory a write into ``value`` certainly changes: what a chain of views starts from.
+    """The value whose memory a write to ``value`` certainly modifies: the origin of a chain of views.
 
     None where it is unknown (a choice between several, a view that may be a copy).
     """
@@ -449,7 +449,7 @@ def storage(value: Value) -> Value | None:
 
 
 def usual_storage(value: Value) -> Value | None:
-    """As ``storage``, but following views that are a copy only in the unusual case (``contiguous``, ``reshape``)."""
+    """Like ``storage``, but following views that are rarely a copy (``contiguous``, ``reshape``)."""
     return _origin(value, (Alias.ALWAYS, Alias.USUALLY))
 
 
@@ -465,20 +465,20 @@ def _origin(value: Value, followed: tuple[Alias, ...]) -> Value | None:
 
 
 def before_views(value: Value) -> Value:
-    """What a chain of views starts from, whether or not each of them shares its memory."""
+    """The origin of a chain of views, whether or not each of them shares its memory."""
     while isinstance(value, View):
         value = value.of
     return value
 
 
 def detaches(view: View) -> bool:
-    """Whether this view itself, not what it views, is cut off from the graph: ``detach()``, ``.data``."""
+    """Whether this view itself, not its base, is detached from the graph: ``detach()``, ``.data``."""
     function = getattr(view.node, "func", view.node)
     return getattr(getattr(function, "attr", None), "value", "") in ("detach", "data")
 
 
 def is_detached(value: Value) -> bool:
-    """Whether a chain of views is cut off from the graph of what it starts from at any step."""
+    """Whether a chain of views is detached from the graph of its origin at any step."""
     while isinstance(value, View):
         if detaches(value):
             return True
@@ -490,7 +490,7 @@ _NEW_OBJECTS = (Constant, Scalar, Fresh, Single, Sequence, Mapping, TensorTuple,
 
 
 def same_object(first: Value, second: Value) -> Tri:
-    """Are they one and the same object? A view of a tensor is another object, unless it may be the tensor itself."""
+    """Are they the same object? A view of a tensor is another object, unless it may be the tensor itself."""
     if isinstance(first, Choice):
         return Tri.all(same_object(option, second) for option in first.alternatives)
     if isinstance(second, Choice):
@@ -506,7 +506,7 @@ def same_object(first: Value, second: Value) -> Tri:
 
 
 def kind_of(value: Value) -> Kind:
-    """Whether a tensor holds floats or integers, as far as the code shows."""
+    """Whether a tensor has floating or integral elements, as far as the code shows."""
     if isinstance(value, (Fresh, Parameter, Argument)):
         return value.kind
     if isinstance(value, Choice):
@@ -525,7 +525,7 @@ def is_whole_number(value: Value) -> bool:
 
 
 def leaves(value: Value) -> Iterator[Value]:
-    """The value itself, or what a container or a choice holds, at any depth."""
+    """The value itself, or the contents of a container or a choice, at any depth."""
     if isinstance(value, Choice):
         for option in value.alternatives:
             yield from leaves(option)
@@ -537,7 +537,7 @@ def leaves(value: Value) -> Iterator[Value]:
 
 
 def without(value: Value, unwanted: Value) -> Value:
-    """``value`` less one alternative, as a test narrows it; unchanged where nothing would be left."""
+    """``value`` without one alternative, refined by a test; unchanged if nothing would be left."""
     if not isinstance(value, Choice):
         return value
     left = tuple(option for option in value.alternatives if option != unwanted)

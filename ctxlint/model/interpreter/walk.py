@@ -22,34 +22,34 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.summary import Resolver
 
     Evaluators = Mapping[type[cst.CSTNode], Callable[["Walk", Any], Value]]
-    """The transfer functions of expressions, by the type of the node."""
+    """The transfer functions of expressions, by node type."""
     Executors = Mapping[type[cst.CSTNode], Callable[["Walk", Any], None]]
-    """The transfer functions of statements, by the type of the node."""
+    """The transfer functions of statements, by node type."""
 
 
 class MethodNames:
-    """What a walk knows of names, apart from their values."""
+    """The names of a walk, apart from their values."""
 
     def __init__(self, scope: Scope, local: frozenset[str]) -> None:
         self.scope = scope
-        """The scope in which the method's free names are looked up."""
+        """The scope that resolves the method's free names."""
         self.local = local
         """Every name that the method binds anywhere: such a name is never a global."""
         self.constants: dict[str, Value | None] = {}
-        """What names of the module hold that are bound to a literal once."""
+        """The values of module names that are bound once, to a literal."""
         self.read: set[str] = set()
         """Every name that was read so far."""
         self.borrowed: set[str] = set()
-        """The names that definitions inside the method see. They may change the lists that these names hold."""
+        """The names that nested definitions capture. They may modify the lists that these names refer to."""
         self.rebound: set[str] = set()
-        """The names that definitions inside the method bind (``nonlocal``)."""
+        """The names that nested definitions bind (``nonlocal``)."""
 
 
 class Walk:
-    """One walk over a method, as every transfer function gets it.
+    """One walk over a method, the first argument of every transfer function.
 
-    A transfer function changes ``state`` and records events. What is inside its node it evaluates or executes by the
-    walk, which looks up the transfer function for it.
+    A transfer function changes ``state`` and records events. It evaluates or executes the children of its node through
+    the walk, which dispatches to their transfer functions.
     """
 
     def __init__(
@@ -67,35 +67,35 @@ class Walk:
         self.state = state
         self.recorder = recorder
         self.resolver = resolver
-        """Resolves the functions of the project that are called; None where no call is resolved."""
+        """Resolves the project functions that are called; None if calls are not resolved."""
         self.statement: cst.CSTNode | None = None
         """The statement that is being walked."""
         self.loops = 0
-        """How many loops are around, those of comprehensions included."""
+        """The number of enclosing loops, comprehensions included."""
         self.turns: list[Turn] = []
-        """The turns of the loops around, the innermost last."""
+        """The iterations of the enclosing loops, the innermost last."""
         self.protected = 0
-        """How many ``try`` statements around take care of a missing attribute."""
+        """The number of enclosing ``try`` statements that handle a missing attribute."""
         self.walrus_names: set[str] = set()
         """The names bound by ``:=`` in the comprehension that is being walked."""
         self.is_generator = False
         self.complete = True
-        """Whether everything that the method does can be followed."""
+        """Whether everything that the method does can be modelled."""
 
     def record(self, make: Callable[..., Event], node: cst.CSTNode, **facts: Any) -> None:
-        """Note that ``node`` does something, on the path that the walk is on."""
+        """Record an event at ``node``, on the current path."""
         self.recorder.record(make, node, self.state, self.loops > 0, facts)
 
     # Expressions
 
     def evaluate(self, node: cst.BaseExpression) -> Value:
-        """The value of an expression; records what happens on the way."""
+        """The value of an expression; records events on the way."""
         spend(8)
         evaluator = self._evaluators.get(type(node))
         return self.evaluate_children(node) if evaluator is None else evaluator(self, node)
 
     def evaluate_children(self, node: cst.CSTNode) -> Value:
-        """Evaluate what is inside an expression of a kind that nothing is known about."""
+        """Evaluate the children of an expression of an unknown kind."""
         for child in children(node):
             if isinstance(child, cst.BaseExpression):
                 self.evaluate(child)
@@ -104,7 +104,7 @@ class Walk:
         return Opaque(node)
 
     def use(self, node: cst.BaseExpression) -> Value:
-        """Evaluate an operand: a place where a tensor, a number or the like is needed."""
+        """Evaluate an operand: a position that requires a tensor, a number or the like."""
         value = self.evaluate(node)
         if isinstance(value, Context):
             self.record(Escape, node, how="stored")
@@ -112,7 +112,7 @@ class Walk:
 
     def peek(self, node: cst.BaseExpression) -> Value:
         """The value of an expression without recording anything."""
-        if type(node) in _SIMPLE:  # evaluated for their value, they change nothing
+        if type(node) in _SIMPLE:  # evaluated for their value, without side effects
             return self._silently(node)
         names, attributes = self.state.names, self.state.attributes
         self.state.names, self.state.attributes = dict(names), dict(attributes)
@@ -122,7 +122,7 @@ class Walk:
             self.state.names, self.state.attributes = names, attributes
 
     def _silently(self, node: cst.BaseExpression) -> Value:
-        """Evaluate an expression without leaving events, or names that were read."""
+        """Evaluate an expression without recording events, or reads of names."""
         read, self.names.read = self.names.read, set()
         self.recorder.muted += 1
         try:
@@ -143,7 +143,7 @@ class Walk:
                 self._execute_one(statement, body if isinstance(statement, cst.BaseSmallStatement) else statement)
 
     def _execute_one(self, node: cst.CSTNode, statement: cst.CSTNode) -> None:
-        """Walk one of the statements that share the line, or the block, ``statement``."""
+        """Walk one of the simple statements on the line, or in the block, ``statement``."""
         if not self.state.live:
             self.skip(node)
             return
@@ -157,7 +157,7 @@ class Walk:
             self.complete = False
 
     def skip(self, node: cst.CSTNode | None) -> None:
-        """Leave out code that never runs. Where it holds a ``yield``, it still makes the function a generator."""
+        """Skip code that never runs. A ``yield`` in it still makes the function a generator."""
         if node is not None and not self.is_generator:
             self.is_generator = yields(node)
 

@@ -1,1 +1,1 @@
-"""Function summaries: what the functions of the project do, worked out when somebody calls them."""
+"""Function summaries: the effects of project functions, computed when they are called."""

@@ -1,7 +1,7 @@
-"""Kernels written in Python, for Triton and numba: the parameters that they write through, by their source.
+"""Kernels written in Python, for Triton and numba: the parameters that they write through.
 
-A pointer moves by sums and differences alone; what is loaded through one is no pointer. A store under a flag that the
-launch decides counts where it is known how the flag comes out.
+Pointers are derived by sums and differences only; a value that is loaded through one is not a pointer. A store under a
+flag that the launch determines counts if the flag is known.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
 
     Found = dict[str, tuple[Step, ...]]
-    """The parameters that are written, each with the way to the statement that does it."""
+    """The parameters that are written, each with the steps to the writing statement."""
 
 _KERNELS = ("triton.jit", "triton.runtime.jit.jit", "numba.cuda.jit")
 _AROUND_KERNELS = ("autotune", "heuristics", "jit")
 
 _MAX_DEPTH = 8
-"""Kernels that call others deeper than this are not followed."""
+"""The maximum depth of kernels that call other kernels."""
 
 _LANGUAGE = ("triton.language.", "triton.experimental.gluon.language.", "numba.cuda.")
 
 _SAME_POINTER = frozenset(["advance", "multiple_of", "max_contiguous", "max_constancy", "cast", "broadcast_to", "to"])
-"""Functions and methods that give their first operand itself, or what is next to it in memory."""
+"""Functions and methods that return their first operand, or an address near it."""
 
 _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"])
 
@@ -40,7 +40,7 @@ _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_
 def kernel_writes(project: Project, definition: Definition, values: Mapping[str, object], depth: int = 0) -> Found:
     """The parameters through which a kernel certainly writes; empty for any other function.
 
-    ``values`` are those of its parameters that the launch is known to give, by name.
+    ``values`` are those of its parameters that the launch is known to pass, by name.
     """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain or depth > _MAX_DEPTH or not is_kernel(definition):
@@ -58,7 +58,7 @@ def kernel_writes(project: Project, definition: Definition, values: Mapping[str,
 
 
 def is_kernel(definition: Definition) -> bool:
-    """Whether a function is decorated as a kernel, and by nothing that could change what its arguments mean."""
+    """Whether a function has a kernel decorator, and none that may change the meaning of its arguments."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None:
         return False
@@ -125,7 +125,7 @@ class _Kernel:
         return found
 
     def branch(self, node: ast.If) -> Found:
-        """An ``if``: one arm of it, or both for a test of data, or what both arms do."""
+        """An ``if``: one arm of it, or both for a test of data, or what both arms write."""
         outcome = self.decided(node.test)
         if outcome is not None:
             return self.block(node.body if outcome else node.orelse)
@@ -143,7 +143,7 @@ class _Kernel:
         return {**second, **first}
 
     def decided(self, test: ast.expr) -> bool | None:
-        """How a test of flags comes out for this launch."""
+        """The outcome of a test of flags for this launch."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self.decided(test.operand)
             return None if inner is None else not inner
@@ -163,7 +163,7 @@ class _Kernel:
         return None
 
     def is_launched(self, test: ast.expr) -> bool:
-        """Whether the launch decides a test: by a flag, by the module, by whether a pointer was given."""
+        """Whether the launch determines a test: by a flag, by the module, by whether a pointer was passed."""
         if isinstance(test, ast.Name) and test.id in self.params:
             return True
         for each in ast.walk(test):
@@ -205,7 +205,7 @@ class _Kernel:
         if isinstance(node, ast.Name):
             return self.pointers.get(node.id, set())
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            return self.reached(node.left) or self.reached(node.right)  # what is added is a number
+            return self.reached(node.left) or self.reached(node.right)  # the other operand is a number
         if isinstance(node, ast.IfExp):
             outcome = self.decided(node.test)
             if outcome is not None:
@@ -228,16 +228,16 @@ class _Kernel:
         return set()
 
     def called(self, func: ast.expr) -> str:
-        """The dotted name of what is called."""
+        """The dotted name of the callee."""
         return resolve(dotted_name(func) or "", self.scope) or ""
 
     def only(self, node: ast.expr) -> set[str]:
-        """The one parameter that an expression certainly points into."""
+        """The only parameter that an expression certainly points into."""
         found = self.reached(node) - self.launched
         return found if len(found) == 1 else set()
 
     def call(self, node: ast.Call, statement: ast.stmt) -> Found:
-        """What a call writes: a store, an atomic operation, another kernel that is given the pointer."""
+        """What a call writes: a store, an atomic operation, another kernel that gets the pointer."""
         name = self.called(node.func)
         last = name.rpartition(".")[2]
         if name.startswith(_LANGUAGE):
@@ -264,7 +264,7 @@ class _Kernel:
         return [self.values[node.id]] if isinstance(node, ast.Name) and node.id in self.values else []
 
     def inner(self, name: str) -> Definition | None:
-        """The kernel of the project that a name means."""
+        """The kernel of the project that a name refers to."""
         if name.startswith(LOCAL):
             return Definition(self.definition.unit, name[len(LOCAL) :])
         if not name or name.startswith("builtins."):

@@ -1,4 +1,4 @@
-"""What matters of the arguments of a call, so that calls with alike arguments have one summary."""
+"""The properties of arguments that a summary depends on, so that calls with similar arguments share one summary."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, Single, SomeTensor, View)
 
 
 class Shape:
-    """Puts ``Argument`` in place of the caller's objects, and these back into a summary."""
+    """Replaces the caller's objects by ``Argument``, and these by the objects in a summary."""
 
     def __init__(self) -> None:
-        """Begin with no object."""
+        """Start without objects."""
         self.arguments: dict[Value, Argument] = {}
         self.objects: list[Value] = []
 
     def of(self, value: Value) -> Value:
-        """A value of the caller, as its function knows it."""
+        """A value of the caller, abstracted for the function."""
         if isinstance(value, _OBJECTS):
             return value if value == UNKNOWN else self._argument(value)
         if isinstance(value, Scalar):
@@ -61,7 +61,7 @@ class Shape:
         return value
 
     def slot(self, slot: Slot) -> Slot:
-        """As ``of``, for an argument."""
+        """Like ``of``, for an argument."""
         return Slot(self.of(slot.value), starred=slot.starred)
 
     def _argument(self, value: Value) -> Argument:
@@ -87,7 +87,7 @@ class Shape:
         return Summary(self._returned(summary.returned, call), writes)
 
     def _in_caller(self, value: Value) -> Value:
-        """What a value of the summary is in the caller."""
+        """The caller's value for a value of the summary."""
         if isinstance(value, Argument):
             return self.objects[value.number]
         if isinstance(value, (View, Item)):

@@ -1,7 +1,7 @@
-"""The summaries of functions, worked out when they are called: bottom-up over the call graph, each once.
+"""Function summaries, computed on demand, bottom-up over the call graph, each once.
 
-A function that comes back to itself through others is unknown. What it costs to work a summary out is bounded, and is
-charged to whoever asks, whether or not it was known already: so nothing depends on the order in which files are read.
+A recursive function is unknown. The cost of computing a summary is bounded, and charged to every user, whether or not
+it is cached: so results do not depend on the order in which files are read.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import MethodFacts
 
     Launched = tuple[Definition, tuple[Write, ...]]
-    """A kernel, and what it writes."""
+    """A kernel and its writes."""
 
 _KINDS: frozenset[type[Event]] = frozenset([Return, Mutation])
-"""The kinds of event that a summary is made of."""
+"""The kinds of event that a summary needs."""
 
 _STEPS = 40_000
-"""What one summary may cost, with those that it needs."""
+"""The maximum cost of one summary, including those that it needs."""
 
 _STEPS_IN_VAIN = _STEPS // 8
-"""What is charged for one that costs more, which is unknown then."""
+"""The charge for one that costs more, which is unknown then."""
 
 _TIMES_IN_VAIN = 2
-"""A walk does not ask for a function again that costs too much for so many kinds of arguments."""
+"""After so many kinds of arguments for which a function costs too much, a walk does not try it again."""
 
 _DEPTH = 16
-"""How many calls deep Python's own stack is used; what is called from there is summarised first, on its own."""
+"""The maximum depth of calls on Python's own stack; deeper callees are summarised first, separately."""
 
 _MOST_RESTARTS = 64
-"""A call graph that needs more of that for one call is not one that people write."""
+"""Realistic call graphs need no more restarts for one call."""
 
 
 class _Known(NamedTuple):
-    """A summary, None where it is unknown, and the steps that are charged for it."""
+    """A summary, None if unknown, and the steps that are charged for it."""
 
     summary: Summary | None
     cost: int
@@ -78,7 +78,7 @@ class _Known(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A function and its arguments, which are of a ``Shape``."""
+    """A function and its arguments, abstracted by a ``Shape``."""
 
     callee: Definition
     arguments: tuple[Slot, ...]
@@ -86,7 +86,7 @@ class _Call(NamedTuple):
 
 
 class _TooDeep(Exception):
-    """A ``_Call`` has to be summarised before those that are being summarised."""
+    """A ``_Call`` has to be summarised before those in progress."""
 
     def __init__(self, call: _Call) -> None:
         super().__init__(call.callee.qualname)
@@ -101,7 +101,7 @@ def _name(keyword: tuple[str, Slot]) -> str:
 
 
 class Summaries:
-    """Works out the summaries of the functions of a project."""
+    """Computes the summaries of the functions of a project."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -109,22 +109,22 @@ class Summaries:
         self._waiting: list[list[Definition]] = []
         """The active functions of each round that had to wait for a deeper call."""
         self._recursive: set[Definition] = set()
-        """Functions on a circle of calls that is longer than ``_DEPTH``."""
+        """Functions on a cycle of the call graph that is longer than ``_DEPTH``."""
         self._circle = _DEPTH
-        """The number of the first active function that a later one has come back to."""
+        """The index of the first active function that a later one calls again."""
 
     @property
     def is_at_work(self) -> bool:
-        """Whether a summary is being worked out."""
+        """Whether a summary is being computed."""
         return bool(self._active)
 
     def of(self, definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> _Known:
-        """What a function does when it is given these, which are of a ``Shape``."""
+        """The summary of a function for these arguments, abstracted by a ``Shape``."""
         call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)))
         return self._of(call) if self._active else self._from_the_deepest(call)
 
     def _from_the_deepest(self, call: _Call) -> _Known:
-        """The summary of a call; those that are too deep below it come first, so that it does not depend on depth."""
+        """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
         pending = [call]
         try:
             for _ in range(_MOST_RESTARTS):
@@ -156,7 +156,7 @@ class Summaries:
         return self.project.once(key, lambda: self._work_out(call), summaries)
 
     def _is_waiting(self, definition: Definition) -> bool:
-        """Whether a function waits for this call of it, by a circle of calls. All functions on it are unknown."""
+        """Whether a function waits for this call of it, through a cycle. All functions on a cycle are unknown."""
         start = next((number for number, each in enumerate(self._waiting) if definition in each), None)
         if start is None:
             return False
@@ -221,12 +221,12 @@ class CalleeResolver:
     def callee(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
     ) -> tuple[Definition, Summary] | None:
-        """A function and its summary for this call, in values of the caller; None where it is unknown."""
+        """A function and its summary for this call, in values of the caller; None if unknown."""
         shape = Shape()
         given = tuple(map(shape.slot, arguments))
         named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
         if self.summaries.is_at_work and not shape.objects and not name.startswith(LOCAL):
-            return None  # what another file makes of numbers is not worth reading it
+            return None  # reading another file is not worth it for numbers
         definition = self._definition(name)
         if definition is None:
             return None
@@ -239,7 +239,7 @@ class CalleeResolver:
         return (definition, shape.applied(known.summary, call)) if known.summary is not None else None
 
     def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Launched | None:
-        """What a kernel writes when it is launched with these arguments; None for anything else."""
+        """The writes of a kernel when launched with these arguments; None for anything else."""
         definition = self._definition(name)
         if definition is None or not is_kernel(definition) or any(slot.starred for slot in arguments):
             return None
@@ -256,7 +256,7 @@ class CalleeResolver:
         )
 
     def _definition(self, name: str) -> Definition | None:
-        """The function of the project that a resolved name certainly means."""
+        """The project function that a resolved name certainly denotes."""
         if name.startswith(LOCAL):
             meant: Definition | None = Definition(self.unit, name[len(LOCAL) :])
         else:
@@ -264,9 +264,9 @@ class CalleeResolver:
         return meant if meant is not None and meant.qualname in meant.unit.index.functions else None
 
     def only_reads(self, name: str, given: int | str) -> bool:
-        """Whether a function certainly only reads attributes of what it is ``given`` there, by position or name.
+        """Whether a function certainly only reads attributes of its argument ``given``, by position or name.
 
-        Not where it reads what is saved, which is counted, or calls a method of the ctx.
+        False if it reads what is saved, because such reads are counted, or calls a method of the ctx.
         """
         key = (name, given)
         if key not in self._reads:
@@ -276,7 +276,7 @@ class CalleeResolver:
 
 
 def _launch_value(value: Value) -> tuple[object, ...]:
-    """What a kernel is known to get for a parameter: a number, a flag, None, or something that is not None."""
+    """What is known of a kernel's argument: a number, a flag, None, or something that is not None."""
     if isinstance(value, Constant):
         return (value.value,)
     return ("tensor",) if is_tensor(value) is Tri.YES else ()
@@ -299,7 +299,7 @@ def _only_reads(definition: Definition, given: int | str) -> bool:
 
 
 def _reads_attributes(node: ast.AST, name: str) -> bool:
-    """Whether all that a piece of code does with a name is to read attributes: ``name.attribute``."""
+    """Whether a piece of code uses a name only to read attributes: ``name.attribute``."""
     if isinstance(node, ast.Call) and _attribute_of(node.func, name) is not None:
         return False
     attribute = _attribute_of(node, name)
@@ -319,9 +319,9 @@ _NOT_JUST_READ = frozenset([*SAVED_NAMES, *autograd.CONTEXT_METHODS, "__dict__"]
 
 
 def _for_any_type(event: Return) -> Return:
-    """A return, without the container that it gives only for arguments of a type which these may not be of.
+    """A return, without the containers that it yields only for arguments of a type which these cannot have.
 
-    A function that walks over anything has a dict for a dict, and a tensor for a tensor.
+    A function that maps over any structure returns a dict for a dict, and a tensor for a tensor.
     """
     if is_container(event.value) is not Tri.YES or not any("isinstance(" in guard.text for guard in event.guards):
         return event
@@ -331,7 +331,7 @@ def _for_any_type(event: Return) -> Return:
 def bind_arguments(
     params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
 ) -> dict[str, Value] | None:
-    """What the parameters of a function hold when it is called so; None where the call does not fit or is unknown."""
+    """The values of a function's parameters for a call; None if the call does not match or is unknown."""
     spend(len(params) + (len(arguments) >> 2))
     bindings: dict[str, Value] = {}
     given = list(arguments)

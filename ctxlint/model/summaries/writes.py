@@ -1,4 +1,4 @@
-"""What a function writes into for certain, as its callers see it."""
+"""What a function certainly writes to, as its callers see it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
-    """The writes of a function into what it is given, in the order of its code, each tensor once."""
+    """The writes of a function to its arguments, in the order of its code, each tensor once."""
     seen: set[Value] = set()
     doubted: dict[Value, list[Guard]] = {}
     tests: _Tests | None = None
@@ -41,7 +41,7 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
 
 
 def _completes(doubts: list[Guard], before: list[Guard]) -> bool:
-    """Whether the other arm of the one test that a write depends on has written, too; else it is noted for later."""
+    """Whether the other arm of the only test that a write depends on has written, too; otherwise it is deferred."""
     (first, *more) = doubts
     if more:
         return False
@@ -70,14 +70,14 @@ def _step(definition: Definition, mutation: Mutation) -> Step:
 
 
 class _Tests:
-    """Tells whether a write under some tests counts for those who call a function.
+    """Decides whether a write under some guards counts for callers.
 
-    It does under tests of the environment: how many processes there are, what is installed. It does not under what
-    the caller decides: a flag, a shape, a type.
+    It does under tests of the environment: the number of processes, installed packages. It does not under what the
+    caller determines: a flag, a shape, a type.
     """
 
     def __init__(self, definition: Definition, own: frozenset[str]) -> None:
-        """For a function with these names of its ``own``, which the caller has a hand in."""
+        """For a function with its ``own`` names, which depend on the caller."""
         self.own = own
         self.module = definition.unit.index.module
 
@@ -94,7 +94,7 @@ class _Tests:
         return _OTHER_BUSINESS.search(text) is None and not any(map(self.is_chosen, _NAME.findall(text)))
 
     def is_chosen(self, name: str) -> bool:
-        """Whether a name is one of the function's own, or that of a switch in the module."""
+        """Whether a name is one of the function's own, or a switch of the module."""
         switches = self.module.names.get(name, ())
         return name in self.own or any(type(each.value).__name__ == "Constant" for each in switches)
 
@@ -104,7 +104,7 @@ _COUNTS_PROCESSES = re.compile(
     r"|\.size\(\)\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
     r"|\b[12]\s*(?:==|!=|<=|>=|<|>)\s*\w*(?:world|group|parallel)_?size"
 )
-"""A single process has nothing to send; users have several."""
+"""Writes that only happen with several processes count: users have several."""
 
 _PLACE = re.compile(r"\.is_cuda$|\.is_contiguous\(\)$")
 
