@@ -219,6 +219,7 @@ class _Reach:
 
     def __init__(self, unit: Unit, words: dict[str, frozenset[str]]) -> None:
         self.source = unit.source
+        self._imports_stars = any(name == "*" for _origin, name in unit.index.renamed)
         self.lines: list[tuple[int, int]] = []
         for each in unit.index.statements:
             decorators = getattr(each, "decorator_list", None) or [each]
@@ -242,7 +243,7 @@ class _Reach:
     @cached_property
     def _stars(self) -> frozenset[int]:
         """The statements that may bind any name."""
-        if "*" not in self.source.text:
+        if not self._imports_stars:
             return frozenset()
         return frozenset(at for at in range(len(self.lines)) if _STAR.search(self.text(at)))
 

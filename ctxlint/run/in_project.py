@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.cache.folder_tables import Tables
 from ctxlint.cache.run import Cache
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.index.outside_facts import OutsideFacts
+    from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.model.reader import Ask, Reader
+
+
+class _Answer(NamedTuple):
+    """What other files say about a text; the same for every text with the same ``facts``, by what it is told."""
+
+    leads: frozenset[str]
+    facts: dict[OutsideFacts | None, FileFacts]
+    found: OutsideFacts
+
+    def holds_for(self, reader: Reader) -> bool:
+        """Whether the facts of another text are the same."""
+        return all(reader.all_facts(told) == facts for told, facts in self.facts.items())
 
 
 class Surroundings:
@@ -40,6 +52,7 @@ class Surroundings:
         """Other files may have changed: look which of them did."""
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
+        self._answers: dict[Candidate, _Answer] = {}
         if self._tables is not None:
             self._tables.seen.forget_now()
         self._cache = Cache(used=True, tables=self._tables)
@@ -56,17 +69,29 @@ class Surroundings:
         from ctxlint.run.cross_file import outside_facts
 
         own = Candidate(reader.unit.path, settings)
-        lint = partial(self._lint, own=own, reader=reader)
-        asked = (partial(mentioning, self._cache), partial(admit, self._configuration), lint, self._index)
-        found = outside_facts(own, leads, *asked)
+        known = self._answers.get(own)
+        if known is not None and known.leads == leads and known.holds_for(reader):
+            return known.found
+        asked: dict[OutsideFacts | None, FileFacts] = {}
+        lint = partial(self._lint, own=own, reader=reader, asked=asked)
+        others = (partial(mentioning, self._cache), partial(admit, self._configuration), lint, self._index)
+        found = outside_facts(own, leads, *others)
         self._cache.write()
+        self._answers[own] = _Answer(leads, asked, found)
         return found
 
-    def _lint(self, todo: Sequence[Candidate], own: Candidate, reader: Reader) -> Iterator[FileResult]:
-        """The facts of files: those of the text itself, and those of others, each once."""
+    def _lint(
+        self,
+        todo: Sequence[Candidate],
+        own: Candidate,
+        reader: Reader,
+        asked: dict[OutsideFacts | None, FileFacts],
+    ) -> Iterator[FileResult]:
+        """The facts of files: those of the text itself, which go into ``asked``, and those of others, each once."""
         for candidate in todo:
             if candidate.path == own.path:
-                yield FileResult(own.path, outside=candidate.outside, facts=reader.all_facts(candidate.outside))
+                facts = asked[candidate.outside] = reader.all_facts(candidate.outside)
+                yield FileResult(own.path, outside=candidate.outside, facts=facts)
                 continue
             found = self._facts.get(candidate) or self._cache.result(candidate)
             if found is None:

@@ -8,7 +8,10 @@ tests, and the contents of types and patterns are dropped.
 from __future__ import annotations
 
 import ast
+import re
+import sys
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,6 +22,52 @@ from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     from ctxlint.source.source import Source
+
+
+_NEW_WORDS = re.compile(
+    "|".join(
+        pattern
+        for version, pattern in (
+            ((3, 10), r"\bmatch\b"),
+            ((3, 11), r"\bexcept\s*\*|[\[,:]\s*\*\s*[\w(\[]"),
+            ((3, 12), r"\b(?:def|class|type)\s+\w+\s*\["),
+            ((3, 12), r"\btype\s+\w"),
+            ((3, 14), r"""(?<!\w)(?:[tT][rR]?|[rR][tT])["']"""),
+        )
+        if sys.version_info < version
+    )
+    or r"\Z.",
+)
+"""What any newer syntax holds, but for what is newer inside of f-strings."""
+_FORMATTED = re.compile(r"""(?<!\w)(?:[fF][rR]?|[rR][fF])(?=["'])""")
+_STRING = re.compile(
+    r"""\w*(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.DOTALL
+)
+
+
+def may_hold_newer_syntax(text: str) -> bool:
+    """Whether code that this Python cannot parse may be in newer syntax. ``False`` costs no parse by LibCST."""
+    return _NEW_WORDS.search(text) is not None or (
+        sys.version_info < (3, 12)
+        and any(not _is_older_string(text, each.start()) for each in _FORMATTED.finditer(text))
+    )
+
+
+def _is_older_string(text: str, start: int) -> bool:
+    """Whether this Python reads what looks like an f-string, or is in another string or comment."""
+    found = _STRING.match(text, start)
+    return found is not None and _parses(found.group())
+
+
+@lru_cache(maxsize=1024)
+def _parses(expression: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(f"({expression})")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def in_older_syntax(source: Source, first: int, last: int) -> str | None:
@@ -121,11 +170,7 @@ class _NewerSyntax(cst.CSTVisitor):
     def string(self, node: cst.CSTNode) -> bool:
         """Leave an empty string if this Python cannot parse it; returns whether to visit its contents."""
         start, end = self.start(node), self.end(node)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                ast.parse(f"({self.text(start, end)})")
-        except (SyntaxError, ValueError):
-            self.write_over(start, end, '""')
-            return False
-        return True
+        if _parses(self.text(start, end)):
+            return True
+        self.write_over(start, end, '""')
+        return False

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Union
 
-from ctxlint.model.index.older_syntax import in_older_syntax
+from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
 from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, note_parsed, statements
 from ctxlint.profiling import stage
 from ctxlint.records import record
@@ -158,6 +158,8 @@ def _parse_lines(source: Source, lines: StatementLines) -> Found:
 
 def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None:
     """Like ``_parse_lines``, for syntax newer than the ``ast`` of this Python; None if that is not the problem."""
+    if not may_hold_newer_syntax(source.lines(*lines)):
+        return None
     older = in_older_syntax(source, *lines)
     if older is None or too_deep_for_ast(older) is not None:
         return None

@@ -72,21 +72,30 @@ class _Parsed:
     def _offsets(self) -> list[int]:
         return [self.source.line_starts[piece.first - 1] for piece in self.pieces]
 
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        """Where the second lines of the statements begin."""
+        ends = (*self.source.line_starts, len(self.source.text) + 1)
+        return [ends[piece.first] for piece in self.pieces]
+
     def statements_of(self, new: Source) -> tuple[StatementLines, ...] | None:
         """The statements of another text; None if all of it has to be scanned.
 
-        The scan runs from before the first statement that changes, whose beginning is unchanged, to after the last one.
-        If it ends outside of brackets and strings, the rest is unchanged; if brackets are open there, the rest does not
+        The scan runs from the last statement whose first line is unchanged to the end of the last one that changes. If it
+        ends outside of brackets and strings, the rest is unchanged; if brackets are open there, the rest does not
         close them.
         """
         old, change = self.source, change_between(self.source.text, new.text)
-        before = bisect_right(self._offsets, change.start) - 2
-        after = bisect_right(self._offsets, change.end) + 1
-        if before < 0 or after >= len(self.pieces):
+        before = bisect_right(self._first_lines, change.start) - 1
+        after = bisect_right(self._offsets, change.end)
+        if before < 0:
             return None
         first = self.pieces[before].first
         more = new.line_count - old.line_count
         rest = [StatementLines(piece.first + more, piece.last + more) for piece in self.pieces[after:]]
+        if not rest:
+            part = StatementLines(first, new.line_count)
+            return (*self.pieces[:before], *_between(_starts(new, part, lines_inside(new, part))[0], part.last))
         part = StatementLines(first, rest[0].first - 1)
         if new.line_starts[rest[0].first - 1] != self._offsets[after] + change.added or part.last < part.first:
             return None
