@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ctxlint.editor.moving import moved, with_untouched
 from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
+from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_when_asked
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
     from ctxlint.editor.documents import Document, Opened
     from ctxlint.editor.workspace import Workspace
     from ctxlint.model.function import SourceFile
+    from ctxlint.model.reader import Ask
     from ctxlint.source.source import Source
+
+Result = TypeVar("Result")
 
 _FILES_KEPT = 4
 _PROJECTS_KEPT = 4
@@ -69,6 +74,7 @@ class Checker:
         self._serial = 0
         self._surroundings: OrderedDict[Configuration, Surroundings] = OrderedDict()
         self._stale = False
+        self._trusts_ast = True
 
     def check(self, document: Opened) -> Checked:
         """Check one version of a document."""
@@ -114,13 +120,27 @@ class Checker:
         if not (leads or holds_candidate(data)) or is_left_out(source.path, settings):
             return FileResult(source.path, source, settings=settings), None
         ask = around.asking(settings, leads) if around is not None else None
-        with self._parsed.in_use(), self._pieces.in_use(), self._functions.in_use():
-            file = read_source(source, settings, ask)
-            if isinstance(file, FileResult):
-                return file, None
-            result = check_file(file, settings)
+        result, file = self.retried(lambda: self._checked(source, settings, ask))
+        if file is None:
+            return result, None
         baseline = self.workspace.baseline_for(settings)
         return (result if baseline is None else baseline.leave_out(result)), file
+
+    def _checked(self, source: Source, settings: Settings, ask: Ask | None) -> tuple[FileResult, SourceFile | None]:
+        layout = layout_when_asked() if self._trusts_ast else nullcontext()
+        with layout, self._parsed.in_use(), self._pieces.in_use(), self._functions.in_use():
+            file = read_source(source, settings, ask)
+            return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)
+
+    def retried(self, work: Callable[[], Result]) -> Result:
+        """The result of ``work``; where LibCST refuses what ``ast`` has read, LibCST reads all from then on."""
+        try:
+            return work()
+        except UnlikeLibCST:
+            self._trusts_ast = False
+            self._functions.clear()
+            self._files.clear()
+            return work()
 
     def _around(self, path: str) -> Surroundings | None:
         """The project that a file belongs to; None for a text that is no file yet."""

@@ -111,7 +111,7 @@ class Session(LanguageServer):
 
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
         """Let the worker do something; see ``Worker.submit``."""
-        return await asyncio.shield(asyncio.wrap_future(self.worker.submit(work, key)))
+        return await asyncio.shield(asyncio.wrap_future(self.worker.submit(lambda: self.checker.retried(work), key)))
 
     def check_now(self, uri: str) -> Checked | None:
         """As ``checked``, for the thread of the worker."""

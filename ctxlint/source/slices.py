@@ -19,10 +19,11 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.profiling import stage
 from ctxlint.source.positions import Places
-from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from ctxlint.source.source import Source, Span
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
 """LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string.
@@ -37,6 +38,8 @@ class Statement:
 
     text: str
     parse: Callable[[], cst.Module]
+    find: Callable[[cst.CSTNode], Span | None] | None = None
+    """Where a node of ``ast`` stands, with lines counted from the first one; None where only LibCST tells."""
 
     @cached_property
     def module(self) -> cst.Module:
@@ -45,8 +48,8 @@ class Statement:
 
     @cached_property
     def faithful(self) -> bool:
-        """Whether LibCST gives back the very text it was given."""
-        return self.places.text == self.text
+        """Whether LibCST gives back the very text it was given; of what was made from ``ast``, nothing is lost."""
+        return self.find is not None or self.places.text == self.text
 
     @cached_property
     def places(self) -> Places:
@@ -55,7 +58,13 @@ class Statement:
 
     def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
         """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
+        if self.find is not None:
+            return True
         return ("\f" not in self.text.lstrip("\f") and self.places.write(function, head=head)) or self.faithful
+
+    def known(self, node: cst.CSTNode) -> Span | None:
+        """Where a node stands, as far as that is known without LibCST."""
+        return self.find(node) if self.find is not None else None
 
 
 @dataclass(frozen=True)
@@ -87,22 +96,18 @@ class Slice:
     def span(self, node: cst.CSTNode) -> Span:
         """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
         spend(4)
-        return self._below(self.statement.places.span(node))
+        return (self.statement.known(node) or self.statement.places.span(node)).moved(self.first_line - 1)
 
     def span_in(self, function: cst.FunctionDef, node: cst.CSTNode, *, head: bool = False) -> Span:
         """As ``span``, at less cost, for a node that stands in a function of the slice, or even above its name."""
-        self.statement.places.write(function, head=head)
+        if self.statement.known(node) is None:
+            self.statement.places.write(function, head=head)
         return self.span(node)
 
     def span_of_name(self, definition: cst.FunctionDef | cst.ClassDef) -> Span:
         """As ``span``, at less cost, for the name of a function or class that is defined in the slice."""
-        return self._below(self.statement.places.span_of_name(definition))
-
-    def _below(self, span: Span) -> Span:
-        """A place in the slice as one in the file."""
-        start, end = span
-        above = self.first_line - 1
-        return Span(Position(start.line + above, start.column), Position(end.line + above, end.column))
+        found = self.statement.known(definition.name) or self.statement.places.span_of_name(definition)
+        return found.moved(self.first_line - 1)
 
 
 def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:

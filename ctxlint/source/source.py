@@ -29,12 +29,20 @@ class Position(NamedTuple):
     line: int
     column: int
 
+    def moved(self, *, lines: int = 0, columns: int = 0) -> Position:
+        """The place so many lines further down and characters further right."""
+        return Position(self.line + lines, self.column + columns)
+
 
 class Span(NamedTuple):
     """A stretch of a file: 1-based lines and columns in characters; the end is exclusive."""
 
     start: Position
     end: Position
+
+    def moved(self, lines: int) -> Span:
+        """The stretch so many lines further down."""
+        return Span(self.start.moved(lines=lines), self.end.moved(lines=lines))
 
 
 WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
@@ -133,12 +141,15 @@ class Source:
             return ""
         return self.lines(number, number).rstrip("\r\n")
 
-    def span_of(self, node: ast.expr | ast.stmt) -> Span:
-        """Where a node of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes."""
-        end_line = node.end_lineno or node.lineno
+    def span_of(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, above: int = 0) -> Span:
+        """Where a node of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes.
+
+        ``above`` are the lines of its file that stand above this text.
+        """
+        line, end_line = node.lineno - above, (node.end_lineno or node.lineno) - above
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Span(
-            Position(node.lineno, self._column(node.lineno, node.col_offset)),
+            Position(line, self._column(line, node.col_offset)),
             Position(end_line, self._column(end_line, end_column)),
         )
 

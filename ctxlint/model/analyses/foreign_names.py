@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.syntax import children
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,7 +49,7 @@ def _bound_inside(method: Method) -> set[str]:
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _names(child)
 
 

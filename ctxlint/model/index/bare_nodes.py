@@ -8,20 +8,25 @@ what LibCST parsed.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import MISSING, fields
 from functools import cached_property
+from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 import libcst as cst
 
+from ctxlint.model.index.layout_pieces import LayoutPiece, nodes_in, owners_of, read_piece
 from ctxlint.model.syntax import FIELDS_OF_CODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from ctxlint.model.index.ast_places import AstPlaces
+    from ctxlint.source.source import Span
 
 
 class UnlikeLibCST(BaseException):
@@ -34,16 +39,20 @@ class UnlikeLibCST(BaseException):
 class BareLayout:
     """The layout of a top-level statement, parsed on demand."""
 
-    def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module]) -> None:
-        """``top`` is bare; ``parse`` parses its text."""
+    def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module], places: AstPlaces | None = None) -> None:
+        """``top`` is bare; ``parse`` parses its text; ``places`` knows the ``ast`` nodes that its nodes come from."""
         self._top = top
         self._parse = parse
-        _WAITING.add(self)
+        self._places = places
+        self._pieces: dict[int, LayoutPiece | None] = {}
+        self._filled: set[int] = set()
+        self._number = next(_NUMBERS)
+        _WAITING[self._number] = self
 
     @cached_property
     def module(self) -> cst.Module:
         """The statement as LibCST parses it, composed of the nodes that were bare."""
-        _WAITING.discard(self)
+        _WAITING.pop(self._number, None)
         try:
             module = self._parse()
         except (cst.ParserSyntaxError, RecursionError) as error:
@@ -54,19 +63,51 @@ class BareLayout:
         _set(module, "body", (self._top,))
         return module
 
+    def span(self, node: cst.CSTNode) -> Span | None:
+        """The position of a node, with lines counted from the first one; None if only the whole statement has it."""
+        found = self._places.span(node) if self._places is not None else None
+        if found is not None:
+            return found
+        if id(node) in self.owners:
+            piece = self._piece_of(node)
+            return piece.span(node) if piece is not None else None
+        spans = (each.span(node) for each in self._pieces.values() if each is not None)
+        return next((each for each in spans if each is not None), None)
+
+    def read_piece(self, node: cst.CSTNode) -> bool:
+        """Parse the layout of the piece that contains a node; False if there is none, or it was parsed before."""
+        owner = self.owners[id(node)]
+        if owner is None or id(owner) in self._filled:
+            return False
+        self._filled.add(id(owner))
+        piece = self._piece_of(node)
+        for bare, read in piece.pairs if piece is not None else ():
+            code = FIELDS_OF_CODE[type(read)]
+            for name in type(read).__slots__:
+                value = getattr(read, name)
+                if name not in code or not nodes_in(value):
+                    _set(bare, name, value)
+        return piece is not None
+
+    def _piece_of(self, node: cst.CSTNode) -> LayoutPiece | None:
+        owner = self.owners[id(node)]
+        if owner is None or self._places is None:
+            return None
+        if id(owner) not in self._pieces:
+            made_from = self._places.nodes.get(id(owner))
+            read = read_piece(owner, made_from, self._places.source, self._places.first)
+            self._pieces[id(owner)] = read
+        return self._pieces[id(owner)]
+
     @cached_property
-    def nodes(self) -> frozenset[int]:
-        """The identities of the nodes."""
-        found = {id(self._top): self._top}
-        for node in (pending := [self._top]):
-            below = [each for name in FIELDS_OF_CODE[type(node)] for each in _nodes_in(getattr(node, name))]
-            pending += below
-            found.update((id(each), each) for each in below)
-        return frozenset(found)
+    def owners(self) -> dict[int, cst.CSTNode | None]:
+        """The statement whose piece contains each node, by the identity of the node."""
+        return owners_of(self._top)
 
 
-_WAITING: WeakSet[BareLayout] = WeakSet()
-"""The layouts that have not been requested yet."""
+_NUMBERS = count()
+_WAITING: WeakValueDictionary[int, BareLayout] = WeakValueDictionary()
+"""The layouts that have not been requested yet, in order."""
 
 
 @contextmanager
@@ -100,7 +141,7 @@ def _complete(bare: cst.CSTNode, read: cst.CSTNode) -> None:
     for name in kind.__slots__:
         value = getattr(read, name)
         if name in code:
-            here, there = list(_nodes_in(getattr(bare, name))), list(_nodes_in(value))
+            here, there = nodes_in(getattr(bare, name)), nodes_in(value)
             if len(here) != len(there):
                 raise UnlikeLibCST
             for one, other in zip(here, there):
@@ -108,12 +149,6 @@ def _complete(bare: cst.CSTNode, read: cst.CSTNode) -> None:
             if there:
                 continue
         _set(bare, name, value)
-
-
-def _nodes_in(value: object) -> tuple[cst.CSTNode, ...]:
-    if isinstance(value, cst.CSTNode):
-        return (value,)
-    return tuple(value) if isinstance(value, (tuple, list)) else ()
 
 
 def _set(node: cst.CSTNode, name: str, value: object) -> None:
@@ -124,8 +159,11 @@ def _missing(node: cst.CSTNode, name: str) -> object:
     """A missing field of a node: what LibCST parsed there; its default if it parsed nothing."""
     if name.startswith("__") or name not in type(node).__slots__:
         raise AttributeError(name)
-    for layout in tuple(_WAITING):
-        if id(node) in layout.nodes:
+    for layout in reversed(tuple(_WAITING.values())):
+        if id(node) in layout.owners:
+            if layout.read_piece(node):
+                with suppress(AttributeError):
+                    return object.__getattribute__(node, name)
             _ = layout.module
             return object.__getattribute__(node, name)
     field = next(each for each in fields(node) if each.name == name)

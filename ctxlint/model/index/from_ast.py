@@ -29,9 +29,9 @@ class NotMade(Exception):
 
 
 def function_from_ast(
-    node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None
+    node: ast.FunctionDef | ast.AsyncFunctionDef, source: Source, places: dict[int, ast.AST] | None = None
 ) -> cst.FunctionDef:
-    """A function of ``source`` as LibCST nodes without layout; ``places`` collects the origins of its statements.
+    """A function of ``source`` as LibCST nodes without layout; ``places`` collects their origins by identity.
 
     Raises:
         NotMade: The syntax is too rare to be worth it.
@@ -45,12 +45,12 @@ def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
     return _made(_Maker(source).class_, node)
 
 
-def statement_from_ast(node: ast.stmt, source: Source) -> cst.CSTNode:
+def statement_from_ast(node: ast.stmt, source: Source, places: dict[int, ast.AST] | None = None) -> cst.CSTNode:
     """Like ``function_from_ast``, for any compound statement."""
     text = source.lines(node.lineno, node.end_lineno or node.lineno)
     if type(node) not in _COMPOUND or "\f" in text or not (text.isascii() or _is_utf8(text)):
         raise NotMade
-    made: cst.CSTNode = _made(_Maker(source).statement, node)
+    made: cst.CSTNode = _made(_Maker(source, places).statement, node)
     return made
 
 
@@ -73,7 +73,7 @@ def _made(make: Callable[[Node], Made], node: Node) -> Made:
 class _Maker:
     """Creates the nodes of one file."""
 
-    def __init__(self, source: Source, places: dict[cst.CSTNode, ast.stmt] | None = None) -> None:
+    def __init__(self, source: Source, places: dict[int, ast.AST] | None = None) -> None:
         self.source = source
         self.places = places if places is not None else {}
         self.ascii = source.text.isascii()
@@ -86,7 +86,13 @@ class _Maker:
         make = _EXPRESSIONS.get(type(node))
         if make is None:
             raise NotMade
-        return make(self, node)
+        return self.noted(make(self, node), node)
+
+    def noted(self, made: Any, node: ast.AST) -> Any:
+        """A node, with its origin noted."""
+        if not self.in_string:
+            self.places[id(made)] = node
+        return made
 
     def optional(self, node: ast.expr | None) -> Any:
         return None if node is None else self.expression(node)
@@ -95,7 +101,7 @@ class _Maker:
         return bare.Name(node.id)
 
     def attribute(self, node: ast.Attribute) -> cst.Attribute:
-        return bare.Attribute(self.expression(node.value), bare.Name(node.attr))
+        return bare.Attribute(self.expression(node.value), self.noted(bare.Name(node.attr), node))
 
     def constant(self, node: ast.Constant) -> cst.BaseExpression:
         value = node.value
@@ -166,12 +172,12 @@ class _Maker:
             ordered = sorted(ordered, key=lambda each: (each.lineno, each.col_offset))
         return [self.argument(each) for each in ordered]
 
-    def argument(self, node: ast.expr | ast.keyword) -> cst.Arg:
+    def argument(self, node: ast.expr | ast.keyword) -> Any:
         if isinstance(node, ast.keyword):
-            keyword = None if node.arg is None else bare.Name(node.arg)
-            return self.passed(node.value, keyword, "**" if node.arg is None else "")
+            keyword = None if node.arg is None else self.noted(bare.Name(node.arg), node)
+            return self.noted(self.passed(node.value, keyword, "**" if node.arg is None else ""), node)
         if isinstance(node, ast.Starred):
-            return self.passed(node.value, None, "*")
+            return self.noted(self.passed(node.value, None, "*"), node)
         return self.passed(node, None, "")
 
     def passed(self, value: ast.expr, keyword: cst.Name | None, star: Any) -> cst.Arg:
@@ -316,9 +322,8 @@ class _Maker:
         )
 
     def parameter(self, node: ast.arg, default: ast.expr | None = None, star: str = "") -> cst.Param:
-        return bare.Param(
-            bare.Name(node.arg), self.annotation(node.annotation), default=self.optional(default), star=star
-        )
+        name = self.noted(bare.Name(node.arg), node)
+        return bare.Param(name, self.annotation(node.annotation), default=self.optional(default), star=star)
 
     def annotation(self, node: ast.expr | None) -> cst.Annotation | None:
         return None if node is None else bare.Annotation(self.expression(node))
@@ -327,7 +332,7 @@ class _Maker:
         if getattr(node, "type_params", None):
             raise NotMade
         return bare.FunctionDef(
-            bare.Name(node.name),
+            self.noted(bare.Name(node.name), node),
             self.parameters(node.args),
             self.block(node.body),
             [self.decorator(each) for each in node.decorator_list],
@@ -339,7 +344,7 @@ class _Maker:
         if getattr(node, "type_params", None):
             raise NotMade
         return bare.ClassDef(
-            bare.Name(node.name),
+            self.noted(bare.Name(node.name), node),
             self.block(node.body),
             [self.argument(each) for each in node.bases],
             [self.argument(each) for each in node.keywords],
@@ -347,7 +352,8 @@ class _Maker:
         )
 
     def decorator(self, node: ast.expr) -> cst.Decorator:
-        return bare.Decorator(self.expression(node))
+        decorator: cst.Decorator = self.noted(bare.Decorator(self.expression(node)), node)
+        return decorator
 
     # Statements
 
@@ -363,23 +369,18 @@ class _Maker:
             elif each.lineno == line:  # after a semicolon
                 found[-1].body.append(self.small(each))
             else:
-                found.append(bare.SimpleStatementLine([self.small(each)]))
-                self.places[found[-1]] = each
+                found.append(self.noted(bare.SimpleStatementLine([self.small(each)]), each))
             line = each.end_lineno or each.lineno
         return bare.IndentedBlock(found)
 
     def small(self, node: ast.stmt) -> Any:
-        made = _SMALL[type(node)](self, node)
-        self.places[made] = node
-        return made
+        return self.noted(_SMALL[type(node)](self, node), node)
 
     def statement(self, node: ast.stmt) -> Any:
         compound = _COMPOUND.get(type(node))
         if compound is None:
             raise NotMade
-        made = compound(self, node)
-        self.places[made] = node
-        return made
+        return self.noted(compound(self, node), node)
 
     def assign(self, node: ast.Assign) -> cst.Assign:
         targets = [bare.AssignTarget(self.expression(each)) for each in node.targets]
@@ -418,7 +419,7 @@ class _Maker:
         rest = node.orelse
         orelse: cst.If | cst.Else | None = None
         if len(rest) == 1 and isinstance(rest[0], ast.If) and rest[0].col_offset == node.col_offset:
-            orelse = self.if_(rest[0])  # an ``elif``
+            orelse = self.noted(self.if_(rest[0]), rest[0])  # an ``elif``
         elif rest:
             orelse = self.otherwise(rest)
         return bare.If(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from ctxlint.model.index.ast_places import AstPlaces
 from ctxlint.model.index.bare_nodes import BareLayout, may_be_bare
 from ctxlint.model.index.class_finder import Definitions
 from ctxlint.model.index.decorator_summaries import wrapping_of
@@ -21,7 +23,6 @@ from ctxlint.source.slices import Slice, Statement, parse_slice, parse_text
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Hashable
 
     from ctxlint.model.index.decorator_summaries import Wrapping
@@ -90,8 +91,8 @@ class Slices:
         self._slices: dict[int, Slice | None] = {}
         self._found: dict[int, Definitions] = {}
         self._bare: dict[str, cst.FunctionDef | None] = {}
-        self._places: dict[cst.CSTNode, ast.stmt] = {}
-        """The statements of functions that were created from ``ast``."""
+        self._made_from: dict[int, ast.AST] = {}
+        """The origins of the nodes of functions, by their identity."""
         self._bare_classes: dict[str, tuple[cst.ClassDef, Slice] | None] = {}
         self._decorators: dict[str, Wrapping | None] = {}
 
@@ -148,15 +149,16 @@ class Slices:
 
     def span_in_function(self, qualname: str, statement: cst.CSTNode) -> Span:
         """The span of a statement from ``find_bare_function``; that of the function if it is unknown."""
-        found = self._places.get(statement)
-        return self.source.span_of(self.index.functions[qualname].node if found is None else found)
+        found = self._made_from.get(id(statement))
+        return self.source.span_of(found if isinstance(found, ast.stmt) else self.index.functions[qualname].node)
 
     def _bare_function(self, record: FunctionRecord) -> cst.FunctionDef | None:
         if self.as_written:
-            try:
-                return function_from_ast(record.node, self.source, self._places)
-            except (NotMade, RecursionError):
-                pass
+            with suppress(NotMade, RecursionError):
+                made_from: dict[int, ast.AST] = {}
+                function = function_from_ast(record.node, self.source, made_from)
+                self._made_from.update(made_from)
+                return function
         found = self._numbered_function(record)
         return found[0] if found is not None else None
 
@@ -185,11 +187,12 @@ class Slices:
         text = self.source.lines(first, last)
         reason = too_deep(text)
         if reason is None:
-            if self.as_written and may_be_bare():
+            if self.as_written and may_be_bare() and "\f" not in text:
                 with suppress(NotMade, RecursionError):
-                    top = statement_from_ast(statement, self.source)
-                    layout = BareLayout(top, lambda: parse_text(text))
-                    return top, Slice(self.source, first, last, Statement(text, lambda: layout.module))
+                    made_from: dict[int, ast.AST] = {}
+                    top = statement_from_ast(statement, self.source, made_from)
+                    layout = BareLayout(top, lambda: parse_text(text), AstPlaces(text, first, made_from))
+                    return top, Slice(self.source, first, last, Statement(text, lambda: layout.module, layout.span))
             try:
                 part = parse_slice(self.source, first, last)
             except cst.ParserSyntaxError as error:
