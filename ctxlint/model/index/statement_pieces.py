@@ -81,7 +81,7 @@ class _Parsed:
     def statements_of(self, new: Source) -> tuple[StatementLines, ...] | None:
         """The statements of another text; None if all of it has to be scanned.
 
-        The scan runs from the last statement whose first line is unchanged to the end of the last one that changes. If it
+        The scan runs from the last statement whose first line is unchanged to the end of the last changed one. If it
         ends outside of brackets and strings, the rest is unchanged; if brackets are open there, the rest does not
         close them.
         """
