@@ -1,1 +1,1 @@
-"""Options and settings, and where they are read from."""
+"""Options, settings, and the files that they are read from."""

@@ -1,4 +1,4 @@
-"""Which settings apply to a folder: the nearest configuration file above it, and what the command line adds."""
+"""The settings of a folder: the nearest configuration file above it, and the command line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _OWN_FILES = (".ctxlint.toml", "ctxlint.toml")
 
 
 class Configuration:
-    """Finds the settings for any folder, and remembers them for the run.
+    """Finds and caches the settings of folders.
 
-    ``overrides`` are attributes of Settings that the command line sets; they come on top of every file. With
-    ``isolated`` no file is read. ``file`` is the one file to use instead of the nearest, ``inline`` are further
-    ``key = value`` lines of TOML on top of it. ``fixed`` are settings to use everywhere, whatever the rest says.
+    ``overrides`` are attributes of Settings that the command line sets; they take precedence over files. With
+    ``isolated``, no file is read. ``file`` replaces the nearest file; ``inline`` are additional ``key = value`` lines
+    of TOML, which take precedence over it. ``fixed`` are settings to use everywhere, regardless of all others.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Configuration:
         inline: tuple[str, ...] = (),
         fixed: Settings | None = None,
     ) -> None:
-        """Nothing is read before something is asked for."""
+        """Nothing is read before the first request."""
         self.overrides = overrides or {}
         self.isolated = isolated
         self.file = file
@@ -37,9 +37,10 @@ class Configuration:
         self._by_folder: dict[str, Settings] = {}
 
     def settings_for(self, folder: str) -> Settings:
-        """The settings for the files that lie in ``folder``: those of the nearest configuration file above.
+        """The settings for the files in ``folder``: those of the nearest configuration file above.
 
-        Raises ConfigurationError.
+        Raises:
+            ConfigurationError: The file cannot be used.
         """
         if self.fixed is not None:
             return self.fixed
@@ -50,9 +51,12 @@ class Configuration:
         return known
 
     def settings_for_file(self, path: str) -> Settings:
-        """``settings_for`` the folder of a file, with what the project around it says of torch and of long lines.
+        """``settings_for`` the folder of a file, completed by the project's torch requirement and line length.
 
-        Only a file that is going to be linted is worth the look. Raises ConfigurationError.
+        Only worth the cost for files that will be linted.
+
+        Raises:
+            ConfigurationError: The file cannot be used.
         """
         folder = os.path.dirname(path)
         settings = self.settings_for(folder)
@@ -94,7 +98,7 @@ def _own_file(folder: str) -> str | None:
     if not os.path.isfile(path):
         return None
     data = bytes_of(path)
-    if b"ctxlint" not in data:  # most projects say nothing about ctxlint: they should not cost a TOML parser
+    if b"ctxlint" not in data:  # most projects do not configure ctxlint: they should not cost a TOML parser
         return None
     from ctxlint.config.load import holds_table
 
@@ -102,9 +106,10 @@ def _own_file(folder: str) -> str | None:
 
 
 def read_configuration(path: str | os.PathLike[str]) -> Settings:
-    """The settings that one file gives; a file named pyproject.toml is asked for its ``[tool.ctxlint]`` table.
+    """The settings in one file; for pyproject.toml, those in its ``[tool.ctxlint]`` table.
 
-    Raises ConfigurationError when it cannot be read, holds a key that is unknown, or a value of the wrong kind.
+    Raises:
+        ConfigurationError: It cannot be read, or has an unknown key or a value of the wrong type.
     """
     from ctxlint.config.load import read
 

@@ -1,4 +1,4 @@
-"""Settings that a program gives, held to what a configuration file and the command line may say."""
+"""Validates settings passed by a program, as those of configuration files and the command line are."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _PATHS = ("baseline", "cache_dir", "root", "config_file")
 
 
 def checked(settings: Settings | None) -> Settings:
-    """``settings`` with tuples for other sequences, and text for paths; the defaults where there are none.
+    """``settings`` with tuples for other sequences, and text for paths; by default, the default settings.
 
-    Raises ConfigurationError for what no configuration could say, in the words of the command line.
+    Raises:
+        ConfigurationError: A value that no configuration could have; the message is that of the command line.
     """
     if settings is None:
         return _DEFAULTS
@@ -30,12 +31,16 @@ def checked(settings: Settings | None) -> Settings:
         raise ConfigurationError(f"settings: expected ctxlint.Settings, got {kind_of(settings)}")
     try:
         return _checked_once(settings)
-    except TypeError:  # a list in it, which is in no cache
+    except TypeError:  # it contains a list, which no cache accepts
         return _checked(settings)
 
 
 def checked_jobs(jobs: object) -> int:
-    """``jobs`` if it is a number of processes. Raises ConfigurationError."""
+    """``jobs`` if it is a number of processes.
+
+    Raises:
+        ConfigurationError: It is not.
+    """
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 0:
         raise ConfigurationError(f"jobs: expected a positive integer, or 0 for one per processor; got {jobs}")
     return jobs
@@ -77,7 +82,7 @@ def _selectors(name: str, given: Any) -> tuple[str, ...]:
 
 
 def _per_file_ignores(name: str, given: Any, root: str | os.PathLike[str]) -> tuple[PerFileIgnore, ...]:
-    """Records as they are, or a mapping of globs as a configuration file has it."""
+    """Records unchanged, or a mapping of globs like in a configuration file."""
     if isinstance(given, Mapping):
         with _named(name):
             table = BY_KEY["per-file-ignores"].read({glob: _listed(each) for glob, each in given.items()})
@@ -88,7 +93,7 @@ def _per_file_ignores(name: str, given: Any, root: str | os.PathLike[str]) -> tu
 
 
 def _listed(given: Any) -> Any:
-    """A list for anything else that holds values, as TOML has it."""
+    """A list for any other collection, as in TOML."""
     if isinstance(given, (set, frozenset)):
         return sorted(given, key=str)
     return list(given) if isinstance(given, tuple) else given
@@ -96,7 +101,7 @@ def _listed(given: Any) -> Any:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Say which option a ValueError is about."""
+    """Prefix a ValueError with the name of the option."""
     try:
         yield
     except ValueError as error:

@@ -22,7 +22,7 @@ _TYPES: dict[str, dict[str, Any]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of ``ctxlint.toml`` and of ``[tool.ctxlint]``; no other key is allowed than those of ``OPTIONS``."""
+    """The schema of ``ctxlint.toml`` and of ``[tool.ctxlint]``; only the keys in ``OPTIONS`` are allowed."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "ctxlint",

@@ -1,4 +1,4 @@
-"""How long the lines of a project may be, as its formatter is told: what is written by fixes keeps to it."""
+"""The maximum line length of a project, from the configuration of its formatter: fixes keep to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ctxlint.config.project_files import project_tables, read_text, table, tables_of
 
 DEFAULT = 88
-"""What ruff and black take where nothing is said."""
+"""The default of ruff and black."""
 
 _RUFF_FILES = (".ruff.toml", "ruff.toml")
 _LONGEST = 320
@@ -17,13 +17,13 @@ _LONGEST = 320
 
 @cache
 def line_length(folder: str) -> int:
-    """The limit for the files in an absolute ``folder``: what the nearest configuration of a formatter says."""
+    """The limit for the files in an absolute ``folder``, from the nearest configuration of a formatter."""
     for name in _RUFF_FILES:
         if os.path.isfile(os.path.join(folder, name)):
             return _limit(tables_of(read_text(folder, name))) or DEFAULT
     tool = table(project_tables(folder).get("tool"))
     ruff, black = table(tool.get("ruff")), table(tool.get("black"))
-    # Who formats with black often lints with ruff, which is allowed longer lines then.
+    # Projects formatted with black are often linted with ruff, whose limit may be higher.
     for formatter in (ruff, black) if "format" in ruff else (black, ruff):
         found = _limit(formatter)
         if found is not None:

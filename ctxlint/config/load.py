@@ -1,4 +1,4 @@
-"""Reading a configuration file: what its keys mean for the settings, and what is wrong with them, and where."""
+"""Reading a configuration file: converting its keys to settings, and locating errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _MOST_EXTENDED = 20
 
 
 def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | None = None) -> Settings:
-    """The settings that the file at an absolute path gives. Raises ConfigurationError."""
+    """The settings in the file at an absolute path.
+
+    Raises:
+        ConfigurationError: The file cannot be used.
+    """
     try:
         data = bytes_of(path)
     except ConfigurationError as error:
@@ -41,7 +45,7 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | N
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a table stands, to say in which line a key is wrong."""
+    """The position of a table, for the line numbers of errors."""
 
     path: str
     text: str
@@ -73,7 +77,7 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
 
 
 def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
-    """Raise ConfigurationError for a folder outside: whoever wrote the file may not choose where things are written."""
+    """Raise ConfigurationError for a folder outside: the author of the file must not choose where to write."""
     folder = values.get("cache_dir")
     if folder is not None and not is_inside(os.path.abspath(folder), root):
         reason = "expected a folder next to this file or below; for other folders use --cache-dir"
@@ -81,7 +85,11 @@ def _check_cache_dir(values: dict[str, Any], root: str, place: _Place) -> None:
 
 
 def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
-    """The attributes of Settings that a table sets. Raises ConfigurationError for what does not belong there."""
+    """The attributes of Settings that a table sets.
+
+    Raises:
+        ConfigurationError: A key or value is invalid.
+    """
     values = {}
     for key, value in table.items():
         option = BY_KEY.get(key)
@@ -95,7 +103,7 @@ def _values(table: dict[str, Any], place: _Place) -> dict[str, Any]:
 
 
 def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, Any]:
-    """``values`` with globs made absolute, and with what comes on top of an extended file joined to that."""
+    """``values`` with absolute globs, and with values that extend those of an extended file joined to them."""
     values = dict(values)
     for key in ("exclude", "extend_exclude"):
         if key in values:
@@ -110,7 +118,7 @@ def _anchored(values: dict[str, Any], root: str, base: Settings) -> dict[str, An
 
 
 def apply_inline(settings: Settings, line: str) -> Settings:
-    """``--config 'key = value'``: the key goes on top of the file's."""
+    """``--config 'key = value'``: the key takes precedence over the file's."""
     try:
         table = from_toml(line)
     except Malformed as error:
@@ -121,9 +129,10 @@ def apply_inline(settings: Settings, line: str) -> Settings:
 
 
 def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: str) -> Settings:
-    """``settings`` with the keys of ``table`` on top; globs are relative to ``root``.
+    """``settings`` updated by the keys of ``table``; globs are relative to ``root``.
 
-    Raises ConfigurationError, whose message begins with ``origin``.
+    Raises:
+        ConfigurationError: A key or value is invalid; the message begins with ``origin``.
     """
     values = {}
     for key, value in table.items():
@@ -138,12 +147,16 @@ def apply_table(settings: Settings, table: dict[str, Any], root: str, origin: st
 
 
 def holds_table(path: str, data: bytes) -> bool:
-    """Whether a pyproject.toml with this content has a ``[tool.ctxlint]`` table. Raises ConfigurationError."""
+    """Whether a pyproject.toml with this content has a ``[tool.ctxlint]`` table.
+
+    Raises:
+        ConfigurationError: It is not TOML.
+    """
     return _own_table(_parse(path, data)) is not None
 
 
 def _own_table(document: dict[str, Any]) -> object:
-    """The ``[tool.ctxlint]`` table of a pyproject.toml; None where there is none."""
+    """The ``[tool.ctxlint]`` table of a pyproject.toml, if any."""
     tool = document.get("tool")
     return tool.get("ctxlint") if isinstance(tool, dict) else None
 
@@ -158,7 +171,7 @@ def _parse(path: str, data: bytes) -> dict[str, Any]:
 
 
 def _line_of(text: str, keys: tuple[str, ...]) -> int:
-    """The 1-based line that sets ``keys``, or opens the deepest table above it: TOML readers do not say."""
+    """The 1-based line that sets ``keys``, or opens the deepest table above it: TOML readers do not report lines."""
     best, best_depth = 1, 0
     table: tuple[str, ...] = ()
     for number, line in enumerate(re.split(r"\r?\n", text), start=1):

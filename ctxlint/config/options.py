@@ -1,4 +1,4 @@
-"""Every option of ``[tool.ctxlint]``: its key, type, default, what it does, and how its value is read."""
+"""Every option of ``[tool.ctxlint]``: its key, type, default, description, and parser."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 ADDING = ("extend-select", "extend-ignore", "extend-per-file-ignores", "extend-fixable", "extend-exclude")
-"""The keys whose values are added to those of a file that is extended, and to which the command line adds."""
+"""The keys whose values are added to those of an extended file, and to which the command line adds."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One key. ``read`` turns a TOML value into the setting; it raises ValueError with what is wrong."""
+    """One key. ``read`` converts a TOML value to the setting; its ValueError describes what is wrong."""
 
     key: str
     type: str
@@ -36,20 +36,20 @@ class Option:
 
     @property
     def adds(self) -> bool:
-        """Whether the value of an extending file comes on top of the one it extends, rather than in its place."""
+        """Whether the value of an extending file is added to that of the extended one, instead of replacing it."""
         return self.key in ADDING
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean `X`?`` with the known word that ``word`` is a slip of, or nothing."""
+    """``; did you mean `X`?`` with the known word most similar to ``word``, or nothing."""
     near = nearest_of(word, known)
     return "" if near is None else f"; did you mean `{near}`?"
 
 
 def nearest_of(word: str, known: Iterable[str]) -> str | None:
-    """The known word that ``word`` is a slip of, if any.
+    """The known word that ``word`` is probably a typo of, if any.
 
-    Another number is no slip: a code has many neighbours, and none of them is nearer than the others.
+    A different number is not a typo: a code has many neighbours, all equally similar.
     """
     from difflib import get_close_matches
 
@@ -139,13 +139,14 @@ def _required_version(value: object) -> str:
 
 
 _LONGEST_VERSION = 1000
-"""The length of the longest version that is read."""
+"""The maximum length of a version."""
 
 
 def version_allowed(version: str, required: str) -> bool:
-    """Whether ``version`` meets a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
+    """Whether ``version`` satisfies a list of comparisons such as ``>=0.1,<1``; a bare version means ``==``.
 
-    Raises ValueError where ``required`` is none.
+    Raises:
+        ValueError: ``required`` is not such a list.
     """
     comparisons = {
         "==": lambda a, b: a == b,
@@ -167,7 +168,7 @@ def version_allowed(version: str, required: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """``(0, 1)`` for ``0.1.0``: trailing zeros say nothing."""
+    """``(0, 1)`` for ``0.1.0``: trailing zeros are insignificant."""
     numbers = [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
     while numbers and numbers[-1] == 0:
         numbers.pop()
@@ -189,7 +190,7 @@ def _per_file_ignores(value: object) -> dict[str, tuple[str, ...]]:
 
 
 def kind_of(value: object) -> str:
-    """What a value from TOML is, in words for a message."""
+    """The type of a value from TOML, for a message."""
     if isinstance(value, list):
         strange = next((each for each in value if not isinstance(each, str)), None)
         return "a list" if strange is None else f"a list that contains {kind_of(strange)}"

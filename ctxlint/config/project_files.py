@@ -1,4 +1,4 @@
-"""The files that configure a project: their content, and what other tools are told in them."""
+"""The files that configure a project: their content, and the settings of other tools in them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from ctxlint.source.reading import Unreadable, read_bytes
 
 PROJECT_FILE = "pyproject.toml"
 MOST_BYTES = 1_000_000
-"""The size of the largest configuration; those of large projects have a tenth of it."""
+"""The maximum size of a configuration; those of large projects have a tenth of it."""
 _OF_INTEREST = ("torch", "line-length", "black", "ruff")
-"""Most files hold none of these words, and should not cost a TOML parser."""
+"""Most files contain none of these words, and should not cost a TOML parser."""
 
 
 class ConfigurationError(Exception):
-    """A configuration that cannot be used; the message names file, line and what to write instead."""
+    """A configuration that cannot be used; the message names the file, the line and a correction."""
 
 
 def bytes_of(path: str) -> bytes:
-    """The content of a configuration file. Raises ConfigurationError."""
+    """The content of a configuration file.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
     try:
         return read_bytes(path, MOST_BYTES)
     except Unreadable as error:
@@ -28,7 +32,7 @@ def bytes_of(path: str) -> bytes:
 
 
 def shown(path: str) -> str:
-    """``path`` as a message should show it: relative where that is shorter."""
+    """``path`` for a message: relative if that is shorter."""
     try:
         relative = os.path.relpath(path)
     except ValueError:  # another drive
@@ -36,18 +40,18 @@ def shown(path: str) -> str:
     return min(relative, path, key=len)
 
 
-# What other tools are told. Nothing is raised: a file that cannot be read says nothing, what is wrong with it is for
-# others to report.
+# Settings of other tools. Nothing is raised: an unreadable file counts as empty, because reporting its errors is up to
+# these tools.
 
 
 @cache
 def project_tables(folder: str) -> dict[str, Any]:
-    """The ``pyproject.toml`` in a folder; empty where nothing in it is of interest."""
+    """The ``pyproject.toml`` in a folder; empty if nothing in it is relevant."""
     return tables_of(read_text(folder, PROJECT_FILE))
 
 
 def tables_of(text: str) -> dict[str, Any]:
-    """The tables of a text in TOML; empty where nothing in it is of interest, and where it is not TOML."""
+    """The tables of a TOML text; empty if nothing in it is relevant, or it is not TOML."""
     lower = text.lower()
     if not any(word in lower for word in _OF_INTEREST):
         return {}
@@ -60,7 +64,7 @@ def tables_of(text: str) -> dict[str, Any]:
 
 
 def read_text(folder: str, name: str) -> str:
-    """The text of a file; empty where there is none that can be read."""
+    """The text of a file; empty if it cannot be read."""
     try:
         return read_bytes(os.path.join(folder, name), MOST_BYTES).decode("utf-8-sig", "replace")
     except Unreadable:
@@ -68,5 +72,5 @@ def read_text(folder: str, name: str) -> str:
 
 
 def table(value: object) -> dict[str, Any]:
-    """``value`` where it is a table; an empty one where it is anything else."""
+    """``value`` if it is a table; otherwise an empty one."""
     return value if isinstance(value, dict) else {}

@@ -1,6 +1,6 @@
-"""What a run is asked to do: one frozen record that every stage may read.
+"""The settings of a run: one frozen record that every stage may read.
 
-Where the answers come from (files, the command line) is the business of the modules next to it and of ``ctxlint.cli``.
+The modules next to it and ``ctxlint.cli`` read them from files and the command line.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ FORMATS = (
 """The values of ``output-format``."""
 
 ALWAYS_ON = ("CTX901", "CTX902", "CTX903")
-"""Rules that do not wait to be selected, since what is not read is not checked; ``ignore`` turns them off."""
+"""Rules that are on without being selected, because what cannot be read is not checked; ``ignore`` disables them."""
 
 INTERNAL_ERROR = "CTX900"
-"""The code of a finding that is no finding: ctxlint itself failed there. It is no rule, and nothing turns it off."""
+"""The code of an internal error of ctxlint. It is not a rule, and cannot be disabled."""
 
 _EXACT = 1000  # a name or a whole code is more specific than any prefix
 
 
 class Selection(NamedTuple):
-    """Which rules are on, as one place (a file, the command line) says it.
+    """The rules that one source (a file, the command line) enables.
 
-    Each entry is a selector: ``ALL``, a prefix of a code (``CTX2``), a code, or a rule's name. ``select`` is None where
-    the place does not say it.
+    Each entry is a selector: ``ALL``, a prefix of a code (``CTX2``), a code, or a rule's name. ``select`` is None if
+    the source does not set it.
     """
 
     select: tuple[str, ...] | None = None
@@ -55,9 +55,9 @@ class Selection(NamedTuple):
     ignore: tuple[str, ...] = ()
 
     def turns_on(self, code: str, name: str, *, before: bool) -> bool:
-        """Whether the rule is on after this selection, when it was ``before``.
+        """Whether the rule is on after this selection, given whether it was on ``before``.
 
-        The most specific selector that fits decides; ``ignore`` wins a tie. A ``select`` starts from nothing.
+        The most specific matching selector decides; ``ignore`` wins a tie. A ``select`` starts from nothing.
         """
         wanted = specificity((*(self.select or ()), *self.extend_select), code, name)
         refused = specificity(self.ignore, code, name)
@@ -67,7 +67,7 @@ class Selection(NamedTuple):
 
 
 def specificity(selectors: Iterable[str], code: str, name: str) -> int | None:
-    """How closely the best of ``selectors`` fits a rule: None for not at all, the higher the closer."""
+    """How specifically the best of ``selectors`` matches a rule: None for no match; higher is more specific."""
     return max((fit for fit in (_fit(each, code, name) for each in selectors) if fit is not None), default=None)
 
 
@@ -85,7 +85,7 @@ def is_prefix(selector: str) -> bool:
 
 
 class PerFileIgnore(NamedTuple):
-    """Rules that are off in the files that ``pattern`` matches, or, when ``negated``, in all others.
+    """Rules that are off in the files that ``pattern`` matches, or, if ``negated``, in all others.
 
     A pattern without a slash matches any part of the path; one with a slash is relative to ``Settings.root``.
     """
@@ -98,12 +98,12 @@ class PerFileIgnore(NamedTuple):
 class Settings(NamedTuple):
     """All options of a run. The defaults are those of a project without configuration.
 
-    ``select``, ``extend_select``, ``ignore`` and ``extend_ignore`` are what the configuration file says;
-    ``command_line`` comes on top.
-    ``root`` is the folder that globs are relative to. ``target_torch`` is what it says about torch, ``project_torch``
-    what the project's own requirement says (see ``ctxlint.config.torch_requirement``). ``line_length`` is what the
-    project's formatter is told (see ``ctxlint.config.line_length``). ``leave_noqa`` is for hosts that honour
-    ``# noqa`` themselves. ``no_cache`` is what only the command line says.
+    ``select``, ``extend_select``, ``ignore`` and ``extend_ignore`` are those of the configuration file;
+    ``command_line`` takes precedence over them. ``root`` is the folder that globs are relative to. ``target_torch`` is
+    the configured range of torch releases, ``project_torch`` the project's own requirement (see
+    ``ctxlint.config.torch_requirement``). ``line_length`` is that of the project's formatter (see
+    ``ctxlint.config.line_length``). ``leave_noqa`` is for hosts that process ``# noqa`` themselves. ``no_cache`` is set
+    only by the command line.
     """
 
     select: tuple[str, ...] | None = None
@@ -149,7 +149,7 @@ class Settings(NamedTuple):
     # Which rules
 
     def is_selected(self, code: str, name: str, *, default: bool) -> bool:
-        """Whether a rule is on; ``default`` says whether it is when nobody says anything."""
+        """Whether a rule is on; ``default`` is used if no selector matches."""
         own = Selection(self.select, self.extend_select, (*self.ignore, *self.extend_ignore))
         layers = (own, self.command_line)
         on = default
@@ -176,7 +176,7 @@ class Settings(NamedTuple):
         return wanted is not None and (refused is None or wanted > refused)
 
     def applicability(self, code: str, name: str, given: Applicability) -> Applicability:
-        """How far a fix of the rule can be trusted, after ``extend-safe-fixes`` and ``extend-unsafe-fixes``."""
+        """The applicability of a fix of the rule, after ``extend-safe-fixes`` and ``extend-unsafe-fixes``."""
         from ctxlint.fix import Applicability
 
         if given is Applicability.DISPLAY:
@@ -187,30 +187,30 @@ class Settings(NamedTuple):
             return Applicability.UNSAFE
         return given if safer is None else Applicability.SAFE
 
-    # What the code is for
+    # What the code supports
 
     @property
     def torch(self) -> TorchVersions:
-        """The releases of torch that the code has to run on."""
+        """The torch releases that the code has to support."""
         from ctxlint.config.torch_versions import TorchVersions, normal
 
         return TorchVersions(self.project_torch if self.target_torch is None else (normal(self.target_torch),))
 
 
 def matches(pattern: str, path: str, root: str) -> bool:
-    """Whether a glob fits ``path`` or a folder that it lies in; see PerFileIgnore for what it is relative to."""
+    """Whether a glob matches ``path`` or a folder above it; see PerFileIgnore for what it is relative to."""
     from ctxlint.source.discover import is_excluded
 
     return is_excluded(path, [pattern], root)
 
 
 def added(base: Settings, values: dict[str, Any]) -> dict[str, Any]:
-    """``values`` for attributes of Settings, where those that extend something come after those of ``base``."""
+    """``values`` for attributes of Settings, where those that extend are appended to those of ``base``."""
     return {key: (*getattr(base, key), *value) if key.startswith("extend_") else value for key, value in values.items()}
 
 
 def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
-    """The records for pairs of glob and selectors, as they stand in the configuration."""
+    """The records for pairs of glob and selectors, as in the configuration."""
     return tuple(
         PerFileIgnore(anchored(glob.lstrip("!"), root), tuple(selectors), negated=glob.startswith("!"))
         for glob, selectors in pairs
@@ -218,7 +218,7 @@ def per_file_ignores(pairs: Any, root: str) -> tuple[PerFileIgnore, ...]:
 
 
 def anchored(pattern: str, root: str) -> str:
-    """``pattern`` as it means the same from everywhere: absolute when it has a slash, else unchanged."""
+    """``pattern`` independent of the current folder: absolute if it has a slash, otherwise unchanged."""
     from glob import escape
 
     pattern = pattern.rstrip("/") or pattern

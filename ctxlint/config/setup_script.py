@@ -1,8 +1,8 @@
-"""The requirements in a ``setup.py``, as far as they are written there: it is parsed, and never run.
+"""The requirements in a ``setup.py``, as far as they are written there: it is parsed, never executed.
 
-Understood are literals, their sums, variables, lists that are extended, functions that return them, f-strings and
-``join``. A variable stands for everything that is ever assigned to it, and a function for all that it may return: each
-of these is a requirement somewhere.
+Supported are literals, their sums, variables, lists that are extended, functions that return them, f-strings and
+``join``. A variable stands for everything that is ever assigned to it, and a function for everything that it may
+return: each of these is a requirement in some environment.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _GROWING = ("append", "extend", "add", "update")
 
 
 def requirements_of(text: str) -> tuple[Strings, Strings]:
-    """What ``install_requires`` and ``extras_require`` hold; nothing for a text that cannot be parsed."""
+    """The values of ``install_requires`` and ``extras_require``; empty for a text that cannot be parsed."""
     from ctxlint.source.nesting import too_deep_for_ast
 
     if too_deep_for_ast(text) is not None:
         return (), ()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape is not ours to report
+            warnings.simplefilter("ignore")  # other linters report invalid escapes
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return (), ()
@@ -40,7 +40,7 @@ def requirements_of(text: str) -> tuple[Strings, Strings]:
 
 
 class _Script:
-    """The values of expressions in one module. Names are not told apart by scope."""
+    """The values of expressions in one module. Names are not distinguished by scope."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.assigned: dict[str, list[ast.expr]] = {}
@@ -51,7 +51,7 @@ class _Script:
         self._asked: set[str] = set()
 
     def _note(self, node: ast.AST) -> None:
-        """Remember a call of ``setup``, and what a statement assigns or adds to a variable."""
+        """Record a call of ``setup``, and what a statement assigns or adds to a variable."""
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assign(target, node.value)
@@ -70,13 +70,13 @@ class _Script:
                 self._assign(node.func.value, node.args[0])
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        while isinstance(target, ast.Subscript):  # an entry of a dictionary counts as the dictionary's
+        while isinstance(target, ast.Subscript):  # an entry of a dictionary counts as part of the dictionary
             target = target.value
         if isinstance(target, ast.Name):
             self.assigned.setdefault(target.id, []).append(value)
 
     def keyword(self, name: str) -> Strings:
-        """What the calls of ``setup`` are given by a keyword, directly or by ``**`` of a dictionary."""
+        """The values of a keyword in the calls of ``setup``, passed directly or by ``**`` of a dictionary."""
         return _limited(string for call in self.setups for string in self._given(call.keywords, name))
 
     def _given(self, keywords: list[ast.keyword], name: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ class _Script:
                 )
 
     def strings(self, node: ast.expr | None, depth: int = 0) -> Strings:
-        """Every string that an expression may be, or may hold; what is not understood holds none."""
+        """Every string that an expression may be, or may contain; empty for unsupported expressions."""
         return () if node is None or depth > _DEEPEST else _limited(self._strings(node, depth + 1))
 
     def _strings(self, node: ast.expr, depth: int) -> Iterable[str]:
@@ -135,7 +135,7 @@ class _Script:
     def _variable(self, name: str, depth: int) -> Strings:
         if name in self._known:
             return self._known[name]
-        if name in self._asked:  # it is made from itself
+        if name in self._asked:  # it is computed from itself
             return ()
         self._asked.add(name)
         found = _limited(string for each in self.assigned.get(name, ()) for string in self.strings(each, depth))
@@ -157,7 +157,7 @@ class _Script:
         return texts
 
     def _is_text(self, node: ast.expr, depth: int = 0) -> bool:
-        """Whether an expression is a string rather than a list of them, as far as it shows."""
+        """Whether an expression is a string rather than a list of them, as far as the code shows."""
         match node:
             case ast.Constant() | ast.JoinedStr():
                 return True
@@ -169,5 +169,5 @@ class _Script:
 
 
 def _limited(strings: Iterable[str]) -> Strings:
-    """The first of some strings, so many as a project may have, that are short enough to be requirements."""
+    """The first strings, up to the limit for a project, that are short enough to be requirements."""
     return tuple(each for each in islice(strings, _MOST_STRINGS) if len(each) <= _LONGEST_STRING)

@@ -1,8 +1,9 @@
-"""What a project itself says about the torch that it runs on: the default of ``target-torch``.
+"""The torch versions that a project itself requires: the default of ``target-torch``.
 
-The nearest folder with a ``pyproject.toml``, ``setup.cfg``, ``setup.py`` or ``.git`` is the project. What it requires
-to be installed answers; where that names no version of torch, its extras do, then the files that environments are made
-from. Of several versions any one counts, and so the oldest: markers and platforms are not looked at. Nothing is run.
+The nearest folder with a ``pyproject.toml``, ``setup.cfg``, ``setup.py`` or ``.git`` is the project. Its install
+requirements take precedence; if they have no version of torch, its extras count, then the files that define
+environments. Of several requirements any one may apply, so the oldest version counts: markers and platforms are
+ignored. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _SETUP_PY = "setup.py"
 _PROJECT_MARKS = (PROJECT_FILE, _SETUP_CFG, _SETUP_PY, ".git")
 _MOST_FILES = 100
 _MOST_SPECIFIERS = 50
-"""A project that names more versions says nothing: each takes time, and none has that many."""
+"""A project with more specifiers counts as having none: each takes time, and no real one has that many."""
 
 
 class _Said(NamedTuple):
-    """The specifiers of torch that one file gives, by how much they say about the package itself."""
+    """The torch specifiers in one file, ordered by how directly they apply to the package."""
 
     required: Iterable[str] = ()
     extras: Iterable[str] = ()
@@ -36,9 +37,9 @@ class _Said(NamedTuple):
 
 @cache
 def torch_requirement(folder: str) -> tuple[str, ...]:
-    """The specifiers, any of which the torch of the project around an absolute ``folder`` may meet; often just one.
+    """The torch specifiers of the project around an absolute ``folder``, any of which may apply; often just one.
 
-    None where the project does not say it.
+    Empty if the project has none.
     """
     if not any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_MARKS):
         parent = os.path.dirname(folder)
@@ -54,7 +55,7 @@ def torch_requirement(folder: str) -> tuple[str, ...]:
     return specifiers if len(specifiers) <= _MOST_SPECIFIERS else ()
 
 
-# The places
+# Sources
 
 
 def _pyproject(folder: str) -> _Said:
@@ -104,7 +105,7 @@ _CONDA = re.compile(r"(?:environment|conda).*\.ya?ml")
 
 
 def _environments(folder: str) -> Iterator[str]:
-    """What the plain lines of requirement files, of constraint files and of conda's environments say."""
+    """The specifiers in the plain lines of requirement files, constraint files and conda environments."""
     pinned = [(folder, name) for name in _names(folder) if _REQUIREMENTS.fullmatch(name) or _CONDA.fullmatch(name)]
     below = os.path.join(folder, "requirements")
     pinned += [(below, name) for name in _names(below) if name.endswith(".txt")]
@@ -124,15 +125,15 @@ def _strings(value: object) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-# Their languages
+# Formats
 
 _SPACE_INSIDE = re.compile(r"(?<=\S)[ \t]+")
-"""Where it is long, the standard library's reader takes the square of its length in time."""
+"""The standard library's parser needs time quadratic in the length of such whitespace."""
 _REQUIREMENT = re.compile(r"\s*torch\s*(?:\[[^\]]*\]\s*)?\(?\s*([<>=!~][^;#)\\]*?)\s*(?:[;#)\\]|\s--|$)", re.IGNORECASE)
 
 
 def _specifiers(requirements: Iterable[str]) -> Iterator[str]:
-    """The versions that requirements on torch name: ``>=2.1`` of ``torch>=2.1; sys_platform == "linux"``."""
+    """The versions in requirements on torch: ``>=2.1`` for ``torch>=2.1; sys_platform == "linux"``."""
     for requirement in requirements:
         found = _REQUIREMENT.match(requirement) if len(requirement) <= LONGEST else None
         if found:
@@ -143,7 +144,7 @@ _CONDA_ITEM = re.compile(r"""\s*-\s*["']?(?:[\w./-]+::)?(?:pytorch(?:-[cg]pu)?)\
 
 
 def _conda(lines: Iterable[str]) -> Iterator[str]:
-    """The versions of pytorch, or of torch from pip, that the items of lists name: ``- pytorch=2.1``."""
+    """The versions of pytorch, or of torch from pip, in list items: ``- pytorch=2.1``."""
     for line in lines:
         if len(line) > LONGEST:
             continue
@@ -158,7 +159,7 @@ def _conda(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _from_conda(clause: str) -> str:
-    """A clause as PEP 440 has it: ``==2.1.*`` for ``=2.1``, with and without a build behind it."""
+    """A conda clause in PEP 440: ``==2.1.*`` for ``=2.1``, with and without a build after it."""
     found = re.match(r"\s*(==|>=|<=|!=|~=|<|>|=|)\s*(\d+(?:\.\d+)*)((?:\.?\*)?)", clause)
     if found is None:
         return ""
@@ -170,7 +171,7 @@ def _from_conda(clause: str) -> str:
 
 
 def _poetry(value: object) -> Iterator[str]:
-    """The versions that a dependency of poetry's names: a string, a table with one, or a list of such tables."""
+    """The versions in a dependency of poetry: a string, a table with one, or a list of such tables."""
     for each in value if isinstance(value, list) else [value]:
         text = each.get("version") if isinstance(each, dict) else each
         if isinstance(text, str) and len(text) <= LONGEST:
@@ -181,7 +182,7 @@ def _poetry(value: object) -> Iterator[str]:
 
 
 def _from_poetry(clause: str) -> str:
-    """A clause as PEP 440 has it: ``>=2.1,<3`` for ``^2.1``, ``>=2.1,<2.2`` for ``~2.1``, ``==2.1`` for ``2.1``."""
+    """A poetry clause in PEP 440: ``>=2.1,<3`` for ``^2.1``, ``>=2.1,<2.2`` for ``~2.1``, ``==2.1`` for ``2.1``."""
     found = re.fullmatch(r"([~^]|)\s*v?(\d+(?:\.\d+)*)((?:\.\*)?)", clause)
     if found is None:
         return "" if clause == "*" else clause

@@ -1,7 +1,7 @@
-"""The releases of torch that code has to run on: a range, and the two questions that rules ask of it.
+"""The torch releases that code has to support: a range, and the two queries on it that rules need.
 
-What torch does hangs on its release. A rule reports what is true of any release in the range; a fix is safe when it is
-right for all of them.
+The behaviour of torch depends on its release. A rule reports what is true for any release in the range; a fix is safe
+if it is right for all of them.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 Release = tuple[int, int]
-"""A feature release, such as ``(2, 4)``: what torch does changes with these, and not within them."""
+"""A feature release, such as ``(2, 4)``: the behaviour of torch changes between these, not within them."""
 
 DEFAULT_OLDEST: Release = (2, 4)
-"""Where nothing says which torch the code is for."""
+"""The default if nothing specifies the torch versions."""
 
 NO_LIMIT: Release = (10_000, 0)
 """Newer than any release."""
 
 
 LONGEST = 1000
-"""The length of the longest requirement that is read."""
+"""The maximum length of a requirement."""
 _MOST_CLAUSES = 50
 
 _FARTHEST: Release = (3, 99)
-"""Who asks for something newer than this has mistyped it."""
+"""A requirement of something newer than this is a typo."""
 
 
 @dataclass(frozen=True)
 class TorchVersions:
-    """The releases that meet any of ``specifiers``, each as PEP 440 writes it; none stands for the default."""
+    """The releases that satisfy any of ``specifiers``, in PEP 440 syntax; without any, the default range."""
 
     specifiers: tuple[str, ...] = ()
 
@@ -49,14 +49,15 @@ class TorchVersions:
         return _bounds(self.specifiers)[0] < (major, minor)
 
     def __str__(self) -> str:
-        """The range as a person writes it."""
+        """The range in a readable form."""
         return " or ".join(self.specifiers) or ">={}.{}".format(*DEFAULT_OLDEST)
 
 
 def read_target(text: str) -> TorchVersions:
-    """The versions that ``target-torch`` means: a range, or the oldest version that counts.
+    """The versions that ``target-torch`` denotes: a range, or the oldest version.
 
-    Raises ValueError where it is neither, or where no version is in the range, nor will be soon.
+    Raises:
+        ValueError: It is neither, or contains no version that exists or is to be expected.
     """
     if _is_too_long(text):
         raise ValueError(f"expected at most {_MOST_CLAUSES} comparisons in {LONGEST} characters")
@@ -70,7 +71,7 @@ def read_target(text: str) -> TorchVersions:
 
 
 def _is_range(specifier: str) -> bool:
-    """Whether it says something about versions, met by some or not."""
+    """Whether it restricts versions: some satisfy it and some do not."""
     from packaging.specifiers import SpecifierSet
 
     try:
@@ -80,7 +81,7 @@ def _is_range(specifier: str) -> bool:
 
 
 def _is_too_long(specifier: str) -> bool:
-    """Whether it would take long to find out what a range means: each comparison is made with each version."""
+    """Whether evaluating a range would take long: each comparison is made with each version."""
     return len(specifier) > LONGEST or specifier.count(",") >= _MOST_CLAUSES
 
 
@@ -91,12 +92,12 @@ def normal(text: str) -> str:
 
 
 _AT_LEAST = re.compile(r">=\s*(\d+)(?:\.(\d+))?(?:\.\d+)*")
-"""What is written most; it needs no package to be understood."""
+"""The most frequent form, which needs no package to parse."""
 
 
 @lru_cache(maxsize=64)
 def _bounds(specifiers: tuple[str, ...]) -> tuple[Release, Release]:
-    """The oldest and the newest release that meet any of ``specifiers``; those that make no sense say nothing."""
+    """The oldest and the newest release that satisfy any of ``specifiers``; invalid ones are ignored."""
     found = [bounds for bounds in map(_bounds_of, specifiers) if bounds is not None]
     if not found:
         return DEFAULT_OLDEST, NO_LIMIT
@@ -104,9 +105,9 @@ def _bounds(specifiers: tuple[str, ...]) -> tuple[Release, Release]:
 
 
 def _bounds_of(specifier: str) -> tuple[Release, Release] | None:
-    """The oldest and the newest release that meet one specifier; None where it is no specifier, or nothing does.
+    """The oldest and the newest release that satisfy one specifier; None if it is invalid or unsatisfiable.
 
-    One that has no lower bound says nothing about the oldest release: the default takes its place, if that is possible.
+    Without a lower bound, the default is used as the oldest release, if it satisfies the specifier.
     """
     if _is_too_long(specifier):
         return None
@@ -131,7 +132,7 @@ def _bounds_of(specifier: str) -> tuple[Release, Release] | None:
 
 
 def _known() -> Iterator[Version]:
-    """The versions of torch that there are, and some that there may be."""
+    """All versions of torch, and some that may be released."""
     from packaging.version import Version
 
     minors = ((0, range(5)), (1, range(14)), (2, range(41)), (NO_LIMIT[0], range(1)))
@@ -139,7 +140,7 @@ def _known() -> Iterator[Version]:
 
 
 def _around(version: Version) -> Iterator[Version]:
-    """A version that a specifier names, and those next to it: what they are decides where the range ends."""
+    """A version in a specifier, and its neighbours: they determine where the range ends."""
     from packaging.version import Version
 
     major, minor, micro = version.major, version.minor, version.micro

@@ -1,1 +1,1 @@
-"""The pipeline: many files, one file, and what files know of each other."""
+"""The pipeline: many files, one file, and cross-file facts."""

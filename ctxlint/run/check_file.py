@@ -1,4 +1,4 @@
-"""What the rules say about a file that was understood: judged, put in order, and suppressed where comments say so."""
+"""From the model of a file to its findings: run the rules, sort, and apply suppression comments."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 
 
 def check_file(file: SourceFile, settings: Settings) -> FileResult:
-    """Judge a file that was understood, and suppress."""
+    """Check and suppress, given the model of a file."""
     return suppressed(file, tuple(diagnostic for _key, diagnostic in judged(file, settings)), settings)
 
 
 def judged(file: SourceFile, settings: Settings) -> tuple[tuple[str, Diagnostic], ...]:
-    """What the rules that are on find in a file, each finding after the key of the Function that it is about.
+    """The findings of all enabled rules in a file, each after the key of the Function that it is about.
 
-    That is its key in ``SourceFile.by_name``; empty where it is about none.
+    That is its key in ``SourceFile.by_name``; empty if it is about none.
     """
     return tuple(stage_of_each("judge", judge(file, settings)))
 
 
 def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Settings) -> FileResult:
-    """The result for a file with these findings, less those that comments suppress."""
+    """The result for a file with these findings, except those that comments suppress."""
     source, diagnostics = file.source, _in_order(findings)
     broken = len(file.broken)
     result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
-    # What hides nothing may still have something to hide where the code cannot be read.
+    # A directive that suppresses nothing may still be needed where the code cannot be parsed.
     unused_matter = not (broken or result.failed) and reports_unused(settings)
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
@@ -54,15 +54,15 @@ def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Setti
 
 
 def reports_unused(settings: Settings) -> bool:
-    """Whether comments that suppress nothing are reported, so that the findings of all rules matter."""
+    """Whether unused suppression comments are reported, so that the findings of all rules matter."""
     return settings.is_selected("CTX910", "unused-suppression", default=False)
 
 
 @stage("suppress")
 def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Suppression:
-    """``split`` with the findings about directives that hide nothing, as far as no directive hides those.
+    """``split`` with findings about unused directives, unless a directive suppresses those.
 
-    A directive may be there for a rule that is off in this run, so all rules are asked.
+    A directive may be meant for a rule that is off in this run, so all rules are checked.
     """
     from ctxlint.suppression.unused import UnusedDirective, hide_unused, unused_directives
 
@@ -80,7 +80,7 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
 
 
 def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
-    """As ``judged``, in no particular order."""
+    """Like ``judged``, in no particular order."""
     from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
     from ctxlint.source.source import Span
 
@@ -99,7 +99,7 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnosti
 def _judge(
     subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
 ) -> Iterator[tuple[Any, Diagnostic]]:
-    """What the rules that are on say about ``subjects``, which are sorted by their type; each after its subject."""
+    """The findings of all enabled rules about ``subjects``, which are grouped by type; each after its subject."""
     from ctxlint.effort import Effort, EffortExceeded
     from ctxlint.model.function import FunctionClass
     from ctxlint.rules import all_rules
@@ -131,7 +131,7 @@ def _judge(
 def _known(
     functions: Iterable[FunctionClass], rules: Iterable[Rule[Any]], settings: Settings, effort: Effort
 ) -> dict[int, Judging | None]:
-    """What rules are known to say about Functions that have not changed, by their identity."""
+    """The known findings about Functions that have not changed, by their identity."""
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.function_store import STORE
 
@@ -149,7 +149,7 @@ def _known(
 def _ask(
     rule: Rule[Any], subject: Any, settings: Settings, effort: Effort, judging: Judging | None
 ) -> Iterator[Finding]:
-    """What a rule finds, or is known to find, in a subject."""
+    """The findings of a rule about a subject, computed or known."""
     from ctxlint.effort import steps
     from ctxlint.model.analyses.reachability import backward_never_runs
 
@@ -169,7 +169,7 @@ def _ask(
 
 
 def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:
-    """What is said about a class that a rule needs too much work for; the other rules are asked nevertheless."""
+    """The finding for a class that a rule needs too much work for; the other rules still run."""
     from ctxlint.diagnostic import Diagnostic, Severity
     from ctxlint.model.function import FunctionClass
     from ctxlint.rules.ctx903_too_complex import TooComplex as Rule
@@ -186,7 +186,7 @@ def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnos
 
 
 def _with_helpers(subject: Any, finding: Finding) -> Finding:
-    """The finding, with the helpers that it rests on, where there are any."""
+    """The finding, with the helpers that it rests on, if any."""
     if not finding.rests_on:
         return finding
     from ctxlint.rules.through_helpers import with_helpers
@@ -200,7 +200,7 @@ def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tupl
 
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, *, doubted: bool) -> Diagnostic:
-    """What a rule found; its fix is not safe where it is ``doubted``."""
+    """The diagnostic of a finding; its fix is not safe if it is ``doubted``."""
     from dataclasses import replace
 
     from ctxlint.diagnostic import Diagnostic, Severity
@@ -226,12 +226,12 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
 
 
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Sorted by place and code; what is said twice in the same words at the same place is said once."""
+    """Sorted by position and code, without duplicates."""
     return tuple(sorted({each.sort_key: each for each in diagnostics}.values(), key=lambda each: each.sort_key))
 
 
 def too_deep(path: str) -> Diagnostic:
-    """What is said about a file that Python cannot walk."""
+    """The finding for a file that Python cannot walk."""
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import WHOLE_FILE
 

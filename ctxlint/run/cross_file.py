@@ -1,9 +1,9 @@
-"""Cross-file facts: how other files call the Functions of a file, descend from them, or change them.
+"""Cross-file facts: how other files call the Functions of a file, subclass them, or modify them.
 
-Each file is linted by itself first, and says what matters to others (``FileFacts``). Names then lead to more files that
-only call a Function, or only have a base in the project; and what these say leads back to the files of the Functions,
-which are linted again where it may add a finding, silence one, or take the safety from a fix. What counts is the result
-with all that is known. It depends on the set of files alone, not on their order.
+Each file is first linted by itself, which yields its facts for others (``FileFacts``). Names then lead to further files
+that only call a Function, or only have a base in the project; and their facts lead back to the files of the Functions,
+which are linted again if the facts may add a finding, suppress one, or make a fix unsafe. The final result uses all
+facts. It depends only on the set of files, not on their order.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from ctxlint.source.discover import Found
 
 Lint = Callable[["Sequence[Candidate]"], "Iterable[FileResult]"]
-"""Lints files, and gives their results in the same order."""
+"""Lints files, and yields their results in the same order."""
 
 Other = tuple["Found", "Settings"]
-"""A file that was scanned only, with the settings of the folder that it was found from."""
+"""A file that was only scanned, with the settings of the folder that it was found from."""
 
 Mentioning = Callable[["Iterable[Other]", "Mentions"], "Iterable[Other]"]
-"""Those files that mention what is looked for."""
+"""The files that mention any of some words."""
 
 Admit = Callable[["Found", "Settings"], Candidate | None]
-"""A file that was scanned as one to lint, unless the settings that are nearest to it exclude it."""
+"""A scanned file as a candidate, unless its nearest settings exclude it."""
 
 
 def lint_together(
@@ -54,14 +54,14 @@ def lint_together(
 ) -> Iterator[FileResult]:
     """One result for each file: for ``candidates``, and for ``others``, whose bytes do not look like a Function's.
 
-    ``index`` knows the other files of their projects, which may say something about their Functions, too.
+    ``index`` finds the other files of their projects, which may contain further facts about their Functions.
     """
     run = _Run(candidates, others, mentioning, admit, lint, index)
     try:
         run.do([*candidates, *run.led()])
         run.spread_names()
         run.spread_facts()
-    except KeyboardInterrupt:  # what is known so far; but no fix is applied that another file may speak against
+    except KeyboardInterrupt:  # what is known so far; but no fix is applied that facts of another file may rule out
         yield from (each for each in run.results() if each.before is None)
         raise
     yield from run.results()
@@ -70,7 +70,7 @@ def lint_together(
 def outside_facts(
     own: Candidate, leads: Iterable[str], mentioning: Mentioning, admit: Admit, lint: Lint, index: ProjectIndex
 ) -> OutsideFacts:
-    """What the project says about the Functions that one file defines or calls; ``lint`` gives facts alone.
+    """The project's facts about the Functions that one file defines or calls; ``lint`` yields facts alone.
 
     ``leads`` are the names by which it may call Functions of other files.
     """
@@ -84,7 +84,7 @@ def outside_facts(
 
 @dataclass(frozen=True)
 class _Names:
-    """What one project calls its Functions and their ``apply``, and which modules have which of these names."""
+    """The names in one project of its Functions and their ``apply``, and the modules that have them."""
 
     known: KnownNames
     by_module: tuple[tuple[str, tuple[str, ...]], ...]
@@ -97,7 +97,7 @@ class _Names:
 
 
 class _Run:
-    """The files of a run: those that were linted, by path, and all others. Only ``reported`` ones have results."""
+    """The files of a run: linted ones, by path, and all others. Only ``reported`` ones have results."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Run:
             self.others_by_root[root_of(each[0].folder)].append(each)
 
     def led(self) -> Iterator[Candidate]:
-        """The other files that are reported on and may call Functions of those that are not."""
+        """The other files that are reported on and may call Functions of files that are not."""
         for path in self.reported:
             self.leads[root_of(os.path.dirname(path))] |= self.index.leads(path)
         for found, settings in self.others:
@@ -141,17 +141,17 @@ class _Run:
             self.linted[candidate.path] = result
 
     def again(self, path: str, outside: OutsideFacts) -> Candidate:
-        """A file that was linted, to be linted again with what others say of it."""
+        """A linted file, to be linted again with outside facts."""
         return self.candidates[path]._replace(outside=outside, known=None, alone=self.linted[path].alone)
 
     def facts(self) -> Iterator[tuple[str, FileFacts]]:
-        """What each file that could be read says, after its path."""
+        """The facts of each file that could be read, after its path."""
         for path, result in self.linted.items():
             if result.facts is not None:
                 yield path, result.facts
 
     def results(self) -> Iterator[FileResult]:
-        """What there is to say about each file."""
+        """The result for each file."""
         for path, result in self.linted.items():
             if self.candidates[path].facts_only:
                 continue
@@ -166,7 +166,7 @@ class _Run:
     # Names
 
     def spread_names(self) -> None:
-        """Lint what uses Functions of other files, as far as names show it, until there are no new names."""
+        """Lint the files that use Functions of other files, according to names, until there are no new names."""
         before: dict[str, _Names] = {}
         while True:
             names = self.names()
@@ -177,14 +177,14 @@ class _Run:
             before = names
 
     def names(self) -> dict[str, _Names]:
-        """By the root of a project, the names of what was found in it so far."""
+        """By the root of a project, the names found in it so far."""
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
             projects[root_of(os.path.dirname(facts.path))].append(facts)
         return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
 
     def told(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
-        """The files that call something by a name that is worth following, and were not told so."""
+        """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
             known = names[root_of(os.path.dirname(facts.path))].known
@@ -193,7 +193,7 @@ class _Run:
                 yield self.again(path, outside) if candidate.known is None else _asking(candidate, known)
 
     def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
-        """The other files that mention a new name; those that settings exclude are looked at once."""
+        """The other files that mention a new name; those that settings exclude are read once."""
         for root, each in names.items():
             new = each.since(before.get(root))
             if not each.known.names or not new:
@@ -205,13 +205,13 @@ class _Run:
                     self.asked[candidate.path] = other[1]
                     yield _asking(candidate, each.known)
             for other in self.which_mention(self.unread(self.rest(root)), mentions):
-                with suppress(ConfigurationError):  # it is about files that nobody asked for
+                with suppress(ConfigurationError):  # it is about files outside the run
                     candidate = self.admit(*other)
                     if candidate is not None:
                         yield _asking(candidate, each.known)._replace(facts_only=True)
 
     def unread(self, others: Iterable[Other]) -> list[Other]:
-        """Those files that were not looked at yet."""
+        """The files that were not read yet."""
         return [each for each in others if each[0].path not in self.linted]
 
     def rest(self, root: str) -> Iterator[Other]:
@@ -223,7 +223,7 @@ class _Run:
     # Facts
 
     def spread_facts(self) -> None:
-        """Lint files again about whose Functions others say something that may change what is found."""
+        """Lint files again if facts of others about their Functions may change the findings."""
         todo = []
         for path, said in self.outside().items():
             before = self.candidates[path].outside or NOTHING
@@ -231,7 +231,7 @@ class _Run:
         self.do(todo)
 
     def outside(self) -> dict[str, OutsideFacts]:
-        """For each file, by the path that it was linted by, what others say about the Functions that matter there."""
+        """For each file, by its linted path, the facts of others about the Functions that matter there."""
         said: dict[Target, _Said] = defaultdict(_Said)
         for _path, facts in self.facts():
             for target, call in facts.calls:
@@ -249,12 +249,12 @@ class _Run:
         return {path: each for path, each in found.items() if each != NOTHING}
 
     def knows_in_part(self, facts: FileFacts) -> bool:
-        """Whether something is at stake in a file, and its project was too large to be searched."""
+        """Whether facts about a file may be missing, because its project was too large to search."""
         return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
 
 
 class _Said:
-    """What the other files say about one Function, with the files that say it where that matters."""
+    """The facts of other files about one Function, with the files that contributed them if that matters."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ApplyCall]] = []
@@ -264,14 +264,14 @@ class _Said:
         self.patched: set[str] = set()
 
     def is_news_to(self, own: Own) -> bool:
-        """Whether it may add a finding about the Function where it is defined."""
+        """Whether it may add a finding about the Function in its own file."""
         if self.by_hand or self.subclassed or self.patched:
             return True
         return (bool(self.applied) and own.waits) or any(own.learns_from(call) for _path, call in self.calls)
 
     def about(self, target: Target, facts: FileFacts) -> OutsideFacts:
-        """What of this the file with these facts does not say itself."""
-        if target.path != facts.path:  # the callers of a Function need no more
+        """The facts that are not already among those of the file itself."""
+        if target.path != facts.path:  # callers of a Function need no more
             patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
             return OutsideFacts(applied=(target.key,) * bool(applied), patched=(target.key,) * bool(patched))
         name = target.qualname
@@ -285,7 +285,7 @@ class _Said:
 
 
 def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFacts]:
-    """What is said about the Functions that matter in a file."""
+    """The facts about the Functions that matter in a file."""
     at_stake = {facts.target(key) for key in facts.at_stake}
     own = {Target(facts.path, each.qualname): each for each in facts.functions}
     for target in sorted(at_stake.union(own)):
@@ -294,7 +294,7 @@ def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFa
 
 
 def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
-    """All of it, in an order that does not depend on that of the files; ``partial`` where there may be more."""
+    """All facts, in an order independent of that of the files; ``partial`` if there may be more."""
     every = tuple(parts)
     return OutsideFacts(
         calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
@@ -307,7 +307,7 @@ def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
 
 
 def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
-    """What the files of one project call its Functions, whatever they import them as; ``leads`` are worth following."""
+    """The names of Functions in the files of one project, however they import them; ``leads`` are worth resolving."""
     own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
     targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
     names = {_last(target.qualname) for target in targets}
@@ -334,12 +334,12 @@ def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
 
 
 def _asking(candidate: Candidate, known: KnownNames) -> Candidate:
-    """A file that was scanned only, to be asked whether it has to do with Functions."""
+    """A scanned file, to be checked for a relation to Functions."""
     return candidate._replace(outside=None, known=known)
 
 
 def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """Give modules what they import with a star."""
+    """Give modules the names that they star-import."""
     grown = True
     while grown:
         grown = False
@@ -360,7 +360,7 @@ def _last(dotted: str) -> str:
 
 
 def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:
-    """A call in the file ``path`` as the file of the Function sees it."""
+    """A call in the file ``path`` as the file of the Function refers to it."""
     try:
         relative = os.path.relpath(path, os.path.dirname(target.path))
     except ValueError:  # another drive
@@ -369,6 +369,6 @@ def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:
 
 
 def _is_about_functions(result: FileResult) -> bool:
-    """Whether a file that does not look like it has to do with Functions after all."""
+    """Whether a file that does not look like it is related to Functions after all."""
     facts = result.facts
     return result.failed or (facts is not None and bool(facts.functions or facts.calls))

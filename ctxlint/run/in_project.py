@@ -1,7 +1,7 @@
-"""What the project says about a text that is linted by itself: in an editor, by flake8 or the API, from a pipe.
+"""Project facts for a text that is linted by itself: in an editor, by flake8 or the API, from a pipe.
 
-The text is asked for its Functions and its calls before anything is judged, and then other files are, as in a run over
-the whole project. So it has the findings and fixes that such a run gives it.
+Its Functions and calls are collected before it is checked, and then other files are searched for facts, as in a run
+over the whole project. So it has the same findings and fixes as in such a run.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class _Answer(NamedTuple):
 
 
 class Surroundings:
-    """The projects around texts. What other files say is found out once, until ``refresh``."""
+    """The projects around texts. Facts of other files are computed once, until ``refresh``."""
 
     def __init__(self, configuration: Configuration, *, on_disk: bool = False) -> None:
-        """``on_disk`` takes over what earlier runs found out, and keeps it for the next one."""
+        """``on_disk`` reuses the results of earlier runs, and stores new ones."""
         self._configuration = configuration
         self._tables = None if on_disk else Tables(MemoryStore())
         self.refresh()
 
     def refresh(self) -> None:
-        """Other files may have changed: look which of them did."""
+        """Other files may have changed: check which of them did."""
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, _Answer] = {}
@@ -62,7 +62,7 @@ class Surroundings:
         return self._index.leads(os.path.abspath(path), data)
 
     def asking(self, settings: Settings, leads: frozenset[str]) -> Ask:
-        """What to ask about a text with these settings and leads."""
+        """The outside facts of a text with these settings and leads, on demand."""
         return partial(self._outside, settings=settings, leads=leads)
 
     def _outside(self, reader: Reader, settings: Settings, leads: frozenset[str]) -> OutsideFacts:
@@ -102,7 +102,7 @@ class Surroundings:
 
 
 def surroundings_of(path: str, settings: Settings) -> Surroundings | None:
-    """Those of a file to which these settings apply as to its whole project; None for a text that is no file."""
+    """The surroundings of a file whose settings apply to its whole project; None if the text is not a file."""
     return _surroundings(settings) if os.path.isfile(path) else None
 
 
@@ -112,6 +112,6 @@ def _surroundings(settings: Settings) -> Surroundings:
 
 
 def forget_other_files() -> None:
-    """Read other files again from now on: for whoever stays around while they change."""
+    """Read other files again from now on: for processes that outlive changes to files."""
     _surroundings.cache_clear()
     forget_read_files()

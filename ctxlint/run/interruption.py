@@ -1,8 +1,8 @@
-"""Ctrl-C that cannot get lost.
+"""Reliable handling of Ctrl-C.
 
-``KeyboardInterrupt`` is raised wherever the run happens to be, and a ``finally`` there may raise something else in its
-place, as one in LibCST does. So it is also written down, and asked for between files. Processes that are just being
-started know nothing of that, and would tell of their end: it waits until they are there, and never reaches them.
+``KeyboardInterrupt`` is raised at an arbitrary point of the run, where a ``finally`` may replace it by another
+exception, as one in LibCST does. So it is also recorded, and checked between files. Processes that are just starting
+would print a traceback: the signal is blocked until they run, and never reaches them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _waits = threading.Event()
 
 @contextmanager
 def noticed() -> Iterator[None]:
-    """Write down each Ctrl-C; does nothing for a host that has a handler of its own."""
+    """Record each Ctrl-C; does nothing if the host has a handler of its own."""
     _asked.clear()
     usual = signal.default_int_handler
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
@@ -37,7 +37,7 @@ def noticed() -> Iterator[None]:
 
 
 def until_interrupted(results: Iterable[Result]) -> Iterator[Result]:
-    """``results`` as long as nobody has pressed Ctrl-C; KeyboardInterrupt is raised then."""
+    """``results`` until Ctrl-C is pressed; then KeyboardInterrupt is raised."""
     for each in results:
         if _asked.is_set():
             raise KeyboardInterrupt
@@ -46,7 +46,7 @@ def until_interrupted(results: Iterable[Result]) -> Iterator[Result]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let Ctrl-C wait; processes that are started meanwhile do not hear of it, ever. Only where it is ``noticed``."""
+    """Delay Ctrl-C; processes that are started meanwhile never receive it. Only effective while it is ``noticed``."""
     if signal.getsignal(signal.SIGINT) is not _interrupt or threading.current_thread() is not threading.main_thread():
         yield
         return

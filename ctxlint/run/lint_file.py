@@ -1,4 +1,4 @@
-"""One file: read, understood and judged. Whatever goes wrong with it is said about it, and ends nothing else.
+"""One file: read, analysed and checked. Any failure becomes a finding about this file, and stops nothing else.
 
 LibCST, and with it the model and the rules, is imported in ``check_source`` and ``understand_source`` only.
 """
@@ -35,13 +35,13 @@ Read = TypeVar("Read")
 
 
 class SurroundingProject(Protocol):
-    """What finds out what a project says about a text in it."""
+    """Finds the facts of the project around a text."""
 
     def leads(self, path: str, data: bytes) -> frozenset[str]:
         """The names by which a text at this path may call Functions of other files."""
 
     def asking(self, settings: Settings, leads: frozenset[str]) -> Ask:
-        """What to ask about a text with these settings and leads."""
+        """The outside facts of a text with these settings and leads, on demand."""
 
 
 def lint_file(
@@ -52,10 +52,10 @@ def lint_file(
     alone: Alone | None = None,
     facts_only: bool = False,
 ) -> FileResult:
-    """The result for a file, whether or not its bytes look like a Function's; the others are as for ``check_source``.
+    """The result for a file, whether or not its bytes look like a Function's; see ``check_source`` for the others.
 
-    It hangs on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and what the result has as
-    ``consulted``; its ``read`` says by which content.
+    It depends on nothing but the bytes of the file, ``settings``, ``outside``, ``known``, and the ``consulted`` files
+    of the result; ``read`` of the result identifies the content.
     """
     try:
         data = read_bytes(path)
@@ -72,7 +72,7 @@ def lint_file(
 
 
 def lint_bytes(path: str, data: bytes, settings: Settings, around: SurroundingProject | None = None) -> FileResult:
-    """The result for a file with this content, knowing what the project ``around`` it says."""
+    """The result for a file with this content, with facts of the project ``around`` it."""
     return _lint(path, data, lambda: decode(path, data), settings, around)
 
 
@@ -104,11 +104,15 @@ def lint_source(source: Source, settings: Settings, around: SurroundingProject |
 
 
 def understand_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile:
-    """The model of one file. Raises RecursionError for code that is nested too deeply."""
+    """The model of one file.
+
+    Raises:
+        RecursionError: The code is nested too deeply.
+    """
     from ctxlint.model.reader import understand
 
     project = _project(settings.extra_bases, root_of(os.path.dirname(os.path.abspath(source.path))))
-    project.start_trace()  # what was worked out for the last text is let go
+    project.start_trace()  # release what was computed for the last text
     return understand(source, project, ask)
 
 
@@ -123,16 +127,16 @@ def check_source(
     ask: Ask | None = None,
     concerned: bool = True,
 ) -> FileResult:
-    """Understand, judge, suppress. Nothing is raised: what fails inside becomes a finding with the code CTX900.
+    """Analyse, check, suppress. Nothing is raised: an internal failure becomes a finding with the code CTX900.
 
-    See ``_checked`` for what is given.
+    See ``_checked`` for the arguments.
     """
     from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_when_asked
 
     check = partial(_checked, source, settings, outside, known, alone)
     if not settings.is_selected(
         "CTX110", "missing-setup-context", default=False
-    ):  # it asks for the layout of nearly all
+    ):  # it needs the layout of nearly all of them
         with suppress(UnlikeLibCST), layout_when_asked():
             return check(facts_only=facts_only, ask=ask, concerned=concerned)
         _project.cache_clear()
@@ -150,14 +154,17 @@ def _checked(
     ask: Ask | None,
     concerned: bool,
 ) -> FileResult:
-    """What ``check_source`` gives.
+    """The implementation of ``check_source``.
 
-    ``outside`` is what other files say about this one; see ``cross_file``. With ``known`` it is judged only if
-    it has to do with Functions, and told those of these names that it calls. With ``alone`` nothing is found out again
-    that is known by that, and that ``outside`` says nothing about. With ``facts_only`` nothing is judged.
-
-    ``ask`` finds out what is said outside; a file that is not ``concerned`` is judged only if it has to do with
-    Functions.
+    Args:
+        source: The text.
+        settings: The settings.
+        outside: Facts of other files; see ``cross_file``.
+        known: Check the file only if it is related to Functions, given those of these names that it calls.
+        alone: The result of the file by itself: only what ``outside`` affects is computed again.
+        facts_only: Compute no findings.
+        ask: Finds outside facts on demand.
+        concerned: Whether the file is known to be related to Functions; otherwise it is checked only if it is.
     """
     from dataclasses import replace
 
@@ -203,12 +210,12 @@ def _checked(
 
 
 def read_source(source: Source, settings: Settings, ask: Ask | None = None) -> SourceFile | FileResult:
-    """As ``understand_source``; where that fails, what is to be said about it."""
+    """Like ``understand_source``; if that fails, the result that reports the failure."""
     return _guarded(source, settings, lambda: understand_source(source, settings, ask))
 
 
 def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Read | FileResult:
-    reason = refusal(source.text)  # an editor's text was not decoded by ctxlint
+    reason = refusal(source.text)  # the text of an editor was not decoded by ctxlint
     if reason:
         return unreadable(source.path, reason, settings)
     try:
@@ -226,11 +233,11 @@ def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Re
 
 @lru_cache(maxsize=1)
 def _project(extra_bases: tuple[str, ...], root: str) -> Project:  # noqa: ARG001  (one project is known at a time)
-    """The other files that names may lead to from below a root, each read once in a row of files from there."""
+    """The project below a root, shared by consecutive files there, so that it reads each file once."""
     from ctxlint.model.index.project import Project
 
     if not gc.isenabled() and sum(_READ) > _COLLECTED_AFTER:
-        gc.collect()  # what was known of the last projects holds itself
+        gc.collect()  # the results for previous projects are in reference cycles
         _READ.clear()
     return Project(_load, frozenset(extra_bases))
 
@@ -248,21 +255,21 @@ def forget_read_files() -> None:
 
 
 _READ: list[int] = []
-"""The lengths of the texts that were analysed since memory was last collected."""
+"""The lengths of the texts that were analysed since the last garbage collection."""
 
 _COLLECTED_AFTER = 8_000_000
-"""So much text leaves some 200 MB behind; to free that takes half a second or more."""
+"""So much text leaves some 200 MB of garbage, which takes half a second or more to free."""
 
 _LOADED: dict[str, bytes | None] = {}
-"""What stands for the content of other files, as it was when they were read."""
+"""A fingerprint of the content of other files at the time they were read."""
 
 
 OPEN: dict[str, str] = {}
-"""The texts of files that an editor has open, saved or not: they count instead of what is on disk."""
+"""The texts of files that are open in an editor, saved or not: they take precedence over the disk."""
 
 
 def is_news(path: str, text: str) -> bool:
-    """Whether a name has led to a file, and it had another text than this: then it matters to others."""
+    """Whether imports have led to a file that had another text: then the change matters to others."""
     return path in _LOADED and _LOADED[path] != digest(text.encode("utf-8", "surrogatepass"))
 
 
@@ -280,7 +287,7 @@ def _load(path: str) -> Source | None:
         return None
 
 
-# What is said about whole files
+# Findings about whole files
 
 
 def unreadable(path: str, reason: str, settings: Settings) -> FileResult:
@@ -290,7 +297,7 @@ def unreadable(path: str, reason: str, settings: Settings) -> FileResult:
 
 
 def _selected(diagnostics: Iterable[Diagnostic], settings: Settings) -> tuple[Diagnostic, ...]:
-    """Those of ``diagnostics`` whose rule is on, for rules that are on by default and that nothing checks."""
+    """The ``diagnostics`` whose rule is on, for rules that are on by default and have no check of their own."""
     return tuple(
         each
         for each in diagnostics

@@ -1,6 +1,6 @@
-"""The line of work: find, scan, read, understand, judge, suppress. What comes after is to report or to fix.
+"""The pipeline: discover, scan, parse, analyse, check, suppress. Reporting and fixing come after it.
 
-Here it is followed for many files; ``lint_file`` is about one of them. Nothing heavy is imported before a file holds a
+This module handles many files, ``lint_file`` a single one. Nothing heavy is imported before a file contains a
 candidate.
 """
 
@@ -38,16 +38,24 @@ def lint_paths(
 ) -> Iterator[FileResult]:
     """Lint every file under ``paths``, each with the settings of the nearest configuration file.
 
-    One result for each file, also for those that are skipped, in no particular order. ``jobs`` is how many processes to
-    use at most, 0 for as many as there are processors; ``finish`` is applied to each result where it was made.
-    ``watch`` passes on the results that take time; it is told how many there will be. ``cached`` takes over what was
-    found out earlier about files that are as they were, where nothing is fixed. Raises ConfigurationError.
+    Yields one result for each file, skipped ones included, in no particular order.
+
+    Args:
+        paths: Files and folders.
+        configuration: Finds the settings.
+        jobs: The maximum number of processes, 0 for one per processor.
+        finish: Applied to each result in the process that created it.
+        watch: Passes on the results that take time, given their number.
+        cached: Reuse earlier results for unchanged files, unless fixes are applied.
+
+    Raises:
+        ConfigurationError: A configuration cannot be used.
     """
     cache = Cache(used=cached)
-    # Where results are kept, they are kept as they were before they were finished.
+    # The cache stores results before ``finish``.
     work = partial(_lint_candidate, finish=None if cached else finish)
     with Workers(jobs, prepare) as workers:
-        # A cache may know all of them.
+        # They may all be cached.
         begin = (lambda _candidates: None) if cached else partial(workers.begin, work)
         lint = partial(_lint_candidates, cache=cache, work=partial(workers.map, work), finish=finish, watch=watch)
         yield from _lint_paths(paths, configuration, cache, begin, lint)
@@ -105,7 +113,7 @@ def _holds_candidate(cache: Cache, found: Found, settings: Settings) -> bool:
 def mentioning(
     cache: Cache, others: Iterable[tuple[Found, Settings]], mentions: Mentions
 ) -> list[tuple[Found, Settings]]:
-    """Those files that mention what is looked for."""
+    """The files that mention any of some words."""
     return list(cache.mentioning(others, mentions))
 
 
@@ -116,7 +124,7 @@ def _lint_candidates(
     finish: Callable[[FileResult], FileResult] | None,
     watch: Callable[[Iterator[FileResult], int], Iterator[FileResult]] | None,
 ) -> Iterator[FileResult]:
-    """The results for some files, in order: from the cache where it has them."""
+    """The results for some files, in order: from the cache if possible."""
     known = [cache.result(candidate) for candidate in todo]
     unknown = [candidate for candidate, result in zip(todo, known) if result is None]
     found = work(unknown)
@@ -129,14 +137,18 @@ def _lint_candidates(
 
 
 def files_under(paths: Sequence[str], configuration: Configuration) -> Iterator[str]:
-    """The files that ``lint_paths`` would read. Raises ConfigurationError."""
+    """The files that ``lint_paths`` would read.
+
+    Raises:
+        ConfigurationError: A configuration cannot be used.
+    """
     for found, settings in _find(paths, configuration):
         if isinstance(found, Found) and not _left_out_by_nearer(found, configuration, settings):
             yield found.path
 
 
 def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[Found | Skipped | Missing, Settings]]:
-    """What is under ``paths``, with the settings for the folder that each path names."""
+    """The files under ``paths``, each with the settings for the folder of its path."""
     groups: dict[Settings, list[str]] = {}
     for path in paths:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
@@ -152,7 +164,7 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
             respect_gitignore=settings.respect_gitignore,
         ):
             if len(groups) > 1:
-                name = (type(found), os.path.realpath(found.path))  # what is skipped by one name is found by another
+                name = (type(found), os.path.realpath(found.path))  # skipped under one name, found under another
                 if name in seen:
                     continue
                 seen.add(name)
@@ -160,20 +172,20 @@ def _find(paths: Sequence[str], configuration: Configuration) -> Iterator[tuple[
 
 
 def admit(configuration: Configuration, found: Found, settings: Settings) -> Candidate | None:
-    """A file that is to be linted, with the settings that apply to it, unless these exclude it."""
+    """A file as a candidate, with the settings that apply to it, unless these exclude it."""
     if _left_out_by_nearer(found, configuration, settings):
         return None
     return Candidate(found.path, configuration.settings_for_file(found.path))
 
 
 def _left_out_by_nearer(found: Found, configuration: Configuration, settings: Settings) -> bool:
-    """Whether a configuration file below the one that the walk went by excludes what it found."""
+    """Whether a configuration file nearer than that of the walk excludes a file."""
     nearest = configuration.settings_for(os.path.dirname(found.path))
     return nearest is not settings and not found.explicit and is_left_out(found.path, nearest)
 
 
 def is_left_out(path: str, settings: Settings) -> bool:
-    """Whether ``exclude`` or ``extend-exclude`` names the file or a folder that it is in."""
+    """Whether ``exclude`` or ``extend-exclude`` matches the file or a folder above it."""
     return is_excluded(path, [*settings.exclude_globs, *settings.extend_exclude], settings.root)
 
 
@@ -190,7 +202,7 @@ def _lint_candidate(candidate: Candidate, finish: Callable[[FileResult], FileRes
 
 
 def _finished(result: FileResult, finish: Callable[[FileResult], FileResult] | None) -> FileResult:
-    """The result after ``finish``; what it says about others is what the file says as it was."""
+    """The result after ``finish``, with the facts for others from before it."""
     if finish is None:
         return result
     said = finish(result)._replace(outside=result.outside, facts=result.facts, consulted=result.consulted)

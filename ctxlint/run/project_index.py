@@ -1,8 +1,8 @@
-"""The other files of a project: those that a run does not report on, but that may say something about its Functions.
+"""The other files of a project: those that a run does not report on, but that may have facts about its Functions.
 
-They are looked for in the folder of the project: where git or the configuration says that it is, else in the package.
-Excluded and ignored files are no part of it, nor are links and other repositories. Nothing is read here: files are
-searched by their bytes, and only those that mention a Function by its name are parsed.
+They are searched in the folder of the project: the root according to git or the configuration, otherwise the package.
+Excluded and ignored files are not part of it, nor are links and other repositories. Nothing is parsed here: files are
+searched by their bytes, and only those that mention a Function by name are parsed later.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 MOST_FILES = 10_000
 MOST_ENTRIES = 200_000
 MOST_BYTES = 1 << 28
-"""So much of a project is searched at most. What more of it says is unknown."""
+"""The maximum number of bytes to search in a project. Facts beyond it are unknown."""
 
 
 class Rest(NamedTuple):
-    """The files of a project that are not reported on; ``complete`` says that these are all of them."""
+    """The files of a project that are not reported on; ``complete`` if these are all of them."""
 
     files: tuple[tuple[Found, Settings], ...]
     complete: bool
 
 
 class ProjectIndex:
-    """Finds the rest of a project, once each, for a run that reports on some paths."""
+    """Finds the rest of each project once, for a run that reports on some paths."""
 
     def __init__(self, paths: Iterable[str], configuration: Configuration) -> None:
-        """``paths`` are what the run was asked for: files, and folders that it walks through itself."""
+        """``paths`` are the arguments of the run: files, and folders that it walks itself."""
         self._folders = tuple(os.path.join(os.path.realpath(path), "") for path in paths if os.path.isdir(path))
         self._configuration = configuration
         self._known: dict[str, Rest] = {}
         self._leads = Leads()
 
     def leads(self, path: str, data: bytes | None = None) -> frozenset[str]:
-        """The names by which a file with this absolute path, and this content, may call what is in the rest."""
+        """The names by which a file with this absolute path, and this content, may call something in the rest."""
         return frozenset() if self._covers(project_of(os.path.dirname(path))[0]) else self._leads.names(path, data)
 
     def _covers(self, root: str) -> bool:
-        """Whether the run walks through all of a project."""
+        """Whether the run walks all of a project."""
         return os.path.join(os.path.realpath(root), "").startswith(self._folders)
 
     def rest(self, folder: str) -> Rest:
-        """The rest of the project that a folder belongs to."""
+        """The rest of the project that contains a folder."""
         root, deep = project_of(folder)
         if root not in self._known:
             self._known[root] = self._rest(root, deep)

@@ -1,8 +1,8 @@
-"""A process of Python that does what it is given, in isolation from the folder that it is started in.
+"""A Python process that executes requests, isolated from the folder in which it is started.
 
 ``multiprocessing`` runs ``python -c``, with the current folder first on the path, so that a ``random.py`` of the
-checkout would run. Here Python is started with ``-I``, and looks for modules where the process that starts it does, but
-never in the current folder. Requests and answers are pickles, one after the other, through the pipes between the two.
+checkout would be executed. This module starts Python with ``-I``, with the search path of the parent process, but never
+with the current folder. Requests and answers are pickles, one after the other, through pipes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ spec = importlib.machinery.PathFinder.find_spec("ctxlint", [{home}])
 sys.modules["ctxlint"] = package = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(package)
 """
-"""ctxlint is imported from its own folder, whatever else of this name the path holds."""
+"""ctxlint is imported from its own folder, whatever else of this name is on the path."""
 _SERVE = """\
 from ctxlint.run.worker_process import serve
 serve()
@@ -38,14 +38,18 @@ serve()
 
 
 class Died(Exception):
-    """The process is not there any more."""
+    """The process has ended."""
 
 
 class WorkerProcess:
-    """One process, and this side of the pipes. Raises OSError where no process can be started."""
+    """One process, and the parent's end of the pipes.
+
+    Raises:
+        OSError: No process can be started.
+    """
 
     def __init__(self, prepare: Callable[[], None] | None) -> None:
-        """Start the process; it does ``prepare`` first, and does not wait to be asked."""
+        """Start the process; it calls ``prepare`` immediately."""
         self._process = subprocess.Popen(
             command(_SERVE),
             stdin=subprocess.PIPE,
@@ -61,7 +65,11 @@ class WorkerProcess:
             raise
 
     def ask(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """``function`` of each item. Raises Died, also where the function raised something."""
+        """The results of ``function`` for each item.
+
+        Raises:
+            Died: The process ended, which includes an exception in the function.
+        """
         try:
             self._send((function, items))
             assert self._process.stdout is not None
@@ -76,7 +84,7 @@ class WorkerProcess:
         self._process.stdin.flush()
 
     def megabytes(self) -> int:
-        """How much memory the process has now; 0 where the system does not say."""
+        """The memory of the process; 0 if the system does not report it."""
         try:
             with open(f"/proc/{self._process.pid}/statm", "rb") as file:
                 pages = int(file.read().split()[1])
@@ -85,36 +93,36 @@ class WorkerProcess:
         return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
     def kill(self) -> None:
-        """Put an end to the process in the middle of what it does; whoever waits for an answer gets none."""
+        """Terminate the process immediately; a pending ``ask`` gets no answer."""
         self._process.kill()
 
     def close(self) -> None:
-        """Let the process end, and wait for that; nobody may be waiting for an answer."""
+        """Let the process end, and wait for it; no ``ask`` may be pending."""
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             try:
                 pipe.close()
-            except OSError:  # what was not sent is lost with the process
+            except OSError:  # unsent requests are lost with the process
                 continue
         self._process.wait()
 
 
 if sys.platform == "win32":
-    _FLAGS = subprocess.CREATE_NO_WINDOW  # nor does Ctrl-C reach it
+    _FLAGS = subprocess.CREATE_NO_WINDOW  # no console, so Ctrl-C does not reach it either
 else:
     _FLAGS = 0
 
 
 def can_start() -> bool:
-    """Whether this Python can start another one like it: not where it is part of another program."""
+    """Whether this Python can start another one like it: not if it is embedded in another program."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def command(program: str) -> list[str]:
-    """What starts another Python, isolated, that runs a program after it has imported ctxlint."""
+    """The command that starts another isolated Python, imports ctxlint, and runs a program."""
     path = [os.fspath(each) for each in without_current_folder(sys.path)]
     start = _IMPORT.format(path=ascii(path), home=ascii(home))
-    # -I ignores the variables of the environment that these stand for.
+    # -I ignores the environment variables that correspond to these options.
     options = [f"-Xutf8={sys.flags.utf8_mode}"]
     if sys.dont_write_bytecode:
         options.append("-B")
@@ -124,10 +132,10 @@ def command(program: str) -> list[str]:
 
 
 def serve() -> None:
-    """What the process does: answer until nobody asks any more.
+    """The main loop of the process: answer requests until the pipe is closed.
 
-    Ctrl-C is left to the process that people see, and garbage is not collected in a short life. What raises an
-    exception ends it: the other process does the work itself then, and sees the exception.
+    Only the parent handles Ctrl-C, and the short life needs no garbage collection. An exception ends the process: the
+    parent then does the work itself, and raises the exception there.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
@@ -140,7 +148,7 @@ def serve() -> None:
         try:
             function, items = pickle.load(requests)
         except EOFError:
-            os._exit(0)  # without going through all that was read, to free it
+            os._exit(0)  # without traversing all objects to free them
         _answer(answers, [function(item) for item in items])
 
 

@@ -1,4 +1,4 @@
-"""Sharing files among processes, where there are enough of them to pay for it."""
+"""Distribution of files over processes, if there are enough to justify it."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from ctxlint.run.worker_process import WorkerProcess
 
     _Begun = tuple[int, Future[list[Any]]]
-    """How many items a process was given, and what they will become."""
+    """The number of items that a process received, and their future results."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WORTH_SHARING = 64
-"""So many files at least; a process takes as long to start as some dozens of files to read."""
+"""The minimum number of files: starting a process takes as long as reading some dozens of files."""
 
 _MOST = 61 if sys.platform == "win32" else 256
-"""So many processes at most: Windows waits for no more, and a slip of the finger after ``-j`` must not hurt."""
+"""The maximum number of processes: Windows can wait for no more, and a typo after ``-j`` must not hurt."""
 
 _CHUNK = 8
-"""So many files at once at most: what is left for the end is cut small, so that all are ready at the same time."""
+"""The maximum number of files at once; smaller chunks at the end let all processes finish together."""
 
 
 class Workers:
-    """Processes that files are shared among: started when it pays, and kept until the end, with what they have read.
+    """Worker processes, started when it pays, and kept until the end with their caches.
 
-    A worker that dies takes nothing with it: what it did not finish is done in this process. A thread for each waits
-    for its answers, with one of those that are idle.
+    If a worker dies, nothing is lost: this process does its unfinished work. One thread per worker waits for its
+    answers.
     """
 
     def __init__(self, jobs: int, prepare: Callable[[], None] | None = None) -> None:
-        """``jobs`` is how many processes to use at most, 0 for one per processor; each does ``prepare`` first."""
+        """``jobs`` is the maximum number of processes, 0 for one per processor; each calls ``prepare`` first."""
         self._count = min(jobs or _processors(), _MOST)
         self._prepare = prepare
         self._processes: list[WorkerProcess] = []
@@ -51,17 +51,17 @@ class Workers:
         self._begun: list[_Begun] = []
 
     def __enter__(self) -> Self:
-        """Nothing is started before there is something to do."""
+        """Nothing is started before there is work."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """After Ctrl-C, or when nobody wants the rest, do not wait for what the workers are at."""
+        """After Ctrl-C, or when the rest is not needed, do not wait for unfinished work."""
         self._stop(at_once=kind is not None)
 
     def _start(self, files: int) -> None:
-        """Let the processes get ready while this one goes on, no more than so many files keep busy."""
+        """Start the processes in the background, no more than this number of files can occupy."""
         count = min(self._count, files // _CHUNK)
         if self._threads is not None or count < 2:
             return
@@ -85,7 +85,7 @@ class Workers:
             self._give_up()
 
     def begin(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
-        """Start on what the next ``map`` of the function will ask for, where that pays.
+        """Start on the items of the next ``map`` of the function, if that pays.
 
         ``items`` are those that are known so far.
         """
@@ -108,7 +108,7 @@ class Workers:
         yield from map(function, items[done:])
 
     def _shared(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-        """The results as far as the worker processes bring them."""
+        """The results, as far as the worker processes deliver them."""
         begun, self._begun = self._begun, []
         if self._threads is None or len(items) < 2:
             return
@@ -130,7 +130,11 @@ class Workers:
             return [(len(chunk), self._threads.submit(self._asked, function, chunk)) for chunk in chunks]
 
     def _asked(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """What one of the processes makes of the items. Raises Died."""
+        """The results of one of the processes.
+
+        Raises:
+            Died: The process ended.
+        """
         assert self._idle is not None
         process = self._idle.get()
         try:

@@ -104,7 +104,7 @@ _COUNTS_PROCESSES = re.compile(
     r"|\.size\(\)\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
     r"|\b[12]\s*(?:==|!=|<=|>=|<|>)\s*\w*(?:world|group|parallel)_?size"
 )
-"""Writes that only happen with several processes count: users have several."""
+"""Tests of the number of processes: a single process has nothing to send; users have several."""
 
 _PLACE = re.compile(r"\.is_cuda$|\.is_contiguous\(\)$")
 
