@@ -1,0 +1,103 @@
+"""CTX320: setup_context saves an input that forward returns as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.mutations import is_returned
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Parameter, Tri, is_tensor
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class SavedReturnedInput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `save_for_backward` and `save_for_forward` in `setup_context` with an input that `forward` returns as it is.
+
+    ## Why is this bad?
+    Torch replaces an input that is returned as it is by a view, and cannot tell which of the two is meant to be saved. It
+    raises `RuntimeError: An input that has been returned as-is as output is being saved for backward. This is not supported
+    if you override setup_context` at every `apply`, with and without gradients. A `forward` that takes ctx may save it.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Sign(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            (x,) = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * x.sign()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Sign(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.view_as(x)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            (x,) = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * x.sign()
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent where anything is marked as dirty or non-differentiable, which torch accepts, and where only one path returns the
+    input.
+
+    ## References
+    - [pytorch#97318](https://github.com/pytorch/pytorch/pull/97318): the error
+    - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
+    """
+
+    code = "CTX320"
+    name = "saved-returned-input"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        setup = fn.methods.get("setup_context")
+        if setup is None or setup.inherited or fn.escapes or not fn.outputs or not fn.signature_judgeable:
+            return
+        if fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
+            return
+        for name in ("save_for_backward", "save_for_forward"):
+            for call in fn.context_calls(name):
+                for argument in call.arguments if not call.guards else ():
+                    given = argument.value
+                    if not isinstance(given, Parameter) or is_tensor(given) is not Tri.YES or argument.node is None:
+                        continue
+                    if all(is_returned([each], given) is Tri.YES for each in fn.outputs):
+                        yield Finding(
+                            fn.span(argument.node),
+                            f"`{name}` gets the input `{given.name}`, which `forward` of `{fn.name}` returns as it is; torch "
+                            f"raises RuntimeError at `apply`. Return `{given.name}.view_as({given.name})`.",
+                        )
