@@ -233,10 +233,23 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         definition=definition,
     )
     if definition is None or summary is None:
+        _call_operator(walk, node, callee, arguments)
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
     for write in summary.writes:
         _written_by(walk, node, definition.name, write, arguments)
     return summary.returned
+
+
+def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:
+    """A call of a custom operator of the project, by its function or as ``torch.ops.namespace.name``."""
+    if walk.resolver is None or arguments.open_ended:
+        return
+    if not name.startswith(_OPERATORS) and name.startswith(_NEVER_RESOLVED):
+        return
+    called = walk.resolver.operator(name, arguments.positional, arguments.keywords)
+    if called is not None:
+        for write in called[1]:
+            _written_by(walk, node, called[0], write, arguments)
 
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
@@ -300,6 +313,8 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
         return Fresh(node, kind_of(first))
     return Opaque(node)
 
+
+_OPERATORS = "torch.ops."
 
 _NEVER_RESOLVED = ("torch.", "builtins.", ".torch.")
 """Prefixes of names that are never those of project functions."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 KERNEL = "kernel"
 """The ``how`` of a kernel's writes."""
 
+OPERATOR = "operator"
+"""How a custom operator writes."""
+
 
 @record
 class Step:
@@ -58,6 +61,11 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[Definition, tuple[Write, ...]] | None:
         """A kernel and its writes when launched with these arguments; None for anything else."""
+
+    def operator(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[str, tuple[Write, ...]] | None:
+        """A custom operator of the project and what it writes when it is called so; None for anything else."""
 
     def only_reads(self, name: str, given: int | str) -> bool:
         """Whether a function certainly only reads attributes of its argument ``given``, by position or name."""

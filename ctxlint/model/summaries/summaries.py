@@ -20,7 +20,7 @@ from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
 from ctxlint.model.interpreter.events import Mutation, Return
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
-from ctxlint.model.interpreter.summary import KERNEL, Summary, Write
+from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, Summary, Write
 from ctxlint.model.interpreter.values import (
     NEVER,
     Constant,
@@ -32,6 +32,7 @@ from ctxlint.model.interpreter.values import (
     is_container,
     is_tensor,
 )
+from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.writes import writes_of
@@ -254,6 +255,20 @@ class CalleeResolver:
         return definition, tuple(
             Write(given[param].value, KERNEL, way) for param, way in found.items() if param in given
         )
+
+    def operator(
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[str, tuple[Write, ...]] | None:
+        """What a custom operator declares to write, of these arguments; None for anything else."""
+        definition = self._definition(name)
+        declared = (
+            declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
+        )
+        if declared is None or not declared.written or any(slot.starred for slot in arguments):
+            return None
+        given = {**dict(zip(declared.params, arguments)), **keywords}
+        written = [param for param in declared.params if param in declared.written and param in given]
+        return declared.name, tuple(Write(given[param].value, OPERATOR, (declared.step,)) for param in written)
 
     def _definition(self, name: str) -> Definition | None:
         """The project function that a resolved name certainly denotes."""
