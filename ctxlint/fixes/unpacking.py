@@ -104,7 +104,7 @@ def plain_unpacking(code: MethodCode, read: cst.Attribute, saved: int) -> cst.Tu
 def _append_to_unpacking(
     code: MethodCode, reads: list[cst.Attribute], target: cst.Tuple | cst.List, wanted: tuple[str, ...]
 ) -> list[Edit] | None:
-    alias = _alias(code, reads)
+    alias = _alias(code, reads, unpacking=target)
     name = code.fresh(*wanted) if alias is None else alias.name
     if not _all_follow(code, target, _uses_afterwards(code, reads, alias, target)):
         return None
@@ -170,15 +170,20 @@ def _all_follow(code: MethodCode, target: cst.CSTNode, nodes: list[cst.CSTNode])
 
 @dataclass(frozen=True)
 class _Alias:
-    """``name = ctx.attribute``, where nothing else binds the name: the unpacking can do so, and the statement go."""
+    """``name = ctx.attribute``, where it binds the name first: the unpacking can do so, and the statement go."""
 
     name: str
     target: cst.Name
     statement: cst.Assign
 
 
-def _alias(code: MethodCode, reads: list[cst.Attribute], also: str | None = None) -> _Alias | None:
-    """The first such statement. ``also`` is a name that the unpacking binds already."""
+def _alias(
+    code: MethodCode, reads: list[cst.Attribute], also: str | None = None, unpacking: cst.CSTNode | None = None
+) -> _Alias | None:
+    """The first such statement. ``also`` is a name that the unpacking binds already.
+
+    The name may be bound again later if the statement and the ``unpacking`` are in the body of the method.
+    """
     parameters = {param.name for param in code.method.params}
     for read in reads:
         statement = code.parents[read]
@@ -187,10 +192,21 @@ def _alias(code: MethodCode, reads: list[cst.Attribute], also: str | None = None
         target = statement.targets[0].target
         if not isinstance(target, cst.Name) or target.value in parameters:
             continue
-        bound = len(code.bindings(target.value))
-        if bound == 1 + (target.value == also) and code.in_own_scope(read) and not code.stands_alone(statement):
+        bound = code.bindings(target.value)
+        once = len(bound) == 1 + (target.value == also) and code.in_own_scope(read)
+        if (once or _binds_first(code, statement, bound, unpacking)) and not code.stands_alone(statement):
             return _Alias(target.value, target, statement)
     return None
+
+
+def _binds_first(code: MethodCode, statement: cst.Assign, bound: list[int], unpacking: cst.CSTNode | None) -> bool:
+    """Whether both statements run once, with nothing that binds the name before or between them."""
+    other = code.statement(unpacking) if unpacking is not None else None
+    body = code.method.node.body
+    if other is None or code.block(statement) is not body or code.block(other) is not body:
+        return False
+    last = max(code.layout.end(statement), code.layout.end(other))
+    return bound[0] == code.layout.start(statement.targets[0].target) and all(at >= last for at in bound[1:])
 
 
 def _reads_become(code: MethodCode, reads: list[cst.Attribute], name: str, alias: _Alias | None) -> list[Edit]:

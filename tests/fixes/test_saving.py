@@ -175,3 +175,27 @@ def test_an_input_and_an_intermediate_in_one_run(before: str, unpacked: str, aft
         after, "        x, e = ctx.saved_tensors\n        return grad * x * e, grad * e\n", inputs
     )
     assert apply_fixes(mended, "example.py", settings, unsafe=True) == mended
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "        y = ctx.y\n        (x,) = ctx.saved_tensors\n        y = y.contiguous()\n",
+            "        x, y = ctx.saved_tensors\n        y = y.contiguous()\n",
+        ),
+        (
+            "        (x,) = ctx.saved_tensors\n        y = ctx.y\n        if y.dim() == 0:\n            y = y.new(x.size())\n",
+            "        x, y = ctx.saved_tensors\n        if y.dim() == 0:\n            y = y.new(x.size())\n",
+        ),
+        (
+            "        y = grad.sum()\n        (x,) = ctx.saved_tensors\n        grad = grad * y\n        y = ctx.y\n",
+            "        y = grad.sum()\n        x, saved_y = ctx.saved_tensors\n        grad = grad * y\n        y = saved_y\n",
+        ),
+    ],
+)
+def test_a_name_that_is_bound_again(before: str, after: str) -> None:
+    ending = "        return grad * y, grad * x\n"
+    text = function("        ctx.y = y\n        ctx.save_for_backward(x)\n        return x * y\n", before + ending)
+    saved = "        ctx.save_for_backward(x, y)\n        return x * y\n"
+    assert_mended("CTX301", text, function(saved, after + ending))

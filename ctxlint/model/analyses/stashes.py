@@ -360,7 +360,8 @@ OF_A_TENSOR = (
     | operations.INPLACE_METHODS
     | frozenset(operations.SCALAR_ATTRIBUTES)
     | frozenset(operations.SCALAR_METHODS)
-    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy"])
+    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy", "new", "storage"])
+    | frozenset(["untyped_storage", "unique", "aminmax", "cummax", "cummin", "kthvalue", "svd", "qr", "pin_memory"])
 )
 """The attributes and methods that every tensor has, so also one from ``saved_tensors``."""
 
