@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import ask_about_own_input
-from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses
+from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses, wrong_test
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import at
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -105,10 +106,12 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             receiver = names[each.slot]
             what = f"`{each.name}`" if each.name else "a gradient"
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
+            test = wrong_test(fn, each)
             yield Finding(
-                fn.span(each.node),
+                fn.span(test or each.node),
                 f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
                 f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; `{receiver}` silently gets no gradient when only it "
                 f"needs one. Test `ctx.needs_input_grad[{each.slot}]`.",
                 ask_about_own_input(fn, each),
+                at(fn, [each.node], "returned here") if test is not None else (),
             )

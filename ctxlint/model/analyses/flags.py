@@ -139,6 +139,22 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
     return (*names, *(each.value for each in unpacked if isinstance(each, cst.Name)))
 
 
+def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
+    """The one test under which a gradient is computed, where it asks for an input that never gets any."""
+    if fn.backward is None or not gradient.name or max(gradient.flags) >= len(fn.inputs):
+        return None
+    if any(fn.inputs[index].gradient is not Tri.NO for index in gradient.flags):
+        return None
+    tests = {
+        id(guard.test): guard.test
+        for each in fn.backward.facts.of(Assigned)
+        if each.name == gradient.name
+        for guard in each.guards
+        if flags_of([guard])
+    }
+    return next(iter(tests.values())) if len(tests) == 1 else None
+
+
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
     """Whether backward raises on every path on which a gradient's flags are not set: it never returns without it."""
     ends = [each.guards for each in backward.facts.returns]
