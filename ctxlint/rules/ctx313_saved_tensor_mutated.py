@@ -87,8 +87,9 @@ class SavedTensorMutated(Rule[FunctionClass]):
         if fn.backward is None or fn.backward.inherited:
             return
         changes = sorted(changed_in_backward(fn), key=lambda each: fn.start(each.mutation.node))
+        modified = {each.name for each in changes if not each.filled}
         for filled in (False, True):
-            alike = [each for each in changes if each.filled is filled]
+            alike = [each for each in changes if (each.filled and each.name not in modified) is filled]
             for first in alike[:1]:
                 yield Finding(
                     fn.span(first.mutation.node),

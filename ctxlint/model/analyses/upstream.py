@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.interpreter.events import Mutation
+from ctxlint.model.interpreter.events import Assigned, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
     Fresh,
     Item,
+    Opaque,
     SavedTensor,
     Sequence,
+    Single,
     Value,
     View,
     before_views,
     usual_storage,
 )
 from ctxlint.model.syntax import dotted
+from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Returned
@@ -61,7 +64,35 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
         if isinstance(container, Sequence) and container.exact and isinstance(at, int) and at < len(container.slots):
             return _kept_tensor(container.slots[at].value)
         return False
+    if isinstance(value, (Opaque, Single)):
+        return _of_kept(fn, value.node)
     return isinstance(value, SavedTensor)
+
+
+def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
+    """Whether an expression certainly computes with a tensor that forward made and kept: ``ctx.factor.neg() * 2``."""
+    if isinstance(node, cst.BinaryOperation):
+        return _of_kept(fn, node.left) or _of_kept(fn, node.right)
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.Minus) and _of_kept(fn, node.expression)
+    if isinstance(node, cst.Call):
+        named = node.func if isinstance(node.func, cst.Attribute) else None
+        return named is not None and named.attr.value in _COMPUTING and _of_kept(fn, named.value)
+    if isinstance(node, cst.Name) and fn.backward is not None:
+        bound = [each for each in fn.backward.facts.of(Assigned) if each.name == node.value]
+        return len(bound) == 1 and not bound[0].augmented and _of_kept(fn, bound[0].value_node)
+    ctx = fn.backward.ctx if fn.backward is not None else None
+    if isinstance(node, cst.Attribute) and ctx is not None and dotted(node.value) == ctx.name:
+        return _kept_tensor(_kept(fn, node.attr.value))
+    return False
+
+
+_COMPUTING = frozenset(
+    name
+    for name in operations.TENSOR_METHODS | operations.VIEW_METHODS | operations.USUAL_VIEW_METHODS
+    if not name.startswith("new_") and not name.endswith("_like")
+)
+"""Methods that compute with the values of their tensor."""
 
 
 def _kept(fn: FunctionClass, attribute: str) -> Value | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.attribute_access import saved_tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, Mutation
 from ctxlint.model.interpreter.sequences import integer
@@ -36,8 +38,6 @@ from ctxlint.model.syntax import root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from ctxlint.model.interpreter.walk import Walk
 
 
@@ -90,6 +90,8 @@ def tensor_method(
     scalar = _scalar_of(name, arguments)
     if scalar is not None:
         return Scalar(scalar, node)
+    if name in ("to", "type", "type_as") and _converts_to_itself(walk, receiver, arguments):
+        return receiver
     shown = operations.shows_tensor(name, len(arguments.positional))
     view = _view_of(receiver, name, node, arguments, shown)
     if view is not None:
@@ -212,10 +214,10 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
     if name in operations.TENSOR_METHODS and name != "where":
         saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
     out = arguments.keywords.get("out")
-    if out is not None and is_none(without(out.value, NONE)) is Tri.NO:
+    if out is not None and is_none(without(out.value, NONE)) is not Tri.YES:
         given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
         mutated(walk, node, out.node, given, "out=")
-        return given if given == out.value else join(given, Fresh(node))
+        return given if given == out.value and is_none(given) is Tri.NO else join(given, Fresh(node))
     inplace = arguments.keywords.get("inplace")
     if name in operations.INPLACE_FUNCTIONS or arguments.is_true("inplace"):
         if first is not None:
@@ -264,6 +266,21 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         kind = None if name in ("cuda", "cpu", "conj") else _converted(arguments)
         return View(receiver, node, Alias.POSSIBLY, shown, kind)
     return None
+
+
+def _converts_to_itself(walk: Walk, receiver: Value, arguments: Arguments) -> bool:
+    """Whether a tensor is converted to what it is: ``x.to(x.dtype)`` and ``x.type_as(x)`` give the object itself."""
+    given = [*arguments.positional, *(slot for name, slot in arguments.keywords.items() if name in ("dtype", "device"))]
+    if not given or "copy" in arguments.keywords or "memory_format" in arguments.keywords or arguments.open_ended:
+        return False
+    return all(not slot.starred and _is_as(walk, slot, receiver) for slot in given)
+
+
+def _is_as(walk: Walk, slot: Slot, tensor: Value) -> bool:
+    node = slot.node
+    if isinstance(node, cst.Attribute) and node.attr.value in ("dtype", "device"):
+        return walk.peek(node.value) == tensor
+    return slot.value == tensor
 
 
 def _converted(arguments: Arguments) -> Kind:
