@@ -114,7 +114,7 @@ class _Split:
         if not self.single and any(self.outputs):
             lines.append(f"{inner}{_targets([name or '_' for name in self.outputs])} = output")
         text = "".join(self._text(line) for line in self.moved).rstrip("\r\n")
-        lines.append(text or f"{inner}pass")
+        lines.append(text or f'{inner}"""Nothing is kept for `backward`."""')
         at = layout.line_end(self._end(self.last))
         return [layout.insert(at, "\n\n" + re.sub(r"\r\n?", "\n", "\n".join(lines)))]
 

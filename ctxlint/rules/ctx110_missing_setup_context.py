@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.function import Decorator, Method
 
 
 class MissingSetupContext(Rule[FunctionClass]):
@@ -72,7 +73,7 @@ class MissingSetupContext(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: a Function that is never transformed does not need it. Not reported if `target-torch` ends before
-    2.0.
+    2.0, or if `forward` is decorated with `custom_fwd(cast_inputs=...)`, which does not work with `setup_context`.
 
     ## References
     - [Extending torch.func with autograd.Function](https://pytorch.org/docs/stable/notes/extending.func.html)
@@ -93,10 +94,23 @@ class MissingSetupContext(Rule[FunctionClass]):
             return
         if "forward" in fn.called_directly:  # whoever does that passes a ctx
             return
+        entry = next((each for each in forward.decorators if (each.name or "").endswith("custom_fwd")), None)
+        if entry is not None and "cast_inputs" in entry.keywords:
+            return  # beside `setup_context` it would cast nothing (CTX106)
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
-            f"`torch.func`. Move the code that uses the ctx to `setup_context(ctx, inputs, output)`.",
+            f"`torch.func`. {_advice(forward, entry)}.",
             None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )
+
+
+def _advice(forward: Method, entry: Decorator | None) -> str:
+    """What to do; ``entry`` is a ``custom_fwd``, which needs the ctx."""
+    ctx = forward.ctx.name if forward.ctx is not None else "ctx"
+    if entry is not None:
+        return f"Move `@{entry.written}` and the code that uses the ctx to `setup_context(ctx, inputs, output)`"
+    if ctx not in forward.facts.names_read:
+        return f"Remove `{ctx}`, and define `setup_context(ctx, inputs, output)`"
+    return "Move the code that uses the ctx to `setup_context(ctx, inputs, output)`"

@@ -37,7 +37,7 @@ def split(forward: str, setup: str, params: str = "x, y", signature: str = "ctx,
 
 
 CASES = {
-    "nothing": (fn("return x * y"), split("return x * y", "pass")),
+    "nothing": (fn("return x * y"), split("return x * y", '"""Nothing is kept for `backward`."""')),
     "both inputs": (
         fn("ctx.save_for_backward(x, y)\nreturn x * y"),
         split("return x * y", "x, y = inputs\nctx.save_for_backward(x, y)"),
