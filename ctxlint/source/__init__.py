@@ -1,1 +1,1 @@
-"""From paths to text: find files, scan their bytes, decode them, cut out the statements that matter."""
+"""From paths to text: discover files, scan their bytes, decode them, extract the relevant statements."""

@@ -1,4 +1,4 @@
-"""A text of which it is known what was asked about all of it."""
+"""A text that records the queries on its whole content."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ctxlint.source.source import Source
 
 @dataclass(frozen=True)
 class AskedSource(Source):
-    """A text that writes down what is asked of all of it."""
+    """A text that records the queries on its whole content."""
 
     @cached_property
     def asked(self) -> dict[tuple[str, str], object]:
-        """The questions so far, and the answers."""
+        """The queries so far, and their answers."""
         return {}
 
     def mentions(self, word: str) -> bool:
@@ -30,7 +30,7 @@ class AskedSource(Source):
         self._answer(("whole", ""))
 
     def would_answer(self, question: tuple[str, str]) -> object:
-        """The answer to a question, without a note of it."""
+        """The answer to a query, without recording it."""
         kind, word = question
         if kind == "whole":
             return self.text

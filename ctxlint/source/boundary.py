@@ -1,4 +1,4 @@
-"""Where a project ends, and which links lead out of it: a checkout may come from anybody, and its links with it."""
+"""The boundary of a project, and which links leave it: a checkout, including its links, may come from anybody."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ctxlint.source.modules import is_repository, root_of
 
 
 def leaves_project(path: str, root: str) -> bool:
-    """Whether a link on the way to ``path``, or ``path`` itself, lies in a project and leads out of it.
+    """Whether ``path``, or a link on the way to it, is in a project and leads out of it.
 
-    Links above the project are the user's own and may lead anywhere. ``root`` is the folder of the configuration,
-    which bounds what is in no repository.
+    Links above the project belong to the user and may lead anywhere. ``root`` is the folder of the configuration, the
+    boundary outside of repositories.
     """
     start, rest = os.path.splitdrive(os.path.abspath(path))
     real = start + os.sep
@@ -28,21 +28,21 @@ def leaves_project(path: str, root: str) -> bool:
 
 
 def lies_in_project(path: str, root: str) -> bool:
-    """Whether ``path`` itself, which may be a link, lies in a project."""
+    """Whether ``path`` itself, which may be a link, is in a project."""
     return _project_of(os.path.realpath(os.path.dirname(os.path.abspath(path))), root) is not None
 
 
 def is_in_project(path: str, root: str) -> bool:
-    """Whether ``path`` lies in the project that ``root`` lies in."""
+    """Whether ``path`` is in the project that contains ``root``."""
     real_root = os.path.realpath(root)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     return is_inside(folder, _project_of(real_root, root) or real_root)
 
 
 def _project_of(folder: str, root: str) -> str | None:
-    """The top of the project that a folder, named without links, lies in: the nearest repository, else ``root``.
+    """The root of the project that contains a folder, named without links: the nearest repository, otherwise ``root``.
 
-    Where that says nothing, it is the topmost folder that looks like a project; None where there is none.
+    If neither applies, it is the topmost folder that looks like a project; None if there is none.
     """
     repository = root_of(folder)
     if is_repository(repository) and not _is_top(repository):
@@ -58,6 +58,6 @@ def _is_top(folder: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether ``path`` is ``folder`` or lies below it, as far as their names say."""
+    """Whether ``path`` is ``folder`` or below it, according to their names."""
     path, folder = os.path.normcase(path), os.path.normcase(folder)
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

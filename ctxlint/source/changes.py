@@ -1,4 +1,4 @@
-"""What is different between two texts, as far as one stretch tells."""
+"""The difference between two texts, as a single range."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """What is different between two texts: all between the first and the last difference."""
+    """The difference between two texts: everything from the first to the last difference."""
 
     start: int
     end: int
@@ -21,14 +21,14 @@ class Change(NamedTuple):
         return self.new_end - self.end
 
     def moved(self, start: int, end: int) -> tuple[int, int]:
-        """A stretch of the old text in the new one; what is typed inside it makes it longer."""
+        """A range of the old text in the new one; text that is typed inside it extends it."""
         new_start = start + self.added if start >= self.end else min(start, self.start)
         new_end = end if end <= self.start else max(end, self.end) + self.added
         return new_start, max(new_start, new_end)
 
 
 def change_between(old: str, new: str) -> Change:
-    """What is different in ``new``."""
+    """The difference in ``new``."""
     shorter = min(len(old), len(new))
     start = _common(shorter, lambda size: old[:size] == new[:size])
     same = _common(shorter - start, lambda size: old[len(old) - size :] == new[len(new) - size :])

@@ -1,4 +1,4 @@
-"""From bytes to text and back, so that what is not edited stays as it was, byte for byte."""
+"""From bytes to text and back, so that everything that is not edited stays the same, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ _BOM = "\ufeff"
 _TWO_LINES = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n)?([^\r\n]*)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _PLAIN = ("utf-8", "ascii", "iso-8859-1")
-"""The usual encodings, which give back the bytes that they were given."""
+"""The usual encodings, which round-trip any bytes."""
 
 
 def _checked(text: str) -> str:
-    """``text``, if it is analysed. Raises Undecodable."""
+    """``text``, if it can be analysed.
+
+    Raises:
+        Undecodable: It cannot.
+    """
     reason = refusal(text)
     if reason:
         raise Undecodable(reason)
@@ -32,10 +36,11 @@ def _checked(text: str) -> str:
 
 @stage("read")
 def decode(path: str, data: bytes) -> Source:
-    """The text of a file, and of a notebook its code.
+    """The text of a file; for a notebook, its code.
 
-    Raises Undecodable where it is not in the encoding that it declares (PEP 263, else UTF-8) or no notebook, NotPython
-    for a notebook in another language.
+    Raises:
+        Undecodable: It is not in the encoding that it declares (PEP 263, otherwise UTF-8), or not a notebook.
+        NotPython: A notebook in another language.
     """
     from ctxlint.source.source import Source  # most files are never decoded
 
@@ -59,7 +64,7 @@ def decode(path: str, data: bytes) -> Source:
 
 
 def source_of(path: str, text: str) -> Source:
-    """A file with this text, which may begin with a byte order mark. Raises for a notebook what ``decode`` raises."""
+    """A file with this text, which may begin with a byte order mark. For a notebook, raises what ``decode`` raises."""
     from ctxlint.source.source import Source
 
     bom = text.startswith(_BOM)
@@ -72,7 +77,11 @@ def source_of(path: str, text: str) -> Source:
 
 
 def encode(source: Source, text: str) -> bytes:
-    """The bytes of ``text`` as the file of ``source`` writes them. Raises Undecodable where its encoding cannot."""
+    """The bytes of ``text`` in the encoding of ``source``.
+
+    Raises:
+        Undecodable: The encoding cannot represent it.
+    """
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError as error:
@@ -81,14 +90,19 @@ def encode(source: Source, text: str) -> bytes:
 
 
 def _declared_encoding(body: bytes) -> str:
-    """The encoding that one of the first two lines names, or UTF-8. Raises Undecodable for a name that is none."""
+    """The encoding that one of the first two lines declares, or UTF-8.
+
+    Raises:
+        Undecodable: The encoding is unknown.
+    """
     found = _TWO_LINES.match(body)
     lines = found.groups() if found else ()
     if b"coding" not in b"".join(lines):
         return "utf-8"
     import tokenize  # few files get here
 
-    # Only the names matter here; `detect_encoding` would judge the rest of the lines as well, and less clearly.
+    # Only the declaration matters here; `detect_encoding` would also validate the rest of the lines, with less clear
+    # errors.
     plain = [line.decode("ascii", "replace").encode("ascii", "replace") + b"\n" for line in lines]
     try:
         encoding, _ = tokenize.detect_encoding(iter(plain).__next__)
@@ -112,7 +126,7 @@ def _decode(body: bytes, encoding: str) -> str:
 
 
 def _decode_unusual(body: bytes, encoding: str) -> str:
-    """Decode, and make sure that ASCII stands for itself and that the text gives the same bytes back."""
+    """Decode, and check that ASCII is represented as itself and that the text round-trips."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unicode_escape warns of unknown escapes
         if b"# coding".decode(encoding) != "# coding":

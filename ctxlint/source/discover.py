@@ -1,4 +1,4 @@
-"""Which files to look at: a walk over folders, what is left out of it, and what was asked for by name."""
+"""File discovery: a walk over folders, exclusions, and explicit paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PYTHON_SUFFIXES = (".py", ".pyi")
 SUFFIXES = (*PYTHON_SUFFIXES, ".ipynb")
-"""The endings of the files that a walk picks up, next to scripts. A file that is named is taken whatever its ending."""
+"""The suffixes of the files that a walk finds, in addition to scripts. An explicit file may have any suffix."""
 
 _SHEBANG = 256
 _INTERPRETER = re.compile(rb"(?:i?python|pypy)\d*(?:\.\d+)*[tw]?(?:\.exe)?")
@@ -53,13 +53,13 @@ DEFAULT_EXCLUDE = (
     "site-packages",
     "venv",
 )
-"""Folders that nobody wants linted, as ruff leaves them out."""
+"""Folders that are excluded by default, the same as in ruff."""
 
 
 class Found(NamedTuple):
     """A file to read, and the absolute path of its folder.
 
-    ``explicit`` says that it was named; else it was met on a walk, as ``entry`` of the folder.
+    ``explicit``: it is an argument; otherwise a walk found it, as ``entry`` of the folder.
     """
 
     path: str
@@ -74,7 +74,7 @@ def path_of(found: Found) -> str:
 
 
 class Skipped(NamedTuple):
-    """Something that is left out, and why. ``lost`` says that nobody asked for that."""
+    """A path that is skipped, and why. ``lost``: this was not requested."""
 
     path: str
     reason: str
@@ -85,7 +85,7 @@ _NO_SUCH_FILE = "No such file or directory"
 
 
 class Missing(NamedTuple):
-    """A path that was asked for and is not there, or a folder that cannot be listed."""
+    """An argument that does not exist, or a folder that cannot be listed."""
 
     path: str
     reason: str
@@ -103,13 +103,13 @@ def find_files(
     force_exclude: bool = False,
     respect_gitignore: bool = True,
 ) -> Iterator[Result]:
-    """What is under ``paths``, each file once, in the order of names, a folder's files first; as the caller wrote them.
+    """The files under ``paths``, each once, ordered by name, a folder's files first; paths as the caller wrote them.
 
-    ``exclude`` and ``extend_exclude`` are globs, see ``globs``; those with a slash are relative to ``root``. What is
-    named is taken even where it is excluded, unless ``force_exclude``, and even where git ignores it.
+    ``exclude`` and ``extend_exclude`` are globs, see ``globs``; those with a slash are relative to ``root``. Explicit
+    paths are included even if they are excluded, unless ``force_exclude``, and even if git ignores them.
 
-    Links to folders are not followed. Links to files are, and come last: a file is found under its own name where it
-    is under ``paths``, else under the first link to it. ruff finds it once for each name, which counts its findings
+    Links to folders are not followed. Links to files are, and come last: a file is found under its own name if it is
+    under ``paths``, otherwise under the first link to it. ruff finds it once for each name, which counts its findings
     several times, and lets several processes fix one file at once.
     """
     globs = globs_for((*exclude, *extend_exclude), os.path.abspath(root))
@@ -138,10 +138,10 @@ def find_below(
     deep: bool,
     most_entries: int,
 ) -> tuple[list[Found], bool]:
-    """The files under a folder of which not more is wanted than what they say about others; and whether these are all.
+    """The files under a folder that are only needed for their facts about others; and whether these are all.
 
-    Links are skipped, and other repositories. The walk ends once it has met ``most_entries``; with ``deep`` False it
-    stays in the folder.
+    Links and other repositories are skipped. The walk ends after ``most_entries``; if ``deep`` is False, it stays in
+    the folder.
     """
     globs = globs_for(exclude, os.path.abspath(root))
     walk = _Walk(globs.fit, respect_gitignore, most_entries, deep=deep)
@@ -150,14 +150,14 @@ def find_below(
 
 
 def is_excluded(path: str, globs: Sequence[str], root: str | Path) -> bool:
-    """Whether a glob fits the path, or a folder that it is in."""
+    """Whether a glob matches the path, or a folder above it."""
     return globs_for(tuple(globs), os.path.abspath(root)).fit_within(os.path.abspath(path))
 
 
 class _Folder(NamedTuple):
-    """A folder to list: where it is, what stands before the names in it when they are shown, what git ignores there.
+    """A folder to list: its path, the prefix of displayed names, and what git ignores there.
 
-    ``real`` is what stands before the names when the links on the way are followed.
+    ``real`` is the prefix of names with links resolved.
     """
 
     absolute: str
@@ -166,7 +166,7 @@ class _Folder(NamedTuple):
     ignore: tuple[IgnoreFile, ...]
 
     def below(self, entry: os.DirEntry[str]) -> _Folder:
-        """The folder that is an entry of this one."""
+        """The folder of an entry of this one."""
         end = entry.name + os.sep
         return _Folder(entry.path, self.real + end, self.prefix + end, self.ignore)
 
@@ -176,7 +176,7 @@ _IGNORE_FILE = ".gitignore"
 
 
 class _Walk:
-    """One run: what it leaves out, which files it has met, and the links to files that are looked at last."""
+    """One walk: its exclusions, the files found so far, and the links to files, which are resolved last."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Walk:
         *,
         deep: bool = True,
     ) -> None:
-        """``most`` is how many entries to look at in one repository, below zero once there were more."""
+        """``most`` is the maximum number of entries in one repository; it becomes negative when exceeded."""
         self.is_excluded = is_excluded
         self.respect_gitignore = respect_gitignore
         self.most = most
@@ -196,13 +196,13 @@ class _Walk:
         self.real_folders: dict[str, str] = {}
 
     def is_new(self, real: str) -> bool:
-        """Whether the file, named without links, was not met before; from now on it was."""
+        """Whether the file, named without links, was not found before; records it."""
         before = len(self.met)
         self.met.add(real)
         return len(self.met) > before
 
     def links_to_new_files(self) -> Iterator[Result]:
-        """The links whose files were not met by their own names, each file once."""
+        """The links whose files were not found under their own names, each file once."""
         met_links: set[str] = set()
         for link in self.links:
             absolute = os.path.abspath(link.path)
@@ -215,7 +215,7 @@ class _Walk:
                 yield Skipped(link.path, "a link to a file that is checked under another name")
 
     def real(self, link: str) -> str:
-        """Where a link to a file leads, as ``os.path.realpath`` says."""
+        """The target of a link to a file, like ``os.path.realpath``."""
         try:
             target = os.readlink(link)
         except OSError:
@@ -225,7 +225,7 @@ class _Walk:
         return os.path.realpath(link) if os.path.isabs(target) or os.path.islink(real) else real
 
     def real_folder(self, path: str) -> str:
-        """As ``os.path.realpath``, which asks about each folder on the way; many links lead to few folders."""
+        """Like ``os.path.realpath``, which queries each folder on the way; many links lead to few folders."""
         names: list[str] = []
         while path not in self.real_folders:
             above, name = os.path.split(path)
@@ -246,7 +246,7 @@ class _Walk:
         return real
 
     def folder(self, top: str) -> Iterator[Result]:
-        """Everything under a folder. An explicit stack: folders may nest deeper than Python recurses."""
+        """Everything under a folder. Uses an explicit stack: folders may nest deeper than Python's recursion limit."""
         absolute, real = os.path.abspath(top), os.path.join(os.path.realpath(top), "")
         above = ignore_files_above(absolute) if self.respect_gitignore else ()
         stack = [_Folder(absolute, real, "" if top == "." else os.path.join(top, ""), above)]
@@ -274,7 +274,7 @@ class _Walk:
             stack += [folder.below(each) for each in below if not self.leaves_out(each, folder, "/")]
 
     def files(self, folder: _Folder, entries: Sequence[os.DirEntry[str]]) -> Iterator[Result]:
-        """Those of the entries of a folder that are files, with what is there and cannot be read."""
+        """The entries of a folder that are files, and those that cannot be read."""
         for entry in entries:
             if self.leaves_out(entry, folder) or not (entry.name.endswith(SUFFIXES) or is_script(entry.path)):
                 continue
@@ -296,7 +296,7 @@ class _Walk:
 
 
 def _may_be_python(entry: os.DirEntry[str]) -> bool:
-    """Whether a walk picks up the entry, or would if it were a script: those have no ending."""
+    """Whether a walk finds the entry, or would if it were a script: those have no suffix."""
     return entry.name.endswith(SUFFIXES) or ("." not in entry.name and _is_plain(entry))
 
 
@@ -324,7 +324,7 @@ def _is_plain(entry: os.DirEntry[str]) -> bool:
 
 
 def _fault(entry: os.DirEntry[str]) -> str:
-    """Why there is nothing to read in something that is neither a file nor a folder; empty for a link to a file."""
+    """Why something that is neither a file nor a folder cannot be read; empty for a link to a file."""
     try:
         if entry.is_file():
             return ""

@@ -1,8 +1,8 @@
-r"""Names that Python reads and a look at the bytes of a file does not show.
+r"""Names that Python recognises although the bytes of a file do not show them.
 
-Python takes a full-width ``a`` in ``autograd`` for an ``a``: it normalises identifiers (NFKC). An encoding such as
-UTF-7 spells letters in other letters, and so does the JSON of a notebook: ``\u0061``. Nobody writes ``autograd`` like
-that but to hide it.
+Python treats a full-width ``a`` in ``autograd`` as an ``a``: it normalises identifiers (NFKC). An encoding such as
+UTF-7 spells letters differently, and so does the JSON of a notebook: ``\u0061``. The only reason to write ``autograd``
+like that is to hide it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FOREIGN_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-"""The byte order marks of encodings that Python does not take for source code; the longer ones first."""
+"""The byte order marks of encodings that Python does not accept for source code; the longer ones first."""
 
 _ASCII = bytes(range(128))
 _LOOK_ALIKES = re.compile(
@@ -29,7 +29,7 @@ _LOOK_ALIKES = re.compile(
     """,
     re.VERBOSE,
 )
-"""The characters, in UTF-8, that stand for a letter of the words that matter, and some others."""
+"""The UTF-8 sequences that are equivalent to a letter of the relevant words, and some others."""
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
@@ -37,19 +37,19 @@ _TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 
 def says_words(data: bytes) -> bool:
-    """Whether the bytes show the words that no Function, and no custom gradient of an operator, goes without."""
+    """Whether the bytes contain the words that every Function, and every custom gradient of an operator, needs."""
     return b"autograd" in data and (b"Function" in data or b"register_autograd" in data)
 
 
 def says_hidden_words(data: bytes) -> bool:
-    """Whether a file says these words to Python, or to who reads JSON, where its bytes do not show them."""
+    """Whether a file contains these words for Python, or for a JSON reader, although its bytes do not show them."""
     encoding = _encoding(data)
     escaped = _JSON.match(data) is not None and b"\\u" in data
     if not (encoding or escaped or _has_look_alikes(data)):
         return False
     try:
         text = data.decode(encoding or "utf-8", "replace")
-    except (LookupError, ValueError, AssertionError):  # no encoding of text: `decode` says so
+    except (LookupError, ValueError, AssertionError):  # not a text encoding: `decode` reports it
         return False
     if escaped:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
@@ -58,7 +58,7 @@ def says_hidden_words(data: bytes) -> bool:
 
 
 def is_disguised(text: str) -> bool:
-    """Whether the code says these words only in characters that Python takes for ASCII ones."""
+    """Whether the code contains these words only in characters that Python treats as ASCII ones."""
     if text.isascii() or _says_words(text) or unicodedata.is_normalized("NFKC", text):
         return False
     return _says_words(unicodedata.normalize("NFKC", text))
@@ -69,7 +69,7 @@ def _says_words(text: str) -> bool:
 
 
 def _encoding(data: bytes) -> str:
-    """The encoding that the file declares, by a mark or in words, where that may not spell ASCII as it is."""
+    """The encoding that the file declares, by a mark or in words, if it may represent ASCII differently."""
     for mark, name in FOREIGN_MARKS.items():
         if data.startswith(mark):
             return name

@@ -1,7 +1,7 @@
-"""Small files in formats that are not Python's: configurations, baselines, lists of arguments and of requirements.
+"""Small files in formats other than Python: configurations, baselines, lists of arguments and of requirements.
 
-They come with a checkout and can be anybody's work. What is wrong with one is an error that says so; nothing in it
-takes time or memory that its size does not explain.
+They come with a checkout and are untrusted. An invalid file results in a clear error; nothing in it takes more time or
+memory than its size justifies.
 """
 
 from __future__ import annotations
@@ -26,16 +26,25 @@ _PART = re.compile(r"""[\w"'-][ \t]*\.""")
 
 
 class Malformed(Exception):
-    """A text that is not in the format that it should be in; the text of the exception says why."""
+    """A text in an invalid format; the text of the exception gives the reason."""
 
 
 def read_text(path: str | os.PathLike[str], most: int) -> str:
-    """The text of a file in UTF-8, without a byte order mark. Raises ``Unreadable`` and Malformed."""
+    """The text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        Unreadable: The file cannot be read.
+        Malformed: It is not UTF-8.
+    """
     return text_of(read_bytes(path, most))
 
 
 def text_of(data: bytes) -> str:
-    """The text of bytes in UTF-8, without a byte order mark. Raises Malformed."""
+    """The text of bytes in UTF-8, without a byte order mark.
+
+    Raises:
+        Malformed: They are not UTF-8.
+    """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -43,7 +52,11 @@ def text_of(data: bytes) -> str:
 
 
 def from_json(text: str) -> Any:
-    """What a JSON text says; an integer that no computer counts to is infinite. Raises Malformed."""
+    """The value of a JSON text; an absurdly large integer is infinite.
+
+    Raises:
+        Malformed: It is not JSON.
+    """
     import json
 
     if sum(map(text.count, ",[{")) > _MOST_VALUES:
@@ -57,12 +70,12 @@ def from_json(text: str) -> Any:
 
 
 def integer(digits: str) -> int | float:
-    """A number in JSON. Python refuses thousands of digits, or takes their square in time."""
+    """A number in JSON. Python rejects thousands of digits, or needs quadratic time."""
     return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 
 def _is_deep(text: str) -> bool:
-    """Whether brackets outside of strings are nested so deeply that a reader, which recurses in C, may not stand it."""
+    """Whether brackets outside of strings are nested too deeply for a parser that recurses in C."""
     if sum(map(text.count, "[{")) <= _DEEPEST:
         return False
     outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
@@ -75,8 +88,12 @@ def _is_deep(text: str) -> bool:
 
 
 def from_toml(text: str) -> dict[str, Any]:
-    """What a TOML text says. Raises Malformed."""
-    # The standard library's reader takes the square of the length of a dotted key in time.
+    """The tables of a TOML text.
+
+    Raises:
+        Malformed: It is not TOML.
+    """
+    # The standard library's parser needs time quadratic in the length of a dotted key.
     if any(len(_PART.findall(found[0])) > _MOST_PARTS for found in _KEYS.finditer(text)):
         raise Malformed(f"a key has more than {_MOST_PARTS} parts")
     try:
@@ -89,7 +106,7 @@ def from_toml(text: str) -> dict[str, Any]:
 
 
 def toml() -> Any:
-    """The standard library's TOML reader, or the package that it came from on Python 3.10."""
+    """The standard library's TOML parser, or its backport on Python 3.10."""
     from importlib import import_module
 
     try:

@@ -1,7 +1,7 @@
-"""What git ignores, asked of each entry of a walk from the top down. Reading the patterns is left to ``pathspec``.
+"""What git ignores, queried for each entry of a walk from the top down. Patterns are parsed by ``pathspec``.
 
-A pattern without a slash needs only the name of an entry, and names repeat: answers are kept. Patterns that are a name
-or a path as it is, or ``*`` and an ending, are looked up; ``pathspec`` is asked about the few others.
+A pattern without a slash needs only the name of an entry, and names repeat: answers are cached. Patterns that are a
+literal name or path, or ``*`` and a suffix, are looked up; ``pathspec`` matches the few others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _PART = r"[^\s/*?\\\[\]]+"
 _PLAIN = re.compile(rf"!?(?:\*(?P<ending>{_PART})|/?(?P<whole>{_PART}(?:/{_PART})*))(?P<folder>/?)[ ]*")
-"""A pattern that is ``*`` and the end of a name, or a whole name or path."""
+"""A pattern that is ``*`` and a suffix, or a whole name or path."""
 _FOLDERS_INSIDE = re.compile(r"(?:/\*\*)+/(?=[ ]*$)")
-"""The end of ``a/**/``: to git the folders in ``a``, to ``pathspec`` all of ``a``."""
+"""The end of ``a/**/``: for git the folders in ``a``, for ``pathspec`` all of ``a``."""
 _EVERY_FOLDER = re.compile(r"(!?)/?(?:\*\*/)+(?:\*/)?[ ]*")
-"""``**/`` and the like: ``pathspec`` looks no further than to the first folder of a path."""
+"""``**/`` and the like: ``pathspec`` matches only the first folder of a path."""
 _ANYWHERE = re.compile(r"\A(!?)/?\*\*/(?=[^/]+/?[ ]*$)")
 """The start of ``**/name``, which is ``name``."""
 _CHOICE = re.compile(r"(?<!\\)\[([a-zA-Z0-9]+)\]")
@@ -32,7 +32,8 @@ _START = re.compile(r"\A[\w./-]+")
 _WORD = re.compile(r"[^\s*?/]+")
 _UNCLEAR = re.compile(r"[\[\\]")
 
-# What goes beyond these is passed over, as what git cannot read is: no project has it, and it would take long.
+# Files and patterns beyond these limits are skipped, as git skips what it cannot read: no project has them, and they
+# would be slow.
 _MOST_BYTES = 1_000_000
 _LONGEST = 1000
 _MOST_OTHERS = 2000
@@ -42,8 +43,8 @@ _MOST_ANY_FOLDERS = 2
 def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
     """Whether git would ignore the entry at the absolute ``path``, which ends in ``name``; folders end in a slash.
 
-    Of ``files``, the last that says anything decides. The folders above are not asked: a walk does not get into those
-    that are ignored, and what was asked for by name inside one is wanted.
+    The last matching file of ``files`` decides. The folders above are not tested: a walk does not enter ignored ones,
+    and explicit paths inside one are wanted.
     """
     for file in reversed(files):
         verdict = file.verdict(path, name)
@@ -53,7 +54,7 @@ def is_ignored(path: str, name: str, files: Sequence[IgnoreFile]) -> bool:
 
 
 def read_ignore_file(path: str, folder: str) -> IgnoreFile | None:
-    """The patterns of a file for what is in ``folder``; None where it has none or cannot be read."""
+    """The patterns of a file for the content of ``folder``; None if it has none or cannot be read."""
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8-sig", "surrogateescape")
     except Unreadable:
@@ -80,10 +81,10 @@ def ignore_files_above(folder: str) -> tuple[IgnoreFile, ...]:
 
 
 class IgnoreFile:
-    """The patterns of one file. Of all that fit an entry, the one on the last line decides."""
+    """The patterns of one file. Of all patterns that match an entry, the last one decides."""
 
     def __init__(self, lines: Sequence[str], folder: str) -> None:
-        """Take the lines that hold patterns, and the folder that they are about."""
+        """Parse the lines that contain patterns, for a folder."""
         self._start = len(folder.rstrip("/\\")) + 1
         self._includes = [not line.startswith("!") for line in lines]
         numbered = list(enumerate(map(_normal, lines)))
@@ -93,7 +94,7 @@ class IgnoreFile:
         self._known: dict[str, int] = {}
 
     def verdict(self, path: str, name: str) -> bool | None:
-        """Whether to ignore the entry, or None where no pattern fits it; folders end in a slash."""
+        """Whether to ignore the entry, or None if no pattern matches it; folders end in a slash."""
         line = self._known.get(name)
         if line is None:
             line = self._known[name] = self._names.last_line(name)
@@ -103,19 +104,19 @@ class IgnoreFile:
 
 
 class _Other:
-    """A pattern for ``pathspec``, asked about a path that begins with ``start`` and holds the words of the pattern."""
+    """A pattern for ``pathspec``, tested on paths that begin with ``start`` and contain the words of the pattern."""
 
     def __init__(self, number: int, line: str) -> None:
-        """Take the pattern and the number of its line. Most are never read: no path comes near them."""
+        """Store the pattern and its line number. Most are never compiled: no path requires them."""
         body = _body(line)
         self.number = number
         self.start = "".join(_START.findall(body.lstrip("/"))[:1])
         self._line = line
         self._words = _WORD.findall(_UNCLEAR.split(body)[0])
-        self._fits_inside = body.endswith("/**")  # what is in a folder, not the folder
+        self._fits_inside = body.endswith("/**")  # matches the content of a folder, not the folder
 
     def fits(self, path: str) -> bool:
-        """Whether it fits the path itself; ``pathspec`` also says yes for what lies in a folder that it fits."""
+        """Whether it matches the path itself; ``pathspec`` also matches everything in a matching folder."""
         if not all(word in path for word in self._words) or self._pattern is None:
             return False
         bare = path.removesuffix("/")
@@ -133,7 +134,7 @@ class _Other:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of classes such as [[:alpha:]]
                 patterns: list[Any] = list(GitIgnoreSpec.from_lines([self._line]).patterns)
-        except (ValueError, re.error):  # git passes over what it cannot read
+        except (ValueError, re.error):  # git skips what it cannot parse
             return None
         if not patterns or patterns[0].include is None:
             return None
@@ -142,10 +143,10 @@ class _Other:
 
 
 class _Patterns:
-    """Patterns with the numbers of their lines, those that are mere names or endings kept apart: they are many."""
+    """Patterns with their line numbers; the many plain names and suffixes are stored separately."""
 
     def __init__(self, lines: list[tuple[int, str]]) -> None:
-        """Take the patterns, each with the number of its line, in order."""
+        """Store the patterns, each with its line number, in order."""
         self._whole: dict[str, int] = {}
         self._endings: dict[str, int] = {}
         self._others: list[_Other] = []
@@ -170,7 +171,7 @@ class _Patterns:
             known[(plain["ending"] or plain["whole"]) + slash] = number
 
     def last_line(self, path: str) -> int:
-        """The number of the last line that fits, or -1."""
+        """The number of the last line that matches, or -1."""
         last = self._whole.get(path, -1)
         if path.endswith(self._any_ending):
             last = max(last, *(number for ending, number in self._endings.items() if path.endswith(ending)))
@@ -185,15 +186,15 @@ class _Patterns:
 
 _STAR = "[^/]*"
 _FIXED = re.compile(r"(?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\]()/$^.*+?|{}])*", re.DOTALL)
-"""A part of a regular expression that fits texts of one length only."""
+"""A part of a regular expression that matches texts of one length only."""
 _NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")
-"""The start of ``[!a]``, which fits a slash to ``pathspec``, and none to git."""
+"""The start of ``[!a]``, which matches a slash in ``pathspec``, but not in git."""
 
 
 def without_backtracking(regex: str) -> str | None:
-    """A regular expression of ``pathspec``'s that takes no more than the square of a path's length; None for others.
+    """A regular expression of ``pathspec`` with at most quadratic time in the length of a path; None for others.
 
-    What follows a star inside a name is taken where it comes first, as in ``globs``.
+    What follows a star inside a name is matched at its first occurrence, as in ``globs``.
     """
     if regex.count(".+") > _MOST_ANY_FOLDERS:
         return None
@@ -204,18 +205,18 @@ def without_backtracking(regex: str) -> str | None:
         if number < len(pieces) and fixed is not None and fixed.end() == len(piece):
             out.append(f"(?=(?P<_{number}>[^/]*?{piece}))(?P=_{number})")
         elif number == len(pieces) or (fixed is not None and piece[fixed.end()] == "/"):
-            out.append(_STAR + piece)  # a slash ends what the star may take: there is one way only
+            out.append(_STAR + piece)  # a slash ends what the star may match: there is only one way
         else:
             return None
     return "".join(out)
 
 
 def _normal(line: str) -> str:
-    """A pattern that means to ``pathspec`` what ``line`` means to git."""
+    """A pattern that means in ``pathspec`` what ``line`` means in git."""
     every = _EVERY_FOLDER.fullmatch(line)
     return f"{every[1]}*/" if every else _ANYWHERE.sub(r"\1", _FOLDERS_INSIDE.sub("/**/*/", line))
 
 
 def _body(line: str) -> str:
-    """A pattern without what says that it includes, or fits folders only."""
+    """A pattern without its markers for negation and for folders."""
     return line.strip().removeprefix("!").rstrip("/")

@@ -1,7 +1,8 @@
-"""The globs of ``exclude``, ``extend-exclude`` and ``per-file-ignores``, with the meaning that ruff gives them.
+"""The globs of ``exclude``, ``extend-exclude`` and ``per-file-ignores``, with the same semantics as in ruff.
 
-``*`` and ``?`` take slashes too; ``**/`` takes any folders, or none; ``[a-z]``, ``[!a-z]`` and ``{a,b}`` choose. A glob
-without a slash fits any part of a path, one with a slash is relative to the root of the configuration.
+``*`` and ``?`` also match slashes; ``**/`` matches any number of folders; ``[a-z]``, ``[!a-z]`` and ``{a,b}`` are
+alternatives. A glob without a slash matches any part of a path, one with a slash is relative to the root of the
+configuration.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _SPECIAL = frozenset("*?[]{},")
 
 
 class Globs:
-    """Globs made ready to be asked about many paths."""
+    """Globs compiled to be matched against many paths."""
 
     def __init__(self, globs: Sequence[str], root: str | Path) -> None:
-        """Take the globs, and the folder that those with a slash are relative to."""
+        """Compile the globs; those with a slash are relative to ``root``."""
         self.root = _slashed(os.path.abspath(root)).rstrip("/")
         slashed = [_slashed(glob) for glob in globs]
         names = [glob for glob in slashed if glob and "/" not in glob]
@@ -45,16 +46,16 @@ class Globs:
                 return base + "/", glob
 
     def fit(self, absolute: str, name: str) -> bool:
-        """Whether a glob fits this very file or folder, whatever it lies in. ``name`` is the last part of its path."""
+        """Whether a glob matches this very file or folder, not one above it. ``name`` is the last part of its path."""
         fits = self._names.get(name)
         if fits is None:
             fits = self._names[name] = self._name is not None and self._name.fullmatch(name) is not None
         return fits or (self._path is not None and self._path.fullmatch(_slashed(absolute)) is not None)
 
     def fit_within(self, absolute: str) -> bool:
-        """Whether a glob fits a path or a folder that it is in, up to the root.
+        """Whether a glob matches a path or a folder above it, up to the root.
 
-        What lies above the root does not count: a checkout in a folder called ``dist`` is no build result.
+        Folders above the root do not count: a checkout in a folder called ``dist`` is not build output.
         """
         path = _slashed(absolute)
         start = len(self.root) + 1 if path.startswith(self.root + "/") else 1
@@ -64,7 +65,7 @@ class Globs:
 
 @lru_cache(maxsize=2048)
 def globs_for(globs: tuple[str, ...], root: str) -> Globs:
-    """The same Globs for the same arguments."""
+    """The same Globs for the same arguments (cached)."""
     return Globs(globs, root)
 
 
@@ -72,7 +73,7 @@ def _slashed(path: str) -> str:
     return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
-# What a glob means
+# Semantics
 
 _MOST = 1000
 _LONGEST = 1000
@@ -80,7 +81,7 @@ _STAR, _FOLDERS = "*", "**/"
 
 
 def check_globs(globs: Collection[str]) -> None:
-    """Raise ValueError where globs are too many, too long, or stand for too many."""
+    """Raise ValueError if globs are too many, too long, or expand to too many."""
     if len(globs) > _MOST:
         raise ValueError(f"expected at most {_MOST} globs, got {len(globs)}")
     for glob in globs:
@@ -90,7 +91,7 @@ def check_globs(globs: Collection[str]) -> None:
 
 
 def _any_of(globs: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
-    """One regular expression for whole texts that begin with a text and go on as its glob says, for any of several."""
+    """One regular expression that matches whole texts composed of a prefix and a match of its glob."""
     expressions: list[str] = []
     for start, glob in globs:
         for tokens in _without_braces(glob):
@@ -99,10 +100,10 @@ def _any_of(globs: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
 
 
 def _expression(tokens: Sequence[str], number: int) -> str:
-    """A regular expression for what the tokens of a glob fit. Its groups are named after ``number``.
+    """A regular expression for the tokens of a glob. Its groups are named after ``number``.
 
-    What follows a star is taken where it comes first: if the rest of the glob fits anywhere, it fits after that. So no
-    star but the last is ever tried again, and the time it takes is no more than the length of glob and text.
+    What follows a star is matched at its first occurrence: if the rest of the glob matches anywhere, it matches after
+    that. So only the last star is ever retried, and the time is at most the product of the lengths of glob and text.
     """
     pieces = [""]
     for token in tokens:
@@ -114,13 +115,13 @@ def _expression(tokens: Sequence[str], number: int) -> str:
     if not between:
         return first
     last = between.pop()
-    # Python 3.10 has no atomic groups; a group in a look-ahead is one.
+    # Python 3.10 has no atomic groups; a group in a lookahead is one.
     named = ((f"_{number}_{at}", each) for at, each in enumerate(between))
     return first + "".join(f"(?=(?P<{name}>.*?{each}))(?P={name})" for name, each in named) + f".*{last}"
 
 
 def _tokens(glob: str) -> Iterator[str]:
-    """The stars and braces of a glob as they are, and a regular expression for each other character that it takes."""
+    """The stars and braces of a glob unchanged, and a regular expression for each other character."""
     braces = at = 0
     while at < len(glob):
         char = glob[at]
@@ -145,7 +146,11 @@ def _tokens(glob: str) -> Iterator[str]:
 
 
 def _without_braces(glob: str) -> list[tuple[str, ...]]:
-    """The tokens of each glob that one with braces stands for. Raises ValueError where these are too many."""
+    """The tokens of each expansion of a glob with braces.
+
+    Raises:
+        ValueError: There are too many.
+    """
     open_braces: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]]]] = []
     chosen: list[tuple[str, ...]] = []
     found: list[tuple[str, ...]] = [()]

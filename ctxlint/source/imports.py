@@ -1,4 +1,4 @@
-"""The import statements of files, found in their bytes: nothing is decoded or parsed."""
+"""The import statements of files, extracted from their bytes: nothing is decoded or parsed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Imports:
-    """The import statements of the files of a run. Each file is read once, and many of them say the same."""
+    """The import statements of the files of a run. Each file is read once, and many have the same ones."""
 
     def __init__(self) -> None:
-        """Nothing is read before something is asked for."""
+        """Nothing is read before the first request."""
         self._texts: dict[bytes, bytes] = {}
         self._by_path: dict[str, tuple[bytes, ...]] = {}
 
@@ -25,7 +25,11 @@ class Imports:
         return path in self._by_path
 
     def of_file(self, path: str) -> tuple[bytes, ...]:
-        """What looks like an import statement in a file, as it stands there. Raises Unreadable."""
+        """What looks like an import statement in a file, verbatim.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
         found = self._by_path.get(path)
         if found is None:
             texts = self._texts
@@ -35,11 +39,10 @@ class Imports:
 
 
 class Import(NamedTuple):
-    """One import statement in short.
+    """The relevant parts of one import statement.
 
-    ``module`` is the last part of the name of the module that it takes names from: empty where it imports modules,
-    None where that is the package itself (``from . import ops``). ``words`` are those after ``import``; ``star`` says
-    that a star is among them.
+    ``module`` is the last part of the name of the module that it imports from: empty if it imports modules, None for
+    the package itself (``from . import ops``). ``words`` are those after ``import``; ``star``: a star is among them.
     """
 
     module: bytes | None
@@ -49,12 +52,12 @@ class Import(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def read_import(statement: bytes) -> Import:
-    """What a statement that ``imports_in`` found says."""
+    """The content of a statement that ``imports_in`` found."""
     start, imported = (*_IMPORT.split(statement, maxsplit=1), b"")[:2]
     module: bytes | None = b""
     if b"from" in start:
         path = start.partition(b"from")[2].rstrip(_BLANK)
-        module = (b"", *_words(path))[-1] if path[-1:] != b"." else None  # no word at all is left of a string
+        module = (b"", *_words(path))[-1] if path[-1:] != b"." else None  # a string leaves no word at all
     return Import(module, frozenset(_words(imported)), b"*" in imported)
 
 
@@ -68,7 +71,7 @@ def _words(data: bytes) -> list[bytes]:
 
 
 def imports_in(data: bytes) -> Iterator[bytes]:
-    """What looks like an import statement; a part of a string or comment may look so, too."""
+    """What looks like an import statement; a part of a string or comment may match, too."""
     at = data.find(b"import")
     while at >= 0:
         start = data.rfind(b"\n", 0, at) + 1

@@ -1,8 +1,8 @@
-"""Names by which a file may call Functions of other files, as far as bytes show it: nothing but imports is parsed.
+"""Names by which a file may call Functions of other files, according to their bytes: only imports are parsed.
 
-A run over a whole project knows the names of all its Functions. Where one file is linted, its imports are followed
-instead, through the files that only hand a name on, to a class or an alias of ``apply``. Too many names do no harm: the
-model decides what they mean.
+A run over a whole project knows the names of all its Functions. For a single file, its imports are followed instead,
+through files that re-export a name, to a class or an alias of ``apply``. Too many names do no harm: the model resolves
+them precisely.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_FILES = 512
-"""The content of so many files is kept, to be searched again for another name."""
+"""The number of files whose content is kept, to be searched for further names."""
 
 _ENDINGS = (".apply", ".forward", ".backward")
 
@@ -31,15 +31,15 @@ class Leads:
     """Follows imports. Each name of a module is followed once."""
 
     def __init__(self) -> None:
-        """Nothing is read before something is asked for."""
+        """Nothing is read before the first request."""
         self._files: dict[str, _File] = {}
         self._known: dict[tuple[str, str], bool] = {}
         self._names: dict[str, frozenset[str]] = {}
 
     def names(self, path: str, data: bytes | None = None) -> frozenset[str]:
-        """The last parts of the names that a file uses and that may mean Functions of other files.
+        """The last parts of the names that a file uses and that may denote Functions of other files.
 
-        ``data`` is its content, where that is not what is on disk.
+        ``data`` is its content, if that differs from the disk.
         """
         if data is not None:
             return self._names_in(path, _File(data))
@@ -57,7 +57,7 @@ class Leads:
         return frozenset(name.rpartition(".")[2] for name in found)
 
     def _star_modules(self, path: str, file: _File) -> list[str]:
-        """The modules of the project that a file imports with a star."""
+        """The modules of the project that a file star-imports."""
         names = (target[:-2] if target.strip(".*") else target[:-1] for target in file.bound_to("*"))
         places = (locate(path, name) for name in names)
         return [place.path for place in places if place is not None and not place.rest]
@@ -73,14 +73,14 @@ class Leads:
         return self._files[path]
 
     def _leads(self, importer: str, name: str) -> bool:
-        """Whether a name, as it is imported in a file, may mean a Function of the project, or its ``apply``."""
+        """Whether a name that a file imports may denote a Function of the project, or its ``apply``."""
         place = locate(importer, name)
         return place is not None and bool(place.rest) and self._may_be(place.path, place.rest)
 
     def _may_be(self, path: str, rest: str) -> bool:
         key = (path, rest)
         if key not in self._known:
-            self._known[key] = False  # for those that import each other
+            self._known[key] = False  # for circular imports
             self._known[key] = self._looks_so(path, rest)
         return self._known[key]
 
@@ -106,7 +106,7 @@ class Leads:
 
 
 class _File:
-    """The content of a file, and what it imports: dotted names, each with the name it is bound to; a star ends both."""
+    """The content of a file, and its imports: dotted names, each with the name it is bound to; a star ends both."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -130,12 +130,12 @@ class _File:
 
     @cached_property
     def given(self) -> frozenset[bytes]:
-        """The names that are given a value, where that may be the ``apply`` of something."""
+        """The names that are assigned something that may be an ``apply``."""
         return frozenset(_WORDS.findall(b" ".join(_GIVEN.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
 
     @cached_property
     def called(self) -> frozenset[bytes]:
-        """The names that are called, or of which an attribute is read."""
+        """The names that are called, or used with an attribute."""
         return frozenset(_CALLED_OR_ASKED.findall(self.data))
 
     @cached_property
@@ -149,7 +149,7 @@ class _File:
         return self._bound.get(name, [])
 
     def places(self, name: str) -> Iterator[tuple[int, int]]:
-        """Where a name stands as a word."""
+        """The occurrences of a name as a word."""
         word, data = name.encode("utf-8", "surrogatepass"), self.data
         at = data.find(word)
         while at >= 0:
@@ -170,7 +170,7 @@ _NO_WORDS: frozenset[bytes] = frozenset()
 
 
 def _uses(target: str, bound: str, file: _File) -> Iterator[str]:
-    """What is used of what an import binds: the name itself, and the attributes that are read of it."""
+    """The uses of an imported name: the name itself, and the attributes that are read from it."""
     chains = {_ATTRIBUTES.match(file.data, end)[0] for _start, end in file.places(bound)}  # type: ignore[index]
     for chain in sorted(chains):
         name = target + re.sub(r"\s", "", chain.decode())

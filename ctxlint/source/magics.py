@@ -1,14 +1,14 @@
-"""What IPython understands in a cell and Python does not: ``%time x``, ``!ls``, ``x = !ls``, ``x?``, ``%%bash``."""
+"""IPython syntax in a cell that is not Python: ``%time x``, ``!ls``, ``x = !ls``, ``x?``, ``%%bash``."""
 
 from __future__ import annotations
 
 import re
 
 PLACEHOLDER = re.compile(r"(?<!\w)__+(?!\w)")
-"""What stands for it: a name as long, of which nothing is known."""
+"""The replacement: a name of the same length that is otherwise unused."""
 
 _PYTHON_CELL_MAGICS = ("capture", "prun", "time", "timeit")
-"""Cell magics whose cell is run as part of the notebook; any other may be about anything."""
+"""Cell magics whose cell runs as part of the notebook; the cell of any other may be anything."""
 
 _CELL_MAGIC = re.compile(r"\s*%%(\S*)")
 _TOKEN = re.compile(
@@ -29,11 +29,11 @@ _ASSIGNED = re.compile(
     r"""[ \t]*[^\W\d](?:[\w.,* \t]|\[[^\]\n]*\])*(?::[^=\n'"#]*)?=[ \t]*(?P<magic>!|%(?=[^\W\d]))""",
 )
 _TO_LINE_END = re.compile(r"(?:[^\\\r\n]|\\(?:\r\n|.))*", re.DOTALL)
-"""The rest of a line, and of the lines below that a backslash makes part of it."""
+"""The rest of a line, and of the continuation lines after backslashes."""
 
 
 def is_python(cell: str) -> bool:
-    """Whether the cell, but for single lines, is Python that can be read where it stands."""
+    """Whether the cell, except for single lines, is Python code of the notebook."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None:
         return magic[1] in _PYTHON_CELL_MAGICS
@@ -42,7 +42,7 @@ def is_python(cell: str) -> bool:
 
 
 def without_magics(cell: str) -> str:
-    """``cell`` with a placeholder for everything that is not Python; all other characters keep their places."""
+    """``cell`` with placeholders for everything that is not Python; all other characters keep their positions."""
     pieces = []
     at = 0
     while at < len(cell):
@@ -59,7 +59,7 @@ def without_magics(cell: str) -> str:
 
 
 def _python_or_help(cell: str, at: int) -> tuple[int, int]:
-    """Where the logical line that starts at ``at`` ends, twice; where a request for help starts and ends."""
+    """The end of the logical line at ``at``, twice; or the start and end of a request for help."""
     depth = 0
     for token in _TOKEN.finditer(cell, at):
         kind = token.lastgroup
@@ -76,6 +76,6 @@ def _python_or_help(cell: str, at: int) -> tuple[int, int]:
 
 
 def _placeholder(magic: str) -> str:
-    """A name as long as ``magic``; the lines below the first are left empty."""
+    """A name as long as ``magic``; its further lines are left empty."""
     first, _, below = magic.partition("\n")
     return "_" * len(first) + magic[len(first) : len(first) + 1] + re.sub(r"[^\r\n]", " ", below)

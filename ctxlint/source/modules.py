@@ -1,4 +1,4 @@
-"""Where the module that an import names lies on disk, seen from the importing file. Nothing is imported to find out."""
+"""Module resolution: the file of an imported module, relative to the importing file. Nothing is imported."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _MAX_ASCENT = 12
 
 
 class ModulePlace(NamedTuple):
-    """A file, and what is left of the dotted name inside it (empty for the module itself)."""
+    """A file, and the rest of the dotted name inside it (empty for the module itself)."""
 
     path: str
     rest: str
 
 
 def locate(importer: str, target: str) -> ModulePlace | None:
-    """The file of the project that ``target`` leads to, as imported in the file ``importer``; None outside the project.
+    """The project file that ``target`` resolves to when imported in the file ``importer``; None outside the project.
 
     ``target`` is dotted and may begin with dots, as in ``from ..ops.base import Base`` → ``..ops.base.Base``. An
-    absolute name is looked for beside the file and in every folder above it, and in a ``src`` folder there, up to the
+    absolute name is searched next to the file and in every folder above it, and in a ``src`` folder there, up to the
     root of the repository or, without one, of the project.
     """
     return locate_from(os.path.dirname(os.path.abspath(importer)), target)
@@ -31,7 +31,7 @@ def locate(importer: str, target: str) -> ModulePlace | None:
 
 @lru_cache(maxsize=65536)
 def locate_from(folder: str, target: str) -> ModulePlace | None:
-    """As ``locate``, for a file in the folder with this absolute path."""
+    """Like ``locate``, for a file in the folder with this absolute path."""
     name = target.lstrip(".")
     level = len(target) - len(name)
     parts = name.split(".") if name else []
@@ -79,9 +79,9 @@ def root_of(folder: str) -> str:
 
 
 def project_of(folder: str) -> tuple[str, bool]:
-    """The folder that holds the project of a file in this folder, and whether the folders below it belong to it.
+    """The root folder of the project of a file in this folder, and whether subfolders belong to it.
 
-    It is the root as in ``root_of``; without one, the package that the file is in; without that, the folder alone.
+    It is the root as in ``root_of``; without one, the package of the file; without that, only the folder.
     """
     root = root_of(folder)
     if os.path.dirname(root) != root:
@@ -93,7 +93,7 @@ def project_of(folder: str) -> tuple[str, bool]:
 
 
 _ROOTS: dict[str, str | None] = {}
-"""What ``root_of`` found for each folder, so that it is looked for once in each; None where there is none."""
+"""The results of ``root_of``, by folder, so that each is searched once; None if there is none."""
 
 
 def _upward(folder: str) -> Iterator[str]:
@@ -120,7 +120,7 @@ _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "ctxlint.toml", ".c
 
 @lru_cache(maxsize=65536)
 def _holds(root: str, name: str) -> bool:
-    """Whether a folder holds a module or package of this name."""
+    """Whether a folder contains a module or package of this name."""
     return _is_file(os.path.join(root, name + ".py")) or _is_folder(os.path.join(root, name))
 
 
@@ -153,7 +153,7 @@ def _is_folder(path: str) -> bool:
 
 
 def forget() -> None:
-    """Forget what was seen on disk; the language server calls this when files come and go."""
+    """Drop cached disk look-ups; the language server calls this when files are created or deleted."""
     _ROOTS.clear()
     for cached in (locate_from, _holds, _roots, _is_file, _is_folder):
         cached.cache_clear()

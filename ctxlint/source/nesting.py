@@ -1,12 +1,12 @@
 """Text that would kill the process: nesting that overruns the C stack of LibCST's parser, or of CPython's own.
 
-Both parsers recurse in C. LibCST 1.9 knows no limit and dies of a segmentation fault; ``ast.parse`` does the same in
-threads with a small stack, and on Python 3.9 and 3.10 everywhere. No exception tells, so the text is measured first:
-how much stack would be in use at the deepest point? What a thing costs was found by experiment in a thread with
-512 KiB, the smallest stack to be met. Little is lost by a refusal: at these sizes a visitor ends in RecursionError.
+Both parsers recurse in C. LibCST 1.9 has no limit and crashes with a segmentation fault; ``ast.parse`` does the same in
+threads with a small stack, and on Python 3.9 and 3.10 everywhere. No exception is raised, so the text is measured
+first: how much stack would be in use at the deepest point? The costs were determined by experiment in a thread with 512
+KiB, the smallest stack in practice. Little is lost by refusing: at these sizes a visitor ends in RecursionError.
 
-The measure errs on the high side, for broken text too. It knows no grammar, only brackets, indentation, strings, and
-what makes a chain longer: an operator, an attribute, a call, a string beside a string.
+The measure is an upper bound, for broken text too. It uses no grammar, only brackets, indentation, strings, and what
+makes a chain longer: an operator, an attribute, a call, adjacent strings.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     Handler = Callable[[re.Match[str]], int | None]
 
 _STACK = 450.0
-"""How much stack a parser may need, in KiB; the rest of the 512 is for who calls it."""
+"""How much stack a parser may need, in KiB; the rest of the 512 is for its callers."""
 
 
 class _Costs(NamedTuple):
     """What a parser needs for one more of each, in KiB.
 
-    ``parameters`` are those of a lambda, which may hold lambdas as defaults. ``link`` is one more of what makes a chain
-    longer. ``word`` is a name, a number or a keyword that makes a chain longer; such a keyword takes three characters
-    with what must stand beside it (``1or``), so no word needs more than its length in ``character`` either.
+    ``parameters`` are those of a lambda, which may contain lambdas as defaults. ``link`` is one more of what makes a
+    chain longer. ``word`` is a name, a number or a keyword that makes a chain longer; such a keyword takes three
+    characters with its required neighbours (``1or``), so no word needs more than its length in ``character`` either.
     """
 
     block: float
@@ -48,7 +48,7 @@ _LIBCST = _Costs(block=29.0, bracket=8.7, parameters=16.0, link=1.6, string=0.95
 _AST = _Costs(block=0.5, bracket=1.85, parameters=0.6, link=0.25, string=0.0, word=0.24, character=0.08)
 
 _PATTERN_BRACKETS = 7
-"""How deep brackets may nest in a ``case`` or ``del``: LibCST takes 0.1 s for eight, minutes for fourteen."""
+"""The maximum nesting of brackets in a ``case`` or ``del``: LibCST takes 0.1 s for eight, minutes for fourteen."""
 
 _MARK = re.compile(
     r"""
@@ -72,14 +72,14 @@ _SPECIFICATION = re.compile(r"[{}]")
 
 
 def too_deep(text: str) -> str | None:
-    """Why LibCST must not be given ``text``, as half a sentence; None where it has room enough."""
+    """Why LibCST must not parse ``text``, as half a sentence; None if the stack suffices."""
     return _measure(text, _LIBCST)
 
 
 def too_deep_for_ast(text: str) -> str | None:
-    """Why ``ast.parse`` must not be given ``text``, as half a sentence; None where it has room enough.
+    """Why ``ast.parse`` must not parse ``text``, as half a sentence; None if the stack suffices.
 
-    From Python 3.11 on it guards itself well enough in the main thread: RecursionError or MemoryError tell.
+    Since Python 3.11, it guards itself well enough in the main thread: it raises RecursionError or MemoryError.
     """
     if sys.version_info >= (3, 11) and threading.current_thread() is threading.main_thread():
         return None
@@ -87,13 +87,13 @@ def too_deep_for_ast(text: str) -> str | None:
 
 
 def _measure(text: str, costs: _Costs) -> str | None:
-    """First with words counted by their length, which is fast and too much; then, if that refuses, one by one."""
+    """First with words counted by their length, which is fast but too high; then, if that refuses, one by one."""
     return _Measure("\n" + text, costs).run() and _Measure("\n" + text, costs, by_word=True).run()
 
 
 @dataclass
 class _Block:
-    """Statements of one indentation. ``chain`` is what the ``elif`` branches before the next statement add."""
+    """Statements of one indentation. ``chain`` is the cost of the ``elif`` branches before the next statement."""
 
     width: int
     base: float
@@ -101,9 +101,9 @@ class _Block:
 
 
 class _Open(NamedTuple):
-    """Something open: what was needed outside of it, and the quote of the f-string that a field stands in.
+    """Something open: the need outside of it, and the quote of the f-string that contains a field.
 
-    Kinds are ``bracket``, ``lambda`` (while its parameters last), ``field`` (the braces in an f-string) and ``nested``
+    Kinds are ``bracket``, ``lambda`` (within its parameters), ``field`` (the braces in an f-string) and ``nested``
     (braces in the format specification of a field).
     """
 
@@ -114,10 +114,10 @@ class _Open(NamedTuple):
 
 
 class _Measure:
-    """One pass over a text. ``need`` is what a parser has on its stack at the place that was reached, in KiB.
+    """One pass over a text. ``need`` is the stack use of a parser at the current position, in KiB.
 
-    ``element`` is the need after the last opening bracket, or else at the start of the statement: a comma goes back
-    to it. ``open`` says what is open, innermost last.
+    ``element`` is the need after the last opening bracket, or else at the start of the statement: a comma resets to it.
+    ``open`` is the stack of open constructs, innermost last.
     """
 
     def __init__(self, text: str, costs: _Costs, *, by_word: bool = False) -> None:
@@ -162,7 +162,7 @@ class _Measure:
         }
 
     def _reason(self) -> str:
-        """What takes the greatest part of the need."""
+        """The greatest contribution to the need."""
         brackets = self.costs.bracket * sum(each.kind != "lambda" for each in self.open)
         if self.need == math.inf or brackets > self.need / 2:
             return "brackets are nested too deeply"
@@ -171,14 +171,14 @@ class _Measure:
         return "a chain of operators, calls or strings is too long"
 
     def _words(self, start: int, end: int) -> float:
-        """What is needed for all that stands between two marks, in which each word may be a keyword."""
+        """The need for everything between two tokens, in which each word may be a keyword."""
         words = self.text[start:end].split()
         return min(len(words) * self.costs.word, (end - start) * self.costs.character)
 
-    # What a mark does. The place to go on at is given where that is not the end of the mark.
+    # Handlers of tokens. They return the position to continue at if that is not the end of the token.
 
     def _nothing(self, _mark: re.Match[str]) -> None:
-        """A comment, or a line that goes on below."""
+        """A comment, or a line continuation."""
 
     def _link(self, _mark: re.Match[str]) -> None:
         self.need += self.costs.link
@@ -196,7 +196,7 @@ class _Measure:
         self.need = self.element = self.statement = self._statement(len(mark["indent"].expandtabs()), word)
 
     def _statement(self, width: int, word: str | None) -> float:
-        """What is needed before the first token of a statement with this indentation and first word."""
+        """The need before the first token of a statement with this indentation and first word."""
         while self.blocks[-1].width > width:
             self.blocks.pop()
         block = self.blocks[-1]
@@ -261,7 +261,7 @@ class _Measure:
         return self._literal(start + len(quote), quote)
 
     def _literal(self, at: int, quote: str) -> int:
-        """Pass over the text of an f-string, to its end or into its next field."""
+        """Skip the text of an f-string, to its end or into its next field."""
         while True:
             found = _LITERAL[quote].search(self.text, at)
             if found is None:
@@ -276,7 +276,7 @@ class _Measure:
                 return found.start()
 
     def _specification(self, at: int) -> int | None:
-        """Pass over the format specification of a field, to the field's end or into a field in it."""
+        """Skip the format specification of a field, to the field's end or into a field in it."""
         found = _SPECIFICATION.search(self.text, at)
         if found is None:
             return len(self.text)

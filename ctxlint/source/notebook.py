@@ -1,11 +1,11 @@
 """Jupyter notebooks: the code cells of one, in order, are one module.
 
-Between two cells the text of the module has an empty line that is in no cell. What is IPython's and not Python's (see
-``magics``) has something harmless of the same length in its place, so every other character stands where it stands in
-its cell. Cells are counted from 1, and all of them count, as ruff does it.
+Between two cells, the text of the module has an empty line that is in no cell. IPython syntax (see ``magics``) is
+replaced by something harmless of the same length, so every other character keeps its position in its cell. Cells are
+counted from 1, including all kinds of cells, like in ruff.
 
-Left out are cells that no Python reads: those of another language, and those that begin with an indented line, which
-IPython moves to the margin.
+Cells that Python does not read are excluded: those of another language, and those that begin with an indented line,
+which IPython dedents.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell, the ``number``-th of all cells; its source stands from ``start`` to ``end`` in the JSON.
+    """A code cell, the ``number``-th of all cells; its source is at ``start`` to ``end`` in the JSON.
 
-    ``before`` is what the file holds, ``text`` what is to be written.
+    ``before`` is the content in the file, ``text`` the content to write.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Cell:
 
     @property
     def block(self) -> str:
-        """The text with its last line ended, as it stands in the module."""
+        """The text with its last line terminated, as in the module."""
         return self.text + "\n"
 
     def edited(self, edits: Sequence[Edit]) -> Cell:
@@ -63,7 +63,7 @@ class Notebook(Source):
     cells: tuple[Cell, ...] = ()
 
     def __hash__(self) -> int:
-        """As dataclasses make it, but without a look at each of the cells."""
+        """Like the one of dataclasses, but without hashing each of the cells."""
         return hash((self.path, self.text))
 
     @cached_property
@@ -80,12 +80,12 @@ class Notebook(Source):
         return [self.position(start).line for start in self._starts]
 
     def _cell_at(self, start: int) -> int:
-        """The index of the cell that an offset of the module is in."""
+        """The index of the cell that contains an offset of the module."""
         return max(bisect_right(self._starts, start) - 1, 0)
 
     @property
     def written(self) -> str:
-        """The JSON, in which nothing but the source of changed cells is changed."""
+        """The JSON, in which only the source of changed cells differs."""
         edits = [
             Edit(cell.start, cell.end, with_lines(self.document, cell.start, cell.end, cell.text))
             for cell in self.cells
@@ -105,13 +105,13 @@ class Notebook(Source):
         return tuple((first, self.position(end).line) for first, end in zip(self._first_lines, ends))
 
     def edited(self, edits: Sequence[Edit]) -> Notebook:
-        """The notebook after ``edits``, for which ``can_take`` says yes."""
+        """The notebook after ``edits``, which ``can_take`` accepts."""
         by_cell = self._by_cell(edits)
         cells = tuple(cell.edited(by_cell.get(index, ())) for index, cell in enumerate(self.cells))
         return _notebook(self.path, self.document, cells, bom=self.bom)
 
     def can_take(self, edits: Sequence[Edit]) -> bool:
-        """Whether each edit stays in one cell, away from what is IPython's."""
+        """Whether each edit is within one cell, and outside of IPython syntax."""
         return all(self._can_take(edit) for edit in edits)
 
     def _can_take(self, edit: Edit) -> bool:
@@ -132,7 +132,7 @@ class Notebook(Source):
         return by_cell
 
     def locate(self, span: Span) -> Located:
-        """The cell that ``span`` starts in, and where in it."""
+        """The cell that contains the start of ``span``, and the span there."""
         if not self.cells:
             return Located(self, span)
         index = max(bisect_right(self._first_lines, span.start.line) - 1, 0)
@@ -141,7 +141,7 @@ class Notebook(Source):
         return Located(self._cell_source(index), Span(start, end), self.cells[index].number)
 
     def in_file(self, span: Span) -> Span:
-        """Where the code stands in the JSON."""
+        """The span of the code in the JSON."""
         if any(cell.text != cell.before for cell in self.cells):
             return read_notebook(self.path, self.written).in_file(span)
         located = self.locate(span)
@@ -155,7 +155,7 @@ class Notebook(Source):
         return Span(written.position(start), written.position(end))
 
     def start_of(self, number: int) -> int | None:
-        """The offset at which a cell starts in the module; None for one that is left out."""
+        """The offset of a cell in the module; None for an excluded one."""
         return next((start for cell, start in zip(self.cells, self._starts) if cell.number == number), None)
 
     def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
@@ -164,11 +164,11 @@ class Notebook(Source):
             yield LocatedEdits(self._cell_source(index), tuple(mine), self.cells[index].number)
 
     def _cell_source(self, index: int) -> Source:
-        """One cell as a text of its own, as people wrote it."""
+        """One cell as a text of its own, with the original code."""
         return Source(self.path, self.cells[index].block)
 
     def changes(self, after: Source) -> Iterator[tuple[str, Source, Source]]:
-        """The cells that are different in ``after``, as people wrote them."""
+        """The cells that differ in ``after``, with the original code."""
         for old, new in zip(self.cells, after.cells if isinstance(after, Notebook) else ()):
             if old.text != new.text:
                 texts = (each.text if each.text.endswith("\n") else each.block for each in (old, new))
@@ -177,7 +177,12 @@ class Notebook(Source):
 
 
 def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
-    """The notebook whose JSON is ``document``. Raises Undecodable where it is none, NotPython for other languages."""
+    """The notebook whose JSON is ``document``.
+
+    Raises:
+        Undecodable: It is not a notebook.
+        NotPython: It is in another language.
+    """
     notebook = _parsed(document)
     version = notebook.get("nbformat")
     if type(version) is not int:
@@ -205,7 +210,7 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
 
 
 def notebook_of(path: str, cells: Iterable[tuple[int, str]]) -> Notebook:
-    """The notebook with these code cells, each with its number; what an editor has open, without any JSON."""
+    """The notebook with these numbered code cells: one that is open in an editor, without any JSON."""
     kept = tuple(Cell(number, 0, 0, text, text) for number, text in cells if is_python(text))
     return _notebook(path, "", kept, bom=False)
 
@@ -226,7 +231,7 @@ def _parsed(document: str) -> dict[str, Any]:
 
 
 def _language(metadata: Any) -> str:
-    """What the metadata say about the language of the kernel; Python where they say nothing."""
+    """The language of the kernel according to the metadata; Python by default."""
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         record = metadata.get(key) if isinstance(metadata, dict) else None
         language = record.get(name) if isinstance(record, dict) else None
@@ -254,7 +259,7 @@ def _code_cells(document: str) -> Iterator[Cell]:
 
 
 def _language_of_cell(metadata: Any) -> str:
-    """What VS Code notes where a cell is in another language than the notebook."""
+    """VS Code's metadata for a cell in another language than the notebook."""
     vscode = metadata.get("vscode") if isinstance(metadata, dict) else None
     language = vscode.get("languageId") if isinstance(vscode, dict) else None
     return language if isinstance(language, str) else "python"

@@ -1,4 +1,4 @@
-"""Where values stand in JSON text, and how the source of a cell is written anew in the manner of the old one."""
+"""The positions of values in JSON text, and rewriting the source of a cell in its original style."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CHARACTER = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|[^\\]", re.DOTALL)
 _SECOND_HALF = re.compile(r"\\u[dD][c-fC-F]")
-"""Of a character that JSON writes as two."""
+"""The second half of a character that JSON writes as a surrogate pair."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _COLON = re.compile(r'":([ ]?)')
 
 
 def members(document: str, at: int) -> dict[str, tuple[int, int]]:
-    """Where each value of the object at ``at`` starts and ends, by its key. The JSON is known to be valid."""
+    """The span of each value of the object at ``at``, by its key. The JSON is known to be valid."""
     places = {}
     at = _value(document, at)
     if document[at] != "{":
@@ -36,7 +36,7 @@ def members(document: str, at: int) -> dict[str, tuple[int, int]]:
 
 
 def elements(document: str, at: int) -> list[tuple[int, int]]:
-    """Where each element of the list at ``at`` starts and ends."""
+    """The span of each element of the list at ``at``."""
     places = []
     if document[at] != "[":
         raise TypeError("not a list")
@@ -54,19 +54,19 @@ def value_of(document: str, at: int) -> Any:
 
 
 def _value(document: str, at: int) -> int:
-    """Where the next token starts."""
+    """The start of the next token."""
     found = _SPACE.match(document, at)
     return found.end() if found else at
 
 
 def _after(document: str, end: int) -> int:
-    """Where the next element starts after one, or the bracket that closes the list."""
+    """The start of the next element, or of the bracket that closes the list."""
     at = _value(document, end)
     return _value(document, at + 1) if document[at] == "," else at
 
 
 def place_in(document: str, start: int, end: int, offset: int) -> int:
-    """Where a character of the text stands that a string, or a list of strings, from ``start`` to ``end`` holds."""
+    """The position of a character in the string, or the list of strings, from ``start`` to ``end``."""
     at = start
     for string in _STRING.finditer(document, start, end):
         for character in _CHARACTER.finditer(document, string.start() + 1, string.end() - 1):
@@ -80,17 +80,16 @@ def place_in(document: str, start: int, end: int, offset: int) -> int:
 
 
 def with_lines(document: str, start: int, end: int, text: str) -> str:
-    """The JSON for ``text`` in the place of the string, or list of strings, from ``start`` to ``end``.
+    """The JSON for ``text`` as replacement of the string, or list of strings, from ``start`` to ``end``.
 
-    Lines that were there before keep their JSON as it is, a list keeps its layout. What is new is written in ASCII
-    where the whole document is.
+    Unchanged lines keep their JSON, a list keeps its layout. New text is written in ASCII if the whole document is.
     """
     old = document[start:end]
     if old.startswith('"'):
         return f'"{"".join(_written(document, _lines_of(old[1:-1]), _LINE.findall(text)))}"'
     strings = [each[1:-1] for each in _STRING.findall(old)]
     lines = _LINE.findall(text)
-    # Python's Jupyter also breaks the list at form feeds and the like.
+    # Python's Jupyter also splits the list at form feeds and the like.
     if [_text_of(each) for each in strings] == "".join(map(_text_of, strings)).splitlines(keepends=True):
         lines = text.splitlines(keepends=True)
     if not lines:
@@ -106,7 +105,7 @@ def with_lines(document: str, start: int, end: int, text: str) -> str:
 
 
 def _lines_of(string: str) -> list[str]:
-    """The JSON inside the quotes of a string, cut after each line."""
+    """The JSON inside the quotes of a string, split after each line."""
     lines = [""]
     for character in _CHARACTER.findall(string):
         lines[-1] += character
@@ -116,7 +115,7 @@ def _lines_of(string: str) -> list[str]:
 
 
 def _written(document: str, old: list[str], new: list[str]) -> list[str]:
-    """The JSON inside the quotes for the lines ``new``: that of the ``old`` ones where they are equal."""
+    """The JSON inside the quotes for the lines ``new``: that of the ``old`` ones if they are equal."""
     matcher = SequenceMatcher(None, [_text_of(each) for each in old], new, autojunk=False)
     ascii_only = document.isascii()
     written: list[str] = []

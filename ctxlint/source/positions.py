@@ -1,7 +1,7 @@
-"""Where the nodes of a LibCST module stand.
+"""The positions of the nodes of a LibCST module.
 
-``MetadataWrapper.resolve(PositionProvider)`` says the same, for three times the price: it walks the tree once more for
-providers that nobody asked for, searches every token for line ends, and always goes to the end.
+``MetadataWrapper.resolve(PositionProvider)`` computes the same, at three times the cost: it walks the tree once more
+for unused providers, searches every token for line ends, and always covers the whole module.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Definition = cst.FunctionDef | cst.ClassDef
 
 
 class Places:
-    """The places of the nodes of one module, worked out when they are asked for.
+    """The positions of the nodes of one module, computed on demand.
 
-    Writing costs about half of what parsing did. So who knows that all that he is interested in stands in one function
-    says so by ``write``, and the rest of the module is not written.
+    Code generation costs about half of what parsing did. So callers who need only nodes of one function call ``write``
+    first, and the rest of the module is not generated.
     """
 
     def __init__(self, module: cst.Module, given: str = "") -> None:
-        """Take a module, and the text that it was parsed from, as far as that is known; nothing is done yet."""
+        """Take a module, and the text that it was parsed from, as far as that is known; computes nothing yet."""
         self._module = module
         self._given = _Text(given)
         self._whole: _Written | None = None
@@ -39,16 +39,20 @@ class Places:
 
     @property
     def text(self) -> str:
-        """The text that LibCST gives back for the module."""
+        """The text that LibCST generates for the module."""
         return self._all().text.text
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where a node stands in ``text``, without the space around it. Raises KeyError for another module's node."""
+        """The span of a node in ``text``, without surrounding whitespace.
+
+        Raises:
+            KeyError: The node belongs to another module.
+        """
         for function in self._functions.values():
             if function is not None and id(node) in function.places:
                 return function.span(node)
         if self._whole is None and not self._asked:
-            # Most modules are asked for one thing, often the name of a class: no more is written than that takes.
+            # Most modules get one request, often for the name of a class: no more is generated than that needs.
             self._asked = True
             written = _write(self._module, until=node)
             self._whole = written if written.whole else None
@@ -63,16 +67,16 @@ class Places:
     # Without the whole module
 
     def span_of_name(self, definition: Definition) -> Span:
-        """As ``span`` of the name of a function or class that is defined in the module."""
+        """Like ``span`` for the name of a function or class that is defined in the module."""
         found = self._head(definition)
         if found is None:
             return self.span(definition.name)
         return self._given.span(found.name, found.name + len(definition.name.value))
 
     def write(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
-        """Work out where the nodes of a function stand, if that can be done without the rest of the module.
+        """Compute the positions in a function, if that is possible without the rest of the module.
 
-        With ``head``, its decorators and its name are enough. True only where LibCST gives back the very text of them.
+        With ``head``, only its decorators and its name. True only if LibCST reproduces their text exactly.
         """
         written = self._functions.get(function)
         if function not in self._functions or (not head and written is not None and not written.whole):
@@ -91,7 +95,7 @@ class Places:
         return _Written(self._given, tokens.places, whole, above) if fits else None
 
     def _head(self, definition: Definition) -> _Head | None:
-        """How a definition begins in the given text; None where several look like that, or its spaces are odd."""
+        """The start of a definition in the given text; None if it is ambiguous, or its spacing is unusual."""
         if isinstance(definition, cst.FunctionDef):
             keyword, space = "def ", definition.whitespace_after_def
         else:
@@ -103,14 +107,14 @@ class Places:
 
 
 class _Head(NamedTuple):
-    """How a definition begins: its indentation, and the offset of its name."""
+    """The start of a definition: its indentation, and the offset of its name."""
 
     indentation: str
     name: int
 
 
 def _heads(text: str, keyword: str, name: str) -> Iterator[_Head]:
-    """What looks like the beginning of a definition, in strings as well."""
+    """What looks like the start of a definition, including those in strings."""
     words = keyword + name
     at = text.find(words)
     while at >= 0:
@@ -127,7 +131,7 @@ _AFTER_NAME = frozenset(" \t\f\r\n\\(:[")
 
 
 class _Text:
-    """A text, and where its lines start."""
+    """A text, and the offsets of its lines."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -146,7 +150,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Written:
-    """A text and what stands where in it, or in its beginning; offsets count from ``above``."""
+    """A text and the offsets of the nodes in it, or in its beginning; offsets count from ``above``."""
 
     text: _Text
     places: dict[int, tuple[int, int]]
@@ -159,20 +163,20 @@ class _Written:
 
 
 def _write(module: cst.Module, until: cst.CSTNode | None = None) -> _Written:
-    """Write a module, or its beginning up to the end of a node."""
+    """Generate the code of a module, or its beginning up to the end of a node."""
     tokens = _Tokens(module, until)
     whole = tokens.write(module)
     return _Written(_Text("".join(tokens.tokens)), tokens.places, whole)
 
 
 class _Reached(Exception):
-    """The node that was asked for is written."""
+    """The requested node is complete."""
 
 
 class _Tokens(CodegenState):
-    """Writes tokens and keeps, for each node, the offsets between which it came to stand.
+    """Writes tokens and records, for each node, its offsets.
 
-    What LibCST calls the syntactic position is kept where a node has one, as ``PositionProvider`` does.
+    If a node has a syntactic position in LibCST's sense, that is recorded, like in ``PositionProvider``.
     """
 
     def __init__(self, module: cst.Module, until: cst.CSTNode | None = None) -> None:
@@ -183,7 +187,7 @@ class _Tokens(CodegenState):
         self._starts: list[int] = []
 
     def write(self, node: cst.CSTNode) -> bool:
-        """Write a node; False where it ended before, at what was to be reached."""
+        """Write a node; False if the text ended before it, at the requested node."""
         try:
             node._codegen(self)  # noqa: SLF001  (what `Module.code` calls, with a state of its own)
         except _Reached:
@@ -214,7 +218,7 @@ class _Tokens(CodegenState):
 
 
 class _Recording:
-    """Keeps where a node stands, once it is written."""
+    """Records the position of a node, once it is written."""
 
     __slots__ = ("end_node", "node", "start", "start_node", "tokens")
 

@@ -1,4 +1,4 @@
-"""Reading files: never more than so much, never from what is not a file, and nothing that analysis would not bear."""
+"""Reading files: with a maximum size, regular files only, and nothing that is too large to analyse."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ import sys
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 24
 MOST_BYTES = 100_000_000
-"""The size of the largest file that is read; GitHub takes none that is larger."""
+"""The maximum size of a file; GitHub accepts none that is larger."""
 MOST_CHARACTERS = 2_000_000
-"""The length of the longest code that is analysed. To parse that much may take 1.8 GB, and nobody writes half of it."""
+"""The maximum length of code to analyse. Parsing that much may take 1.8 GB, and no real file has half of it."""
 
 
 class Unreadable(Exception):
-    """A file that the system will not give; the text of the exception says why."""
+    """A file that cannot be read; the text of the exception gives the reason."""
 
 
 class Undecodable(Exception):
-    """A file that is not the text it says it is; the text of the exception says why."""
+    """A file that is not the text it claims to be; the text of the exception gives the reason."""
 
 
 class NotPython(Exception):
-    """A notebook in another language; the text of the exception says in which."""
+    """A notebook in another language; the text of the exception names it."""
 
 
 def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The content of a file of at most so many bytes. Raises Unreadable; never waits for a pipe or a device."""
+    """The content of a file of at most so many bytes; never waits for a pipe or a device.
+
+    Raises:
+        Unreadable: It is larger, or cannot be read.
+    """
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
         try:
@@ -41,7 +45,11 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_stdin() -> bytes:
-    """What is on standard input. Raises Unreadable where that is too much."""
+    """The content of standard input.
+
+    Raises:
+        Unreadable: It is too large.
+    """
     data = sys.stdin.buffer.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise too_large()
@@ -49,7 +57,7 @@ def read_stdin() -> bytes:
 
 
 def first_bytes(path: str, count: int) -> bytes:
-    """How a regular file begins; empty where that cannot be read. Never waits for a pipe or a device."""
+    """The beginning of a regular file; empty if it cannot be read. Never waits for a pipe or a device."""
     try:
         descriptor = os.open(path, _OPEN_FLAGS)
     except (OSError, ValueError):
@@ -71,7 +79,7 @@ def _read_all(descriptor: int, most: int) -> bytes:
     if status.st_size > most:
         raise too_large(most)
     pieces = [os.read(descriptor, min(status.st_size + 1, _CHUNK))]
-    if len(pieces[0]) != status.st_size:  # large, growing, or one of the system's files, which say 0
+    if len(pieces[0]) != status.st_size:  # large, growing, or a virtual file, whose size is 0
         size = len(pieces[0])
         while pieces[-1]:
             pieces.append(os.read(descriptor, _CHUNK))
@@ -82,12 +90,12 @@ def _read_all(descriptor: int, most: int) -> bytes:
 
 
 def too_large(most: int = MOST_BYTES) -> Unreadable:
-    """The reason why something of more than so many bytes is not read."""
+    """The error for something of more than so many bytes."""
     return Unreadable(f"Larger than {most // 1_000_000} MB, the most that ctxlint reads")
 
 
 def refusal(text: str) -> str:
-    """Why code is not analysed; empty where it is."""
+    """Why code is not analysed; empty if it is."""
     from ctxlint.source.disguise import is_disguised
 
     if len(text) > MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Does this file matter? Asked of its bytes, before anything is decoded."""
+"""Is this file relevant? Decided from its bytes, before anything is decoded."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def holds_candidate(data: bytes) -> bool:
-    """Whether a file may hold a class that the model would accept, or a custom operator with a gradient.
+    """Whether a file may contain a class that the model would accept, or a custom operator with a gradient.
 
-    This misses none. The model accepts what it can follow to ``torch.autograd``: the word ``autograd`` stands where it
-    is imported or spelled out, and ``Function`` where it is imported or used, alone or in ``InplaceFunction``. The
-    gradient of an operator is given by ``register_autograd``. Python has no way to break a name in two, so the bytes
-    show the words, or else they are hidden (see ``disguise``).
+    There are no false negatives. The model accepts what it can resolve to ``torch.autograd``: the word ``autograd``
+    occurs where it is imported or spelled out, and ``Function`` where it is imported or used, alone or in
+    ``InplaceFunction``. The gradient of an operator is registered by ``register_autograd``. Python cannot split a name,
+    so the bytes contain the words, or else they are hidden (see ``disguise``).
 
-    A file that takes its base from another file of the project by a name of its own is such a candidate only if it
-    says these words too; ``Mentions`` finds the others once such names are known. So is one that gives a module, as it
-    looks, a ``backward`` of its own, and one that defines a custom operator with ``torch.library``.
+    A file whose base has another name, from another file of the project, is a candidate here only if it contains these
+    words too; ``Mentions`` finds the others once such names are known. The same applies to a file that gives what looks
+    like a module a ``backward`` of its own, and to one that defines a custom operator with ``torch.library``.
     """
     if says_words(data) or (b"def backward(self" in data and b"Module" in data):
         return True
@@ -33,11 +33,11 @@ def holds_candidate(data: bytes) -> bool:
 
 
 class Mentions:
-    """Finds files that import something by its name, or the module that it is in and use it as an attribute."""
+    """Finds files that import something by its name, or import its module and use it as an attribute."""
 
     def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
-        """``names`` are what is looked for, by the last part of the names of the modules that have them."""
-        # A module is called like its file, whose name may be no text.
+        """``names`` are the names to find, by the last part of the names of the modules that have them."""
+        # A module is named like its file, whose name may not be decodable.
         self.by_module = {
             module.encode("utf-8", "surrogatepass"): frozenset(map(str.encode, found))
             for module, found in names.items()
@@ -50,15 +50,19 @@ class Mentions:
         return self.among(imports_in(data), lambda: data)
 
     def in_file(self, path: str, imports: Imports, *, once: bool = False) -> bool:
-        """As ``in_data`` of a file; ``once`` if its imports are not worth keeping. Raises Unreadable."""
+        """Like ``in_data`` for a file; ``once`` if its imports are not worth caching.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
         if once and len(self.names) <= _FEW and not imports.knows(path):
-            data = read_bytes(path)  # where few names are looked for, hardly any file holds one
+            data = read_bytes(path)  # with few names, hardly any file contains one
             if not (any(name in data for name in self.names) or _STAR.search(data)):
                 return False
         return self.among(imports.of_file(path), lambda: read_bytes(path))
 
     def among(self, statements: Iterable[bytes], data: Callable[[], bytes]) -> bool:
-        """Whether a file with these imports may use one of the names; ``data`` is for where these leave it open."""
+        """Whether a file with these imports may use one of the names; ``data`` is read if they are not sufficient."""
         attributes: set[bytes] = set()
         for statement in statements:
             if statement not in self._through:
@@ -70,11 +74,11 @@ class Mentions:
         return bool(attributes) and _has_attribute(data(), attributes)
 
     def _imported(self, statement: Import) -> frozenset[bytes] | None:
-        """What may be used as attributes of what a statement imports; None where it imports one of the names."""
+        """What may be used as attributes of what a statement imports; None if it imports one of the names."""
         known = self.by_module.get(statement.module, _NOTHING) if statement.module is not None else self.names
         if not known.isdisjoint(statement.words) or (known and statement.star):
             return None
-        # What is imported from a module with such a name may be a class that has it.
+        # An import from a module of such a name may be a class that has it.
         return known.union(*(self.by_module.get(word, _NOTHING) for word in statement.words))
 
 
@@ -84,5 +88,5 @@ _STAR = re.compile(rb"import[\s\\(]*\*")
 
 
 def _has_attribute(data: bytes, names: Iterable[bytes]) -> bool:
-    """Whether one of the names stands behind a dot."""
+    """Whether one of the names occurs after a dot."""
     return any(name in data and re.search(rb"\.\s*%b\b" % re.escape(name), data) is not None for name in names)

@@ -1,8 +1,8 @@
-"""Statements cut out of a file and parsed by LibCST, with positions that map back to the file's own lines.
+"""Statements extracted from a file and parsed by LibCST, with positions that map back to the file's own lines.
 
-LibCST costs ten times what ``ast`` costs for a line, and its positions as much again. So only top-level statements that
-matter are parsed, and positions are worked out only for a slice that has something to report. Who reads
-nearly the same text again and again keeps what was parsed in a ``ParsedStatements``.
+For a line, LibCST costs ten times what ``ast`` costs, and its positions as much again. So only relevant top-level
+statements are parsed, and positions are computed only for slices with findings. Repeated parsing of similar texts
+reuses results in ``ParsedStatements``.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source, Span
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
-"""LibCST reads the code and will not build the tree: ``await (a)if(b)else c``, a string beside a t-string.
+"""LibCST parses the code but does not build the tree: ``await (a)if(b)else c``, a string next to a t-string.
 
-Or it cannot read it at all: it takes UTF-8, which has no surrogates. An editor's text may hold one.
+Or it cannot parse it at all: it needs UTF-8, which has no surrogates. The text of an editor may contain one.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """The text of a top-level statement, wherever it stands, and what LibCST makes of it."""
+    """The text of a top-level statement, independent of its position, and its LibCST tree."""
 
     text: str
     parse: Callable[[], cst.Module]
@@ -43,7 +43,7 @@ class Statement:
 
     @cached_property
     def module(self) -> cst.Module:
-        """The statement as LibCST sees it."""
+        """The statement as a LibCST module."""
         return self.parse()
 
     @cached_property
@@ -53,11 +53,11 @@ class Statement:
 
     @cached_property
     def places(self) -> Places:
-        """Where its nodes stand, with lines counted from its first one."""
+        """The positions of its nodes, with lines counted from its first one."""
         return Places(self.module, self.text)
 
     def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
-        """Whether LibCST gives back the very text of a function in it, and holds nothing that it is known to lose."""
+        """Whether LibCST reproduces the text of a function exactly, without anything that it is known to lose."""
         if self.find is not None:
             return True
         return ("\f" not in self.text.lstrip("\f") and self.places.write(function, head=head)) or self.faithful
@@ -78,34 +78,38 @@ class Slice:
 
     @property
     def module(self) -> cst.Module:
-        """The statement as LibCST sees it."""
+        """The statement as a LibCST module."""
         return self.statement.module
 
     @property
     def faithful(self) -> bool:
-        """Whether LibCST gives back the very text it was given; where it does not, no fix may be offered.
+        """Whether LibCST reproduces the text exactly; otherwise no fix may be offered.
 
-        LibCST 1.9 loses a form feed that stands directly before a statement.
+        LibCST 1.9 loses a form feed directly before a statement.
         """
         return self.statement.faithful
 
     def gives_back(self, function: cst.FunctionDef, *, head: bool = False) -> bool:
-        """As ``faithful``, for a fix that touches one function of the slice; or only what is above its name."""
+        """Like ``faithful``, for a fix that affects one function of the slice; or only what is above its name."""
         return self.statement.gives_back(function, head=head)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where ``node`` stands in the file. Raises KeyError for a node of another slice."""
+        """The span of ``node`` in the file.
+
+        Raises:
+            KeyError: The node belongs to another slice.
+        """
         spend(4)
         return (self.statement.known(node) or self.statement.places.span(node)).moved(self.first_line - 1)
 
     def span_in(self, function: cst.FunctionDef, node: cst.CSTNode, *, head: bool = False) -> Span:
-        """As ``span``, at less cost, for a node that stands in a function of the slice, or even above its name."""
+        """Like ``span``, at less cost, for a node in a function of the slice, or even above its name."""
         if self.statement.known(node) is None:
             self.statement.places.write(function, head=head)
         return self.span(node)
 
     def span_of_name(self, definition: cst.FunctionDef | cst.ClassDef) -> Span:
-        """As ``span``, at less cost, for the name of a function or class that is defined in the slice."""
+        """Like ``span``, at less cost, for the name of a function or class that is defined in the slice."""
         found = self.statement.known(definition.name) or self.statement.places.span_of_name(definition)
         return found.moved(self.first_line - 1)
 
@@ -113,8 +117,11 @@ class Slice:
 def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
     """Parse the lines ``first_line`` to ``last_line`` of ``source``.
 
-    Raises ``libcst.ParserSyntaxError`` when LibCST cannot read them and ``RecursionError`` on very long chains. The
-    caller has asked ``too_deep`` first: LibCST 1.9 kills the process on deep nesting.
+    The caller has to check ``too_deep`` first: LibCST 1.9 kills the process on deep nesting.
+
+    Raises:
+        libcst.ParserSyntaxError: LibCST cannot parse them.
+        RecursionError: A chain is very long.
     """
     text = source.lines(first_line, last_line)
     kept = _KEPT.get()
@@ -123,14 +130,14 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
 
 
 def parse_statement(text: str) -> Statement:
-    """Parse a statement; raises as ``parse_slice`` does."""
+    """Parse a statement; raises the same as ``parse_slice``."""
     module = parse_text(text)
     return Statement(text, lambda: module)
 
 
 @stage("parse")
 def parse_text(text: str) -> cst.Module:
-    """What LibCST makes of a text; raises as ``parse_slice`` does."""
+    """The LibCST module of a text; raises the same as ``parse_slice``."""
     try:
         return cst.parse_module(text)
     except _REFUSALS as error:
@@ -139,13 +146,13 @@ def parse_text(text: str) -> cst.Module:
 
 
 class ParsedStatements:
-    """What was parsed in the last ``readings`` readings of a file, by its text, up to ``limit`` characters in all.
+    """The parsed statements of the last ``readings`` readings of a file, by text, up to ``limit`` characters in all.
 
-    The editor reads a file at every keystroke, and most of its statements are as they were.
+    The editor parses a file at every keystroke, and most of its statements are unchanged.
     """
 
     def __init__(self, readings: int = 16, limit: int = 300_000) -> None:
-        """Begin with nothing kept."""
+        """Start empty."""
         self.readings = readings
         self.limit = limit
         self._reading = 0
@@ -154,7 +161,7 @@ class ParsedStatements:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While this lasts, ``parse_slice`` takes from here and puts in here. For one reading of one file."""
+        """During this context, ``parse_slice`` looks up and stores statements here. For one reading of one file."""
         self._reading += 1
         token = _KEPT.set(self)
         try:
@@ -164,9 +171,9 @@ class ParsedStatements:
             self._let_go()
 
     def statement(self, text: str) -> Statement:
-        """The statement with this text, parsed if need be; raises as ``parse_slice`` does.
+        """The statement with this text, parsed if necessary; raises the same as ``parse_slice``.
 
-        A text that comes twice in one reading is parsed twice: the model tells nodes apart by their identity.
+        A text that occurs twice in one reading is parsed twice: the model distinguishes nodes by identity.
         """
         reading, statement = self._statements.get(text, (0, None))
         if reading == self._reading or statement is None:
@@ -179,7 +186,7 @@ class ParsedStatements:
         return statement
 
     def _let_go(self) -> None:
-        """Drop what was not read for long, and what is too much."""
+        """Evict what was not used recently, and what exceeds the limit."""
         while self._statements:
             text, (reading, _) = next(iter(self._statements.items()))
             if self._size <= self.limit and reading > self._reading - self.readings:

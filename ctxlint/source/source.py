@@ -1,7 +1,7 @@
-r"""The text of one file, and the one line table that all positions are counted with.
+r"""The text of one file, and the only line table, on which all positions are based.
 
 Lines end at ``\n``, ``\r\n`` and ``\r`` and nowhere else. ``str.splitlines`` also splits at form feeds and U+2028,
-which neither Python nor LibCST nor an editor does, so it is not used anywhere in ctxlint.
+but Python, LibCST and editors do not, so it is not used anywhere in ctxlint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Position(NamedTuple):
-    """A place in a file: line and column are 1-based, the column counts characters."""
+    """A position in a file: line and column are 1-based, the column counts characters."""
 
     line: int
     column: int
@@ -35,7 +35,7 @@ class Position(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A stretch of a file: 1-based lines and columns in characters; the end is exclusive."""
+    """A range of a file: 1-based lines and columns in characters; the end is exclusive."""
 
     start: Position
     end: Position
@@ -46,11 +46,11 @@ class Span(NamedTuple):
 
 
 WHOLE_FILE = Span(Position(1, 1), Position(1, 1))
-"""Where a finding stands that is about a file as a whole."""
+"""The span of a finding about a file as a whole."""
 
 
 class Located(NamedTuple):
-    """A stretch as people find it: in a file, or in a cell of a notebook, whose text ``source`` is then."""
+    """A span as users see it: in a file, or in a cell of a notebook, whose text is then ``source``."""
 
     source: Source
     span: Span
@@ -58,7 +58,7 @@ class Located(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where it starts: ``4:9``, in a notebook ``cell 3:4:9``."""
+        """Its start: ``4:9``, in a notebook ``cell 3:4:9``."""
         line, column = self.span.start
         return f"{line}:{column}" if self.cell is None else f"cell {self.cell}:{line}:{column}"
 
@@ -104,22 +104,22 @@ class Source:
 
     @property
     def line_count(self) -> int:
-        """How many lines there are; a final line ending opens one more, empty line."""
+        """The number of lines; a final line ending starts one more, empty line."""
         return len(self.line_starts)
 
     def mentions(self, word: str) -> bool:
-        """Whether a word stands anywhere in the text."""
+        """Whether a word occurs anywhere in the text."""
         return word in self.text and re.search(rf"\b{word}\b", self.text) is not None
 
     def quotes(self, word: str) -> bool:
-        """Whether a word stands anywhere in the text as a string that is nothing else."""
+        """Whether a word occurs anywhere in the text as a whole string literal."""
         return word in self.text and re.search(rf"""["']{word}["']""", self.text) is not None
 
     def read_whole(self) -> None:
-        """Say that something hangs on the whole text: only who keeps results for the next text needs to know."""
+        """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 
     def offset(self, position: Position) -> int:
-        """The character offset of ``position``; one past the end of the file gives the length of the text."""
+        """The character offset of ``position``; the length of the text for a position past the end of the file."""
         if position.line > len(self.line_starts):
             return len(self.text)
         return min(self.line_starts[position.line - 1] + position.column - 1, len(self.text))
@@ -154,17 +154,17 @@ class Source:
         )
 
     def _column(self, line: int, bytes_before: int) -> int:
-        """The 1-based column in characters of what stands after ``bytes_before`` bytes of a line."""
+        """The 1-based column in characters of the position ``bytes_before`` bytes after the start of a line."""
         text = self.line(line)
         if text.isascii():
             return bytes_before + 1
         return len(text.encode("utf-8", "surrogatepass")[:bytes_before].decode("utf-8", "replace")) + 1
 
-    # What is different for a notebook, whose text is made of its cells
+    # Overridden by notebooks, whose text is composed of cells
 
     @property
     def written(self) -> str:
-        """What stands in the file: the text."""
+        """The content of the file: the text."""
         return self.text
 
     @property
@@ -174,7 +174,7 @@ class Source:
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The first and the last line of each stretch that Python reads for itself."""
+        """The first and the last line of each range that Python parses separately."""
         return ((1, self.line_count),)
 
     def edited(self, edits: Sequence[Edit]) -> Source:
@@ -186,15 +186,15 @@ class Source:
         return True
 
     def locate(self, span: Span) -> Located:
-        """A stretch of the text as people find it."""
+        """A span of the text as users see it."""
         return Located(self, span)
 
     def in_file(self, span: Span) -> Span:
-        """A stretch of the text as it stands in the file."""
+        """A span of the text as a span of the file."""
         return span
 
     def locate_line(self, line: int) -> str:
-        """A line of the text as people find it: ``4``, in a notebook ``cell 3:4``."""
+        """A line of the text as users see it: ``4``, in a notebook ``cell 3:4``."""
         located = self.locate(Span(Position(line, 1), Position(line, 1)))
         return located.place.rpartition(":")[0]
 
@@ -205,10 +205,10 @@ class Source:
         return f"line {located.span.start.line}{cell}"
 
     def locate_edits(self, edits: Sequence[Edit]) -> Iterator[LocatedEdits]:
-        """``edits``, sorted, as people find them."""
+        """``edits``, sorted, as users see them."""
         if edits:
             yield LocatedEdits(self, tuple(edits))
 
     def changes(self, after: Source) -> Iterator[tuple[str, Source, Source]]:
-        """What is different in ``after``, this file after edits: the name to show, the text before, the text after."""
+        """The differences in ``after``, this file after edits: the display name, the text before, the text after."""
         yield self.path, self, after

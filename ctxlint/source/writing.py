@@ -1,8 +1,8 @@
 """All writing of files: each is written as a whole or not at all, through a temporary file that is moved into place.
 
-The temporary file lies next to its target, has a name that nobody can guess, and is opened only if nothing has that
-name, so no link can be put in its way. A link in the place of the target is replaced or refused, and never followed
-out of the project that it lies in.
+The temporary file is next to its target, has an unpredictable name, and is opened only if nothing has that name, so
+that nobody can place a link there. A link in the place of the target is replaced or refused, and never followed out of
+its project.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ _BINARY = getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
 _TEMPORARY = re.compile(r"\.ctxlint-(\d{1,10})-[0-9a-f]{16}\.tmp")
 _IN_USE = 60
-"""A temporary file lives for milliseconds; one older than so many seconds may belong to a run that was killed."""
+"""A temporary file exists for milliseconds; one older than so many seconds may belong to a killed run."""
 _PATIENCE = 10
-"""For so many seconds a pipe is waited for that nobody reads."""
+"""How many seconds to wait for a pipe that has no reader."""
 
 
 class Unwritable(Exception):
-    """A file that is left as it was; the message says why."""
+    """A file that could not be written and is unchanged; the message gives the reason."""
 
 
 def write_whole(path: str, data: bytes, mode: int = 0o666, *, lasting: bool = False) -> None:
-    """Put a file with this content at ``path``, whatever file or link was there. Raises OSError.
+    """Put a file with this content at ``path``, replacing any file or link.
 
-    It has the mode of the regular file that was there; a new one has ``mode``, less what the umask takes away.
-    ``lasting`` gets it onto the disk before the old one goes.
+    It gets the mode of the previous regular file; a new one gets ``mode`` without the umask. ``lasting`` flushes it to
+    disk before the old one is replaced.
+
+    Raises:
+        OSError: Writing failed.
     """
     try:
         before = os.lstat(path)
@@ -52,10 +55,13 @@ def write_whole(path: str, data: bytes, mode: int = 0o666, *, lasting: bool = Fa
 
 
 def write_report(path: str, data: bytes, root: str) -> None:
-    """Write what the user wants at ``path``: a file as a whole, a device or a pipe as it is. Raises OSError.
+    """Write output that the user requested: a file as a whole, to a device or a pipe directly.
 
-    A link that the project around it brings along is refused: it may lead anywhere. ``root`` is as for
+    A link inside a project is refused if it leads out of it: it comes with the checkout. ``root`` is as for
     ``leaves_project``.
+
+    Raises:
+        OSError: Writing failed, or the link is refused.
     """
     if leaves_project(path, root) or (os.path.islink(path) and lies_in_project(path, root)):
         raise OSError(errno.ELOOP, "the path leads through a link in the project; pass the path of the file itself")
@@ -67,10 +73,13 @@ def write_report(path: str, data: bytes, root: str) -> None:
 
 
 def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
-    """Replace the content of a source file that was ``before``. Raises Unwritable, and then nothing has changed.
+    """Replace the content of a source file that was ``before``.
 
-    Mode, owner and extended attributes stay, and a symbolic link stays one: the file that it leads to is replaced.
-    ``root`` is as for ``leaves_project``.
+    Mode, owner and extended attributes stay, and a symbolic link stays one: its target is replaced. ``root`` is as for
+    ``leaves_project``.
+
+    Raises:
+        Unwritable: Nothing has changed.
     """
     check_links(path, root)
     target = os.path.realpath(path)
@@ -97,14 +106,14 @@ def rewrite(path: str, before: bytes, after: bytes, root: str) -> None:
 
 
 def check_links(path: str, root: str) -> None:
-    """Raise Unwritable for a source file that ``rewrite`` would refuse since it is not of the project."""
+    """Raise Unwritable for a source file that ``rewrite`` would refuse because it is outside the project."""
     if leaves_project(path, root):
         raise Unwritable("The path leads out of the project through a link; the file was not changed")
 
 
 @contextmanager
 def _next_to(path: str, data: bytes, mode: int, *, lasting: bool = False) -> Iterator[str]:
-    """A temporary file with this content, removed unless it is moved away. ``lasting`` gets it onto the disk."""
+    """A temporary file with this content, removed unless it is moved away. ``lasting`` flushes it to disk."""
     folder = os.path.dirname(path) or os.curdir
     _remove_litter(folder)
     temporary = os.path.join(folder, f".ctxlint-{os.getpid()}-{os.urandom(8).hex()}.tmp")
@@ -129,7 +138,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _remove_litter(folder: str) -> None:
-    """Remove the temporary files of runs that were killed before they could do it."""
+    """Remove temporary files of killed runs."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             found = _TEMPORARY.fullmatch(entry.name)
@@ -144,32 +153,32 @@ def _is_litter(entry: os.DirEntry[str], process: int) -> bool:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether there is such a process; where that cannot be asked without harm, as on Windows, nothing is."""
+    """Whether there is such a process; on Windows, where it cannot be checked without harm, always False."""
     if os.name != "posix":
         return False
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it is another user's
+    except OSError:  # it belongs to another user
         return True
     return True
 
 
-# What is kept of a file
+# Attributes that are preserved
 
 
 def _check_writable(path: str) -> None:
-    """Raise PermissionError for a file that is read-only, although its folder would let it be replaced."""
+    """Raise PermissionError for a read-only file, even if its folder allows replacing it."""
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _keep_owner(before: os.stat_result, temporary: str) -> None:
-    """Give the new file the owner of the old one, where that is allowed and means something, and its mode."""
+    """Give the new file the owner and the mode of the old one, where that is permitted and meaningful."""
     after = os.stat(temporary)
     if hasattr(os, "chown") and (after.st_uid, after.st_gid) != (before.st_uid, before.st_gid):
-        with suppress(OSError):  # only the administrator may give files away; the content matters more
+        with suppress(OSError):  # only the administrator may change owners; the content matters more
             os.chown(temporary, before.st_uid, before.st_gid)
     os.chmod(temporary, stat.S_IMODE(before.st_mode))
 
@@ -177,7 +186,7 @@ def _keep_owner(before: os.stat_result, temporary: str) -> None:
 if hasattr(os, "listxattr"):
 
     def _keep_attributes(target: str, temporary: str) -> None:
-        """Give the new file the extended attributes of the old one, access control lists among them, and no others."""
+        """Give the new file exactly the extended attributes of the old one, access control lists included."""
         before, after = _attributes(target), _attributes(temporary)
         for name in {*before, *after}:
             if before.get(name) == after.get(name):
@@ -202,14 +211,14 @@ if hasattr(os, "listxattr"):
 else:
 
     def _keep_attributes(target: str, temporary: str) -> None:
-        """Python knows of extended attributes on Linux only."""
+        """Python supports extended attributes on Linux only."""
 
 
 # Devices and pipes
 
 
 def _takes_what_comes(path: str) -> bool:
-    """Whether ``path`` is not a file to replace: a device, a pipe, or an open file by the name that the system has."""
+    """Whether ``path`` cannot be replaced: a device, a pipe, or the name of an open file descriptor."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return not os.path.isdir(path)
@@ -220,7 +229,7 @@ def _takes_what_comes(path: str) -> bool:
 
 
 def _pour(path: str, data: bytes) -> None:
-    """Write to a device or a pipe, after what was written to it already."""
+    """Append to a device or a pipe."""
     descriptor = _open_stream(path)
     try:
         _write_all(descriptor, data)
@@ -230,7 +239,7 @@ def _pour(path: str, data: bytes) -> None:
 
 def _open_stream(path: str) -> int:
     status = os.stat(path)
-    for standard in (1, 2) if os.name == "posix" else ():  # a socket cannot be opened again by its name
+    for standard in (1, 2) if os.name == "posix" else ():  # a socket cannot be reopened by its name
         with suppress(OSError):
             if os.path.samestat(os.fstat(standard), status):
                 return os.dup(standard)

@@ -1,6 +1,6 @@
-"""What is known of torch: closed lists, by full name or by method.
+"""Facts about torch: closed lists, by full name or by method.
 
-A name that is not here means nothing in particular. Lists are preferred to patterns (a trailing underscore, a prefix),
-because users' own methods are spelled the same way. ``operations`` has one row for each function and method, most of
-them generated from torch's own operator schemas (``schemas``); the other modules hold what no schema says.
+A name that is not here has no special meaning. Lists are preferred to patterns (a trailing underscore, a prefix),
+because users' own methods may match these. ``operations`` has one row for each function and method, most of them
+generated from torch's own operator schemas (``schemas``); the other modules contain what no schema covers.
 """

@@ -1,4 +1,4 @@
-"""The classes and names of ``torch.autograd``, and what a ctx has.
+"""The classes and names of ``torch.autograd``, and the attributes of a ctx.
 
 Source: torch 2.13, ``torch/autograd/function.py``.
 """
@@ -41,7 +41,7 @@ CONTEXT_METHODS = frozenset(
 )
 
 CONTEXT_ONLY = CONTEXT_METHODS | {"needs_input_grad", "saved_tensors", "saved_variables", "saved_for_forward"}
-"""What only a ctx has: by it a parameter is known for one."""
+"""Attributes that only a ctx has: their use identifies a parameter as the ctx."""
 
 CONTEXT_NAMES = frozenset(
     {
@@ -85,7 +85,7 @@ CONTEXT_NAMES = frozenset(
         "_dtype",
     }
 )
-"""What a ctx has without anybody setting it (``_dtype`` and ``_fwd_used_autocast`` come from ``custom_fwd``)."""
+"""Attributes that a ctx has without being set (``_dtype`` and ``_fwd_used_autocast`` come from ``custom_fwd``)."""
 
 FUNCTION_CTX_ATTRIBUTES = CONTEXT_NAMES | CONTEXT_METHODS
 
@@ -104,10 +104,10 @@ GRADIENTS_OFF = frozenset(
         "torch.library.register_fake",
     }
 )
-"""What makes autograd record nothing, as a ``with`` item or as a decorator."""
+"""Context managers and decorators that disable recording by autograd."""
 
 OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap", "impl"})
-"""Decorators that an operator object gives: ``@op.register_kernel("cuda")``."""
+"""Decorators of an operator object: ``@op.register_kernel("cuda")``."""
 
 VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
-"""What once made a tensor differentiable, and gives an alias of it now."""
+"""Once made a tensor differentiable; now returns an alias of it."""

@@ -1,4 +1,4 @@
-"""Decorators of torch and the standard library, by what they do to the function or class that they decorate."""
+"""Decorators of torch and the standard library, by their effect on the decorated function or class."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ DESCRIPTOR_KEEPING_DECORATORS = frozenset(
         "torch.jit.export",
     }
 )
-"""Decorators that mark what they are put on and give it back, a staticmethod object too."""
+"""Decorators that mark their argument and return it, even a staticmethod object."""
 
 CLASS_DECORATORS = frozenset(
     {
@@ -84,4 +84,4 @@ CLASS_DECORATORS = frozenset(
         "warnings.deprecated",
     }
 )
-"""Class decorators that leave the calling convention alone."""
+"""Class decorators that do not change the calling convention."""

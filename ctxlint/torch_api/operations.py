@@ -1,7 +1,7 @@
-"""One row for each function and method of torch: what it writes, what its result shares memory with, what it gives.
+"""One row for each function and method of torch: what it writes, what its result aliases, what it returns.
 
-The rows of ``schemas`` are generated; those here are for what has no operator schema. The sets below are derived from
-both, and are what the model asks. CONTRIBUTING tells how to teach ctxlint an operation.
+The rows of ``schemas`` are generated; those here are for operations without a schema. The sets below, which the model
+uses, are derived from both. CONTRIBUTING describes how to add an operation.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ resolve_neg MT - self tensor same
 
 
 class Operation(NamedTuple):
-    """What one name of torch does, wherever it is found.
+    """The behaviour of one torch name, in all of its namespaces.
 
     ``where`` has a letter for each namespace (``schemas`` has the list). ``writes`` are the parameters that every
-    overload writes, whatever is asked of it. ``aliases`` is the parameter that the result shares memory with, followed
-    by ``*`` where it always does, ``~`` where it does unless memory is laid out unusually, by nothing where it may.
-    ``result`` is ``tensor``, ``tensors``, a number of tensors, ``int``, ``bool``, ``number`` …; ``dtype`` is
-    ``floating`` (``float-only``: integers are refused), ``integral``, ``same`` as the one operand, or ``promoted``.
+    overload writes, unconditionally. ``aliases`` is the parameter that the result shares memory with, followed by ``*``
+    if it always does, ``~`` if it does except for unusual memory layouts, by nothing if it may. ``result`` is
+    ``tensor``, ``tensors``, a number of tensors, ``int``, ``bool``, ``number`` …; ``dtype`` is ``floating``
+    (``float-only``: integers are refused), ``integral``, ``same`` as the only operand, or ``promoted``.
     """
 
     name: str
@@ -81,30 +81,30 @@ def _read(rows: str) -> dict[str, Operation]:
 
 
 OPERATIONS = {**_read(ROWS), **_read(_ROWS_BY_HAND)}
-"""All operations, by name; those of ``torch.linalg`` and other submodules with its name before theirs."""
+"""All operations, by name; those of ``torch.linalg`` and other submodules with its name as prefix."""
 
 
 def _methods(holds: Callable[[Operation], bool]) -> frozenset[str]:
-    """The methods of Tensor of which something holds."""
+    """The methods of Tensor with some property."""
     return frozenset(name for name, each in OPERATIONS.items() if "M" in each.where and holds(each))
 
 
 def _functions(holds: Callable[[Operation], bool]) -> frozenset[str]:
-    """The functions of torch, torch.nn.functional, torch.linalg and torch.special of which something holds."""
+    """The functions of torch, torch.nn.functional, torch.linalg and torch.special with some property."""
     return frozenset(
         name.rpartition(".")[2] for name, each in OPERATIONS.items() if set(each.where) & set("TFLSX") and holds(each)
     )
 
 
 def _gives_one(each: Operation) -> bool:
-    """Whether it gives one new tensor."""
+    """Whether it returns one new tensor."""
     return each.result == "tensor" and not each.writes and not each.aliases
 
 
 _words = str.split
 
 
-# What an operation writes
+# Writes
 
 SELF_RETURNING_METHODS = frozenset(
     _words(
@@ -114,13 +114,13 @@ SELF_RETURNING_METHODS = frozenset(
         """
     )
 )
-"""Tensor methods that give back the tensor itself, and change flags and shape only."""
+"""Tensor methods that return the tensor itself, and change only flags and shape."""
 
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
-"""Tensor methods that write into their tensor."""
+"""Tensor methods that modify their tensor in place."""
 
 INPLACE_FUNCTIONS = (_functions(lambda each: bool(each.writes)) | INPLACE_METHODS) - SELF_RETURNING_METHODS
-"""Functions of torch and torch.nn.functional that write into their first argument."""
+"""Functions of torch and torch.nn.functional that write to their first argument."""
 
 _COLLECTIVES_THAT_WRITE = {
     "all_reduce": "tensor",
@@ -136,8 +136,10 @@ _COLLECTIVES_THAT_WRITE = {
     "reduce_scatter_tensor": "output",
     "_reduce_scatter_base": "output",
 }
-"""Collectives of ``torch.distributed`` by the parameter that they write, their first. Of ``reduce``, ``broadcast`` and
-``scatter`` this holds on some rank: which ranks a process has is nothing that its code can rely on."""
+"""Collectives of ``torch.distributed`` by the parameter that they write, their first.
+
+For ``reduce``, ``broadcast`` and ``scatter`` this holds on some ranks: code cannot rely on the rank of its process.
+"""
 
 WRITING_FUNCTIONS = {
     **{
@@ -147,18 +149,18 @@ WRITING_FUNCTIONS = {
     },
     **{f"torch.nn.{name}": each.writes[0] for name, each in OPERATIONS.items() if each.where == "I"},
 }
-"""Functions that certainly write into their first argument, by full name, with the name of that parameter."""
+"""Functions that certainly write to their first argument, by full name, with the name of that parameter."""
 
 IN_PLACE_COLLECTIVES = frozenset(_COLLECTIVES_THAT_WRITE)
-"""The last names of collectives that write into their first argument."""
+"""The last names of collectives that write to their first argument."""
 
-# What a result shares memory with
+# Aliasing of results
 
 VIEW_METHODS = _methods(lambda each: each.aliases.endswith("*") and each.result == "tensor")
 """Tensor methods whose result certainly shares memory with their tensor."""
 
 USUAL_VIEW_METHODS = _methods(lambda each: each.aliases.endswith("~") and each.result == "tensor")
-"""Tensor methods whose result shares memory with their tensor unless that is laid out in an unusual way."""
+"""Tensor methods whose result shares memory with their tensor unless that has an unusual layout."""
 
 FLOAT_CONVERSIONS = frozenset(_words("float double half bfloat16"))
 """Conversions whose result is floating."""
@@ -166,23 +168,23 @@ FLOAT_CONVERSIONS = frozenset(_words("float double half bfloat16"))
 INTEGRAL_CONVERSIONS = frozenset(_words("long int short byte bool char"))
 
 CONVERSIONS = frozenset(_words("to type type_as cuda cpu xpu npu conj resolve_conj resolve_neg"))
-"""Tensor methods that give back the tensor itself when there is nothing to convert."""
+"""Tensor methods that return the tensor itself if no conversion is needed."""
 
 TORCH_VIEWS = _functions(lambda each: each.aliases.endswith("*") and each.result == "tensor")
 TORCH_USUAL_VIEWS = _functions(lambda each: each.aliases.endswith("~") and each.result == "tensor")
 
-# How many results there are
+# Number of results
 
 TUPLE_METHODS = _methods(lambda each: each.result == "tensors")
-"""Tensor methods that give a tuple of tensors, of a length that the call alone does not tell."""
+"""Tensor methods that return a tuple of tensors, whose length the call alone does not determine."""
 
 PAIR_METHODS = frozenset(
     name for name, each in OPERATIONS.items() if each.result == "2" and each.dtype == "same" and "M" in each.where
 )
-"""Methods and functions that give values and their indices."""
+"""Methods and functions that return values and their indices."""
 
 PAIR_ALONG_DIMENSION = frozenset(_words("max min median nanmedian"))
-"""Those that do so where a dimension is given."""
+"""Those that do so if a dimension is given."""
 
 TENSOR_METHODS = (
     _methods(_gives_one) - frozenset(_words("index put fill resize resize_as hash_tensor int_repr"))
@@ -194,7 +196,7 @@ TENSOR_METHODS = (
         """
     )
 )
-"""Tensor methods that give exactly one new tensor; and functions that are looked up here as well."""
+"""Tensor methods that return exactly one new tensor; and functions that are looked up here as well."""
 
 TORCH_SINGLE = (
     TENSOR_METHODS
@@ -208,7 +210,7 @@ TORCH_SINGLE = (
         )
     )
 )
-"""Functions of torch, torch.nn.functional and torch.linalg that give exactly one tensor."""
+"""Functions of torch, torch.nn.functional and torch.linalg that return exactly one tensor."""
 
 TWO_OPERANDS = frozenset(
     _words("add sub subtract mul multiply div true_divide matmul mm bmm mv dot outer maximum minimum fmod remainder")
@@ -216,13 +218,13 @@ TWO_OPERANDS = frozenset(
 """Methods and functions with two operands, neither of which can be a tuple."""
 
 JOINING = frozenset(_words("cat concat concatenate stack hstack vstack dstack column_stack row_stack"))
-"""Functions of torch that put tensors of a sequence together."""
+"""Torch functions that join a sequence of tensors."""
 
 TORCH_LIKE = frozenset(_words("zeros_like ones_like empty_like full_like rand_like randn_like"))
 
 TORCH_NAMESPACES = ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg.", "torch.fft.", "torch.Tensor.")
 
-# Of which kind a result is
+# Kinds of results
 
 FLOAT_METHODS = frozenset(
     name.rpartition(".")[2]
@@ -236,7 +238,7 @@ FLOAT_METHODS = frozenset(
         """
     )
 )
-"""Single-result methods and functions whose result is a floating tensor whatever goes in."""
+"""Single-result methods and functions whose result is a floating tensor for any input."""
 
 INTEGRAL_METHODS = frozenset(
     name.rpartition(".")[2] for name, each in OPERATIONS.items() if each.dtype == "integral" and _gives_one(each)
@@ -255,10 +257,10 @@ KIND_KEEPING = frozenset(
         """
     )
 )
-"""Methods and functions that give whole numbers for a tensor of whole numbers, whatever else goes in."""
+"""Methods and functions that return integers for an integer tensor, whatever the other arguments are."""
 
 FLOAT_BY_DEFAULT = frozenset(_words("zeros ones empty linspace"))
-"""Functions of torch that give floats unless they are told otherwise."""
+"""Torch functions that return floats by default."""
 
 SCALAR_METHODS = {
     **{name: OPERATIONS[name].result for name in _methods(lambda each: each.result in ("int", "bool", "number"))},
@@ -268,7 +270,7 @@ SCALAR_METHODS = {
     **dict.fromkeys(_words("lower upper strip"), "str"),
     "numpy": "array",
 }
-"""Methods whose result is certainly a plain number, flag or string, by the sort of it."""
+"""Methods whose result is certainly a plain number, flag or string, by its sort."""
 
 SCALAR_ATTRIBUTES = {
     "shape": "shape",
@@ -286,10 +288,10 @@ SCALAR_ATTRIBUTES = {
     "__name__": "str",
     "__class__": "object",
 }
-"""Attributes of a tensor that are certainly no tensor."""
+"""Attributes of a tensor that are certainly not tensors."""
 
 VIEW_ATTRIBUTES = frozenset(_words("data T mT H mH real imag"))
-"""Attributes that are a tensor over the same memory."""
+"""Attributes that are tensors sharing its memory."""
 
 TORCH_SCALARS = {
     "torch.is_grad_enabled": "bool",
@@ -315,7 +317,7 @@ TORCH_SCALARS = {
     "torch.compiler.is_compiling": "bool",
 }
 
-# What shows that something is a tensor
+# Evidence for tensors
 
 TENSOR_ONLY_METHODS = frozenset(
     _words(
@@ -326,17 +328,17 @@ TENSOR_ONLY_METHODS = frozenset(
         """
     )
 ) | (INPLACE_METHODS - frozenset(["apply_", "map_", "resize_"]))
-"""Methods by whose call a name is shown to be a tensor. Numpy's and process groups' own names are left out."""
+"""Methods whose call is evidence that a name is a tensor. Names shared with numpy and process groups are excluded."""
 
 MOST_ARGUMENTS = {
     **dict.fromkeys(_words("data_ptr numel element_size detach sigmoid tanh exp"), 0),
     **dict.fromkeys(_words("mm bmm matmul view_as unsqueeze expand_as type_as"), 1),
 }
-"""The arguments that such a method of a tensor takes at most; with more, it is that of a namespace or a semiring."""
+"""The maximum number of arguments of such a tensor method; with more, it belongs to a namespace or a semiring."""
 
 
 def shows_tensor(method: str, arguments: int) -> bool:
-    """Whether a call of ``method`` with a number of arguments shows that it is called on a tensor."""
+    """Whether a call of ``method`` with a number of arguments is evidence that its receiver is a tensor."""
     return method in TENSOR_ONLY_METHODS and arguments <= MOST_ARGUMENTS.get(method, arguments)
 
 
@@ -351,4 +353,4 @@ TENSOR_LIKE_NAMES = (
     | TUPLE_METHODS
     | frozenset(_words("shape dtype device ndim T mT data grad dim item tolist numpy size stride"))
 ) - frozenset(_words("type all any index_put"))
-"""Methods and attributes that speak for a tensor, or an array; other objects have some of them too."""
+"""Methods and attributes that suggest a tensor, or an array; other objects have some of them too."""

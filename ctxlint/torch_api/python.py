@@ -1,4 +1,4 @@
-"""What the model knows of Python's own functions and string methods."""
+"""Facts about Python's own functions and string methods."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BUILTIN_SCALARS = {
 }
 
 NUMBER_BUILTINS = frozenset(str.split("abs int float round complex"))
-"""Builtins that raise TypeError for a tuple as their first argument, and take a tensor."""
+"""Builtins that raise TypeError for a tuple as their first argument, but accept a tensor."""
 
 CONTEXT_SAFE_BUILTINS = frozenset(
     str.split("isinstance hasattr getattr id type print repr str callable issubclass hash bool")
 )
-"""Builtins that keep no hold of a ctx that they are given and set nothing on it."""
+"""Builtins that keep no reference to a ctx argument and set nothing on it."""
 
 UNFATHOMABLE_BUILTINS = frozenset(str.split("exec eval locals globals"))
 """Builtins that read or bind names that are not written in the code."""

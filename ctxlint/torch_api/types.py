@@ -1,4 +1,4 @@
-"""Types that tell whether a parameter is a tensor."""
+"""Types that determine whether a parameter is a tensor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _OLD_TENSOR_TYPES = ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Sho
 DISTRIBUTED_TENSORS = frozenset(
     f"torch.distributed.{module}.DTensor" for module in ("tensor", "_tensor", "tensor._api", "_tensor.api")
 )
-"""A subclass of Tensor: what is none is as a rule a plain tensor."""
+"""Subclasses of Tensor: an argument of another type is usually a plain tensor."""
 
 TENSOR_ANNOTATIONS = DISTRIBUTED_TENSORS | frozenset(
     {
