@@ -1,7 +1,7 @@
-"""ctxlint reads custom ``torch.autograd.Function`` classes and says where they break autograd's contract.
+"""ctxlint checks custom ``torch.autograd.Function`` classes for violations of autograd's contract.
 
 The Python API is ``lint_source``, ``lint_paths``, ``lint_project`` and ``fix_source``, with the records that they take
-and give. They are imported when they are first asked for, so that ``import ctxlint`` costs next to nothing.
+and return. They are imported on first use, so that ``import ctxlint`` costs next to nothing.
 """
 
 from __future__ import annotations

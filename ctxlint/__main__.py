@@ -1,4 +1,4 @@
-"""``python -m ctxlint``: Python has put the current folder first on the path, and nothing else may come from there."""
+"""``python -m ctxlint``: Python has put the current folder first on the path; nothing else may be imported from it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The Python API: lint a text, lint paths, fix a text.
 
-What comes back is made of plain frozen records that can be pickled, so that any engine can map these functions over
-many files. Nothing is raised for bad code: what ctxlint itself fails on comes back as a finding with the code CTX900.
-Settings that make no sense raise ``ConfigurationError``, whose message is that of the command line.
+The results are plain frozen records that can be pickled, so that any engine can map these functions over many files.
+Bad code raises nothing: an internal failure of ctxlint is returned as a finding with the code CTX900. Invalid settings
+raise ``ConfigurationError``, with the message of the command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True)
 class FixedSource:
-    """A fixed text: the findings that are left in it, and how many of each code were fixed."""
+    """A fixed text: its remaining findings, and how many of each code were fixed."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
@@ -31,13 +31,16 @@ class FixedSource:
 
 
 def lint_source(text: str, path: str = "<string>", settings: Settings | None = None) -> list[Diagnostic]:
-    """The findings in ``text``, sorted by place.
+    """The findings in ``text``, sorted by position.
 
-    ``path`` is the name that the findings carry, and that ``per-file-ignores`` look at. No configuration file is read;
-    without ``settings`` the rules that are on by default are run. Lines and columns are 1-based, columns count
-    characters, ends are exclusive. Where ``path`` ends in ``.ipynb``, ``text`` is the JSON of a notebook; ``cell`` is
-    the number of the cell then that spans and edits count in. A fix that changes several cells shows no edits. Where
-    ``path`` is a file, the other files of its project count, as they were when the process first read them.
+    No configuration file is read. Lines and columns are 1-based, columns count characters, ends are exclusive.
+
+    Args:
+        text: The code. If ``path`` ends in ``.ipynb``, the JSON of a notebook: spans and edits then count in a cell,
+            whose number is ``cell``, and a fix that changes several cells has no edits.
+        path: The path of the findings, which ``per-file-ignores`` match. If it is a file, the other files of its
+            project count, as they were when the process first read them.
+        settings: By default, the default rules are run.
     """
     from ctxlint.config.given_settings import checked
     from ctxlint.run.in_project import surroundings_of
@@ -50,11 +53,17 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
 def lint_paths(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], settings: Settings | None = None, *, jobs: int = 1
 ) -> list[Diagnostic]:
-    """The findings in all files under ``paths``, or under one path, sorted by path and place.
+    """The findings in all files under ``paths``, or under one path, sorted by path and position.
 
-    Without ``settings``, those of the nearest configuration file apply to each file. ``jobs`` is how many processes to
-    use at most, 0 for one per processor. A file that cannot be read is a finding. Raises ``ConfigurationError``
-    for a configuration file that is wrong.
+    A file that cannot be read is a finding.
+
+    Args:
+        paths: Files and folders.
+        settings: By default, those of the nearest configuration file apply to each file.
+        jobs: The maximum number of processes, 0 for one per processor.
+
+    Raises:
+        ConfigurationError: A configuration file is invalid.
     """
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.given_settings import checked, checked_jobs
@@ -75,16 +84,19 @@ def lint_project(
     timeout: float | None = None,
     memory: int | None = None,
 ) -> list[dict[str, Any]]:
-    """The findings in the folder ``root`` as plain records, sorted by path and place: one task of many.
+    """The findings in the folder ``root`` as plain records, sorted by path and position: one task of many.
 
-    A record is a dict with the keys of ``RECORD_FIELDS``; its values are texts, whole numbers and None. ``project``
-    and ``commit`` say what it is about; without ``project``, that is the name of the folder. ``path`` counts from
-    ``root``; ``edits`` is the JSON of the edits of a fix. Without ``settings``, the configuration files of the project
-    apply.
+    A record is a dict with the keys of ``RECORD_FIELDS``; its values are strings, integers and None. Its ``path`` is
+    relative to ``root``; ``edits`` is the JSON of the edits of a fix. A project that cannot be linted is one record
+    with the code CTX900, whose ``path`` is None.
 
-    With ``timeout`` (in seconds) or ``memory`` (in megabytes, on Linux) a process of its own lints the project, so
-    that it ends where it takes more. A project that cannot be linted is one record with the code CTX900, whose
-    ``path`` is None.
+    Args:
+        root: The folder.
+        settings: By default, the configuration files of the project apply.
+        project: Identifies the project in the records; by default, the name of the folder.
+        commit: Identifies the version in the records.
+        timeout: The time limit in seconds, enforced in a separate process.
+        memory: The memory limit in megabytes (on Linux), enforced in a separate process.
     """
     from ctxlint.config.given_settings import checked
     from ctxlint.one_project import ProjectTask
@@ -99,9 +111,9 @@ def lint_project(
 def fix_source(
     text: str, path: str = "<string>", settings: Settings | None = None, *, unsafe_fixes: bool = False
 ) -> FixedSource:
-    """``text`` after its safe fixes (with ``unsafe_fixes``, all that are to be applied), and what is left to say.
+    """``text`` after its safe fixes (with ``unsafe_fixes``, all applicable ones), and the remaining findings.
 
-    Lines keep their endings, and what no fix touches stays as it is. A text in which a fix does harm comes back
+    Line endings, and everything that no fix changes, are preserved. A text that a fix would break is returned
     unchanged, with a finding CTX900.
     """
     from ctxlint.config.given_settings import checked
@@ -119,7 +131,7 @@ def fix_source(
 
 
 def _in_cells(result: FileResult) -> Iterator[Diagnostic]:
-    """The findings of a file; those of a notebook with their cells, in which their places are counted."""
+    """The findings of a file; for a notebook with their cells, in which their positions are counted."""
     from ctxlint.result import locate
 
     for each in result.diagnostics:

@@ -1,4 +1,4 @@
-"""The command line: which command, with which arguments, and how it ends.
+"""The command line: selects the command and its arguments, and computes the exit code.
 
 Nothing heavy is imported here, and each command imports what it needs: ``--version`` and a run over files without
 Functions stay close to the cost of starting Python.
@@ -19,26 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _GLOBAL = ("--config", "--isolated", "--color", "-v", "--verbose", "-q", "--quiet", "-s", "--silent")
-"""Options that may stand before any command; one that has no use for them ignores them."""
+"""Options that may precede any command; commands that have no use for them ignore them."""
 
 INTERRUPTED = 130
 FAILED = 2
 
 
 def program() -> int:
-    """What the script ``ctxlint`` runs: ``main``, in a process that is over then, so that nobody looks for garbage."""
+    """The entry point of the script ``ctxlint``: ``main``, in a process that ends without garbage collection."""
     gc.disable()
     leave_current_folder()  # PYTHONPATH may name it
     code = main()
-    gc.freeze()  # or Python would go through all that was read, once more, to find what it could free
+    gc.freeze()  # otherwise Python would traverse all objects once more, to find garbage
     return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ctxlint with ``arguments`` (``sys.argv`` when None) and return the exit code.
+    """Run ctxlint with ``arguments`` (``sys.argv`` if None) and return the exit code.
 
-    0: nothing found; 1: findings, or a file that cannot be read; 2: a wrong option or configuration, or a bug;
-    130: interrupted. A wrong option raises SystemExit, as argparse does.
+    0: no findings; 1: findings, or a file that cannot be read; 2: an invalid option or configuration, or a bug; 130:
+    interrupted.
+
+    Raises:
+        SystemExit: An option is invalid, as in argparse.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
@@ -47,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has gone, as in `ctxlint | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `ctxlint | head`
         _abandon_output()
         return 1
-    except OSError as error:  # a full disk under the output, a current folder that has gone
+    except OSError as error:  # a full disk under the output, a deleted current folder
         _abandon_output()
         _say(f"ctxlint: error: {error.strerror or error}")
         return FAILED
@@ -58,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Put an empty stream in the place of each that the caller has closed, as `>&-` does; Python leaves None there."""
+    """Replace each stream that the caller has closed (`>&-`), for which Python has None, by an empty one."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  (for good)
 
 
 def _abandon_output() -> None:
-    """Send what is left of the output to nowhere: Python would complain once more when it closes the stream."""
+    """Discard the rest of the output: otherwise Python would report another error when it closes the stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -104,7 +107,11 @@ def _run(given: list[str]) -> int:
 
 
 def with_files(given: list[str]) -> list[str]:
-    """``given`` with the lines of FILE in the place of each ``@FILE``, up to ``--``. Raises ConfigurationError."""
+    """``given`` with each ``@FILE``, up to ``--``, replaced by the lines of FILE.
+
+    Raises:
+        ConfigurationError: A file cannot be read.
+    """
     expanded: list[str] = []
     for at, each in enumerate(given):
         if each == "--":
@@ -127,9 +134,11 @@ def _lines_of(path: str) -> list[str]:
 def split_command(given: list[str]) -> tuple[str, list[str]]:
     """The command, and the arguments without its name.
 
-    The command is the first word that is no option, if it is one of ``COMMANDS``; else it is ``check``, so that
-    ``ctxlint file.py`` works. A file that is called like a command is written ``./rule``. Raises ConfigurationError for
-    a first word that is no path, and nearly a command.
+    The command is the first word that is not an option, if it is one of ``COMMANDS``; otherwise it is ``check``, so
+    that ``ctxlint file.py`` works. A file with the name of a command is written ``./rule``.
+
+    Raises:
+        ConfigurationError: The first word is not a path, and similar to a command.
     """
     if given and given[0] in COMMANDS:
         return given[0], given[1:]
@@ -143,7 +152,7 @@ def split_command(given: list[str]) -> tuple[str, list[str]]:
 
 
 def _first_word(given: list[str]) -> int:
-    """Where the first word is that is neither an option nor the value of one."""
+    """The index of the first word that is neither an option nor the value of one."""
     from ctxlint.commands.arguments import parser
 
     known = parser().options
@@ -155,7 +164,7 @@ def _first_word(given: list[str]) -> int:
 
 
 def _meant_for(command: str, options: list[str]) -> list[str]:
-    """The options before a command, without those for all commands that this one does not have."""
+    """The options before a command, without those for all commands that this one does not support."""
     if command == "check":
         return options
     known = import_module(module_of(command)).parser().options
@@ -170,7 +179,7 @@ def _meant_for(command: str, options: list[str]) -> list[str]:
 
 
 def _check_spelling(word: str) -> None:
-    """Raise ConfigurationError where a word is probably meant as a command."""
+    """Raise ConfigurationError if a word is probably a misspelt command."""
     from ctxlint.config.options import nearest_of
     from ctxlint.config.project_files import ConfigurationError
 

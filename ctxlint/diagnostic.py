@@ -1,4 +1,4 @@
-"""The record that every report, editor and test reads."""
+"""The record of a finding, for every report, editor and test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Severity(Enum):
-    """How loud a report should be about a finding."""
+    """How prominently a report should show a finding."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -25,7 +25,7 @@ class Severity(Enum):
 class Related:
     """A second place that explains a finding, for example where the tensor was saved.
 
-    ``path`` is that of another file of the project; empty where it is the file of the finding.
+    ``path`` is that of another file of the project; empty for the file of the finding.
     """
 
     span: Span
@@ -36,9 +36,9 @@ class Related:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding in one file, ready to be reported. Sorts by place, then code.
+    """One finding in one file, ready to be reported. Sorts by position, then code.
 
-    ``cell`` is the cell of a notebook that lines and columns count in, where they do not count in the whole text.
+    ``cell`` is the cell of a notebook in which lines and columns count, unless they count in the whole text.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Diagnostic:
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str, str]:
-        """Path, place, code, message: the one order that reports come in."""
+        """Path, position, code, message: the order of all reports."""
         return (self.path, self.cell or 0, self.span, self.code, self.message)
 
 

@@ -1,8 +1,8 @@
-"""How much work a class may be. Steps are counted and no clock is asked, so a file gets the same answer everywhere.
+"""Limits of work per class. Steps are counted instead of time, so that a file gets the same result everywhere.
 
-What costs more than a class that people write ever does is given up, before a small file of a stranger can take all the
-time or memory there is. The loops that can multiply count their steps: expressions evaluated, nodes visited, states and
-sequences copied, events compared. A step is worth about a microsecond of a usual processor.
+A class that costs more than any that people write is given up, before a small malicious file can take unlimited time or
+memory. The loops that can multiply count their steps: expressions evaluated, nodes visited, states and sequences
+copied, events compared. A step takes about a microsecond on a typical processor.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 STEPS_OF_A_CLASS = 800_000
-"""For the analysis of one class, and once more for its rules."""
+"""For the analysis of one class, and again for its rules."""
 
 STEPS_OF_A_FILE = 1_200_000
-"""For the analysis of all classes of a file, and once more for their rules."""
+"""For the analysis of all classes of a file, and again for their rules."""
 
 STEPS_OF_FIXES = 1_000_000
-"""For fixing a file: no more rounds are begun after that, each of which analyses the file again."""
+"""For fixing a file: no further rounds, each of which analyses the file again, are started after that."""
 
 
 class EffortExceeded(Exception):
@@ -32,27 +32,31 @@ class EffortExceeded(Exception):
 
 
 class _Steps(threading.local):
-    """The steps left to what this thread is doing."""
+    """The steps left for the current work of this thread."""
 
     left = 1 << 62
     spent = 0
-    """All that were ever spent on the files of this thread."""
+    """All steps ever spent on the files of this thread."""
 
 
 steps = _Steps()
 
 
 def spend(count: int = 1) -> None:
-    """Count some steps of work. Raises TooComplex where fewer are left."""
+    """Count some steps of work.
+
+    Raises:
+        TooComplex: Fewer are left.
+    """
     steps.left -= count
     if steps.left < 0:
         raise EffortExceeded
 
 
 def limited(count: int, work: Callable[[], Result]) -> tuple[Result | None, int | None]:
-    """What some work gives that takes ``count`` steps at most, and what it took; None for both where it takes more.
+    """The result of some work that takes ``count`` steps at most, and what it took; None for both if it takes more.
 
-    Whoever asked is not charged.
+    The caller is not charged.
     """
     around, steps.left = steps.left, count
     try:
@@ -65,17 +69,17 @@ def limited(count: int, work: Callable[[], Result]) -> tuple[Result | None, int 
 
 
 class Effort:
-    """The steps left for one file, and how many of these each class of it may take."""
+    """The steps left for one file, and the limit for each class in it."""
 
     def __init__(self, of_a_file: int = STEPS_OF_A_FILE, of_a_class: int = STEPS_OF_A_CLASS) -> None:
-        """Begin with all of them left."""
+        """Start with all of them left."""
         self.left = of_a_file
         self.of_a_class = of_a_class
         self.spent: dict[object, int] = {}
 
     @contextmanager
     def on(self, subject: object = None) -> Iterator[None]:
-        """Work on a class; what was spent on the same ``subject`` before counts too."""
+        """Work on a class; includes what was spent on the same ``subject`` before."""
         around = steps.left
         given = self.left if subject is None else min(self.left, self.of_a_class - self.spent.get(subject, 0))
         steps.left = given
@@ -89,7 +93,7 @@ class Effort:
             steps.left = around
 
     def charge(self, subject: object, count: int) -> bool:
-        """Count steps of work that was done before; False where they are not left, so that it is to be done again."""
+        """Count steps of work that was done before; False if they are not left, so that it has to be done again."""
         if count > min(self.left, self.of_a_class - self.spent.get(subject, 0)):
             return False
         self.left -= count

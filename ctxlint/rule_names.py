@@ -1,6 +1,6 @@
-"""The codes and names of the rules, read off the files in ``ctxlint/rules``.
+"""The codes and names of the rules, derived from the files in ``ctxlint/rules``.
 
-No rule is imported for it, so that a run without Functions can check ``--select`` at no cost.
+No rule is imported, so that a run without Functions can validate ``--select`` at no cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _rule_names() -> dict[str, str]:
 
 def rule_modules() -> list[str]:
     """The names of the modules that hold the rules, in order of code."""
-    from pkgutil import iter_modules  # start-up: not before a selector is checked, or something is found
+    from pkgutil import iter_modules  # start-up: not before a selector is validated, or there is a finding
 
     folder = os.path.join(os.path.dirname(__file__), "rules")
     return sorted(entry.name for entry in iter_modules([folder]) if entry.name.startswith("ctx"))

@@ -1,4 +1,4 @@
-"""Where modules are imported from: never from the current folder, which may hold code that nobody trusts."""
+"""The module search path: never includes the current folder, which may contain untrusted code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def without_current_folder(path: list[str]) -> list[str]:
-    """``path``, as ``sys.path`` is, without the current folder.
+    """``path``, in the form of ``sys.path``, without the current folder.
 
-    Where ctxlint itself lies there it stays: what lies beside it may be what it depends on.
+    It stays if ctxlint itself is in it, because its dependencies may be there too.
     """
     try:
         current = os.path.realpath(os.curdir)
-    except OSError:  # it has gone, and nothing can be imported from there
+    except OSError:  # it was deleted, and nothing can be imported from it
         return path
     if current == os.path.realpath(home):
         return path
@@ -24,5 +24,5 @@ def without_current_folder(path: list[str]) -> list[str]:
 
 
 def leave_current_folder() -> None:
-    """Import no more modules from the current folder, which ``python -m`` and ``PYTHONPATH`` may have put in."""
+    """Stop importing modules from the current folder, which ``python -m`` and ``PYTHONPATH`` may have added."""
     sys.path[:] = without_current_folder(sys.path)

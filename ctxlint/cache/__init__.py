@@ -1,1 +1,1 @@
-"""What earlier runs found out, so that this one need not."""
+"""The cache of earlier results."""

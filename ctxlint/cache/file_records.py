@@ -1,6 +1,6 @@
-"""Records as plain JSON values and back, by their type hints. The reader is strict: what has another shape is refused.
+"""Serialisation of records as plain JSON, by their type hints. The reader is strict: any other shape is refused.
 
-Nothing can be read but the records that are asked for, made of texts, numbers, bytes, tuples, enumerations and records.
+It can read only the requested records, composed of strings, numbers, bytes, tuples, enumerations and records.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Reader = Callable[[Any], Any]
 
 
 class Refused(Exception):
-    """A value that is not what was asked for."""
+    """A value of another shape."""
 
 
 def dump(value: object) -> bytes:
@@ -25,7 +25,11 @@ def dump(value: object) -> bytes:
 
 
 def load(data: bytes) -> object:
-    """The lists, dicts and plain values that were dumped. Raises Refused."""
+    """The lists, dicts and plain values that were dumped.
+
+    Raises:
+        Refused: It is not such data.
+    """
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -43,14 +47,18 @@ def _plain(value: Any) -> object:
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """The names of the fields of a dataclass. Raises TypeError for anything else."""
+    """The names of the fields of a dataclass.
+
+    Raises:
+        TypeError: It is not a dataclass.
+    """
     from dataclasses import fields  # a run without Functions has none of them
 
     return tuple(each.name for each in fields(kind))
 
 
 def reader(kind: Any) -> Reader:
-    """A function that gives a value of this type for what was loaded; it raises Refused for anything else."""
+    """A function that converts loaded data to a value of this type; it raises Refused for anything else."""
     return _reader(kind)
 
 
@@ -80,7 +88,7 @@ def _reader(kind: Any) -> Reader:
 
 @cache
 def _known() -> dict[str, type]:
-    """What the hints of records are made of, which are imported for type checkers only where they stand."""
+    """The types in the hints of records, which their own modules import for type checkers only."""
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.fix import Fix
     from ctxlint.model.index.apply_calls import ApplyCall, Modified

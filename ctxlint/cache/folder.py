@@ -1,7 +1,7 @@
-"""Where caches are: in a folder of the user's own, out of reach for whoever wrote the code that is linted.
+"""The location of caches: a folder owned by the user, inaccessible to the author of the linted code.
 
-Each project has one file there. What is in it counts only with the seal of a key that lies there too, so that
-``cache-dir`` may name any folder, even one that comes with the checkout.
+Each project has one file there. Its content is valid only with the seal of a key that is stored there too, so that
+``cache-dir`` may be any folder, even one that comes with the checkout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
 
 OLD_NAME = ".ctxlint_cache"
-"""What caches were called when they lay in the projects."""
+"""The name of caches when they were inside the projects."""
 
 SUFFIX = ".cache"
 TAG_FILE = "CACHEDIR.TAG"
@@ -35,23 +35,23 @@ Signature: 8a477f597d28d172789f06886806bc55
 # This file is a cache directory tag created by ctxlint.
 # For information about cache directory tags, see https://bford.info/cachedir/
 """
-"""What ``TAG_FILE`` says, so that backups skip the folder, and ``ctxlint clean`` does not."""
+"""The content of ``TAG_FILE``: backups skip the folder, and ``ctxlint clean`` recognises it."""
 
 IGNORE_FILE = ".gitignore"
 KEY_FILE = "key"
 KEPT_DAYS = 30
-"""For so long is kept what no run has used."""
+"""The retention in days for what no run has used."""
 
 _KEY_SIZE = 32
 _OLD_RESULTS = "results.bin"
 
 
-# The user's own folder
+# The user's folder
 
 
 @lru_cache(maxsize=1)
 def user_folder() -> str | None:
-    """The folder for the caches of this user, which may not be there yet; None for a user without a home."""
+    """The folder for the caches of this user, which may not exist yet; None for a user without a home."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         folder = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "ctxlint")
@@ -66,7 +66,7 @@ def user_folder() -> str | None:
 
 @lru_cache(maxsize=1)
 def _private_folder() -> str | None:
-    """The folder for the caches of this user, made if need be; None where it cannot be kept from others."""
+    """The folder for the caches of this user, created if necessary; None if it cannot be protected from others."""
     folder = user_folder()
     if folder is None:
         return None
@@ -82,9 +82,9 @@ def _private_folder() -> str | None:
 
 @lru_cache(maxsize=64)
 def key(root: str) -> bytes | None:
-    """What the cache of the project with this root is sealed with; None where there is no such secret.
+    """The key that seals the cache of the project with this root; None without such a secret.
 
-    It is ``CTXLINT_CACHE_KEY``, else what lies in the user's own folder, unless that is a part of the project itself.
+    It is ``CTXLINT_CACHE_KEY``, otherwise the one in the user's folder, unless that is a part of the project itself.
     """
     given = os.environ.get("CTXLINT_CACHE_KEY")
     if given:
@@ -95,7 +95,7 @@ def key(root: str) -> bytes | None:
 
 
 def why_not(settings: Settings) -> str:
-    """Why nothing is kept for files under these settings; empty where something is."""
+    """Why nothing is cached for files under these settings; empty if caching is possible."""
     if settings.no_cache or (key(settings.root) is not None and cache_folder(settings) is not None):
         return ""
     folder = user_folder() or "the home of this user"
@@ -114,7 +114,7 @@ def _key_in(path: str) -> bytes | None:
 
 
 def _new_key(path: str) -> bytes | None:
-    """Of two runs that make one at once, the last wins: the other has kept something that nobody will believe."""
+    """If two runs create one at once, the last wins: the cache of the other will be ignored."""
     with suppress(OSError):
         prepare(os.path.dirname(path))
         if os.path.lexists(path):
@@ -126,16 +126,16 @@ def _new_key(path: str) -> bytes | None:
 
 
 def forget() -> None:
-    """Look for the user's folder and the key again: for whoever changes the environment."""
+    """Look up the user's folder and the key again, after a change of the environment."""
     for each in (user_folder, _private_folder, key):
         each.cache_clear()
 
 
-# The caches
+# Caches
 
 
 def cache_folder(settings: Settings) -> str | None:
-    """The absolute path of the folder with the cache for files under these settings; None where there can be none."""
+    """The absolute path of the folder with the cache for files under these settings; None if there cannot be one."""
     return os.path.abspath(settings.cache_dir) if settings.cache_dir is not None else _private_folder()
 
 
@@ -147,7 +147,7 @@ def cache_file(folder: str, root: str) -> str:
 
 
 def check_cache_dir(folder: str, root: str) -> None:
-    """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that holds something else."""
+    """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that contains something else."""
     if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
         raise ConfigurationError(
             f"cache-dir: the path leads to {folder} through a link in the project; set the path of the folder itself"
@@ -157,9 +157,10 @@ def check_cache_dir(folder: str, root: str) -> None:
 
 
 def prepare(folder: str) -> None:
-    """Make a folder for caches, if it is not one yet, and remove from it what no run has used for long.
+    """Create a folder for caches if necessary, and remove expired ones from it.
 
-    Raises OSError.
+    Raises:
+        OSError: It cannot be written to.
     """
     os.makedirs(folder, mode=0o700, exist_ok=True)
     for name, text in ((TAG_FILE, TAG), (IGNORE_FILE, "# Made by ctxlint.\n*\n")):
@@ -175,7 +176,7 @@ def prepare(folder: str) -> None:
 
 
 def is_cache(folder: str) -> bool:
-    """Whether ctxlint made ``folder`` for its caches, nothing else is in it, and so ctxlint may remove it."""
+    """Whether ctxlint created ``folder`` for its caches, and nothing else is in it, so that it may be removed."""
     own = (TAG_FILE, IGNORE_FILE, KEY_FILE)
     return is_tagged(folder) and all(
         name in own or name.startswith((".ctxlint-", _OLD_RESULTS)) or name.endswith(SUFFIX)
@@ -184,7 +185,7 @@ def is_cache(folder: str) -> bool:
 
 
 def is_tagged(folder: str) -> bool:
-    """Whether ctxlint keeps its caches in ``folder``."""
+    """Whether ``folder`` is tagged as a cache of ctxlint."""
     if os.path.islink(folder):
         return False
     try:
@@ -195,7 +196,7 @@ def is_tagged(folder: str) -> bool:
 
 
 def old_caches_under(folder: str) -> Iterator[str]:
-    """The caches that older releases left in ``folder`` and all folders below it, in order."""
+    """The caches that older releases left in ``folder`` and its subfolders, in order."""
     for parent, folders, _ in os.walk(folder):
         path = os.path.join(parent, OLD_NAME)
         if OLD_NAME in folders and is_cache(path):

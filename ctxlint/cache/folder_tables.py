@@ -1,8 +1,8 @@
-"""What the cache of a project holds.
+"""The content of the cache of a project.
 
-What the bytes of each file say, as long as the system says that the file is as it was: whether it holds a candidate,
-whether it mentions what a run looked for, and what stands for its content. And what was found in a file, as long as
-its content is the same, its settings are, what other files say of it, and the content of all that its imports lead to.
+First, facts derived from the bytes of each file, valid as long as its stamp is unchanged: whether it contains a
+candidate, whether it mentions what a run searched for, and a digest of its content. Second, its findings, valid as long
+as its content, its settings, the facts of other files about it, and the content of all its imports are unchanged.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
 
 _KEPT_FINDINGS = 8
-"""For each file: it is judged for itself, and again with what others say, and perhaps under other settings."""
+"""For each file: it is checked by itself, and again with facts of others, and perhaps under other settings."""
 
 _QUESTIONS = 6
-"""So many answers about one file are kept: a run asks until there are no new names."""
+"""The number of answers to keep for a file: a run searches until there are no new names."""
 
 
 class Seen(NamedTuple):
-    """What the bytes of a file say. ``content`` stands for all of them, where somebody asked for that."""
+    """Facts derived from the bytes of a file. ``content`` is their digest, if it was needed."""
 
     candidate: bool
     content: bytes | None = None
     answers: str = ""
-    """The name of its ``Answers``: most files share them all."""
+    """The key of its ``Answers``: most files share the same ones."""
 
 
 class Answers(NamedTuple):
-    """Whether a file uses one of the names that were looked for, by what stands for these names."""
+    """Whether a file uses one of the searched names, by a digest of these names."""
 
     given: tuple[tuple[bytes, bool], ...] = ()
 
 
 class Kept(NamedTuple):
-    """What was found in a file. ``key`` is what was asked, ``read`` and ``look_ups`` what the answer hangs on.
+    """The findings in a file. ``key`` is the digest of the request, ``read`` and ``look_ups`` are the dependencies.
 
-    A look-up is the folder of a file, what it imports, and the file that this leads to, if any. ``packed`` is a
-    ``Verdict``, read only where it counts.
+    A look-up is the folder of a file, what it imports, and the file that this resolves to, if any. ``packed`` is a
+    ``Verdict``, parsed only if it is valid.
     """
 
     key: bytes
@@ -58,13 +58,13 @@ class Kept(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What was found in a file, the newest first."""
+    """The findings in a file, the newest first."""
 
     every: tuple[Kept, ...] = ()
 
 
 class Verdict(NamedTuple):
-    """What is kept of a result: what it says about the code, and nothing that could be written anywhere."""
+    """The cached part of a result: what it says about the code, and nothing that could be written anywhere."""
 
     diagnostics: tuple[Diagnostic, ...]
     hidden: tuple[Diagnostic, ...]
@@ -79,31 +79,31 @@ class Tables:
     """The tables of one project."""
 
     def __init__(self, store: Store) -> None:
-        """What is there is in ``store``."""
+        """``store`` has the content."""
         self.store = store
         self.seen = self.store.table("seen", Seen)
         self._answers = self.store.table("answers", Answers)
         self._found = self.store.table("found", Verdicts)
         self._names: dict[Answers, str] = {}
 
-    # What bytes say
+    # Facts from bytes
 
     def see(self, path: str, stamp: Stamp, *, candidate: bool) -> None:
-        """Remember a file that was read."""
+        """Store the facts of a file that was read."""
         self.seen.put(path, Seen(candidate), tuple(stamp))
 
     def keep_content(self, path: str, content: bytes | None) -> None:
-        """Remember what stands for the content of a file that was seen in this run."""
+        """Store the digest of a file that was read in this run."""
         seen = self.seen.now(path)
         if seen is not None and seen.content != content:
             self.seen.replace(path, seen._replace(content=content))
 
     def answer(self, path: str, question: bytes) -> bool | None:
-        """Whether a file mentions what is looked for; None where that is not known."""
+        """Whether a file mentions the searched names; None if unknown."""
         return dict(self._given(path)).get(question)
 
     def keep_answer(self, path: str, question: bytes, answer: bool) -> None:
-        """Remember whether a file that was seen in this run mentions what is looked for."""
+        """Store whether a file that was read in this run mentions the searched names."""
         seen = self.seen.now(path)
         if seen is not None:
             answers = Answers((*self._given(path), (question, answer))[-_QUESTIONS:])
@@ -123,26 +123,30 @@ class Tables:
     # Findings
 
     def kept(self, path: str, key: bytes) -> Iterator[Kept]:
-        """What was found in the file with this absolute path when the same was asked, the newest first."""
+        """The findings in the file with this absolute path for the same request, the newest first."""
         found = self._found.now(path) or self._found.get(path)
         for kept in found.every if found is not None else ():
             if kept.key == key:
                 yield kept
 
     def keep(self, path: str, kept: Kept) -> None:
-        """Remember what was found."""
+        """Store findings."""
         found = self._found.now(path) or self._found.get(path) or Verdicts()
         others = (each for each in found.every if each[:3] != kept[:3])
         self._found.put(path, Verdicts((kept, *others)[:_KEPT_FINDINGS]))
 
 
 def packed(result: FileResult) -> str:
-    """A result without its text and all that is known to whoever asks for it."""
+    """A result without its text and without what the reader knows anyway."""
     return dump(Verdict(*(getattr(result, name) for name in Verdict._fields))).decode("ascii")
 
 
 def unpacked(text: str, path: str) -> FileResult:
-    """The result for the file at ``path`` that was packed. Raises Refused where it is about another file."""
+    """The result for the file at ``path`` that was packed.
+
+    Raises:
+        Refused: It is about another file.
+    """
     verdict: Verdict = reader(Verdict)(load(text.encode("ascii", "replace")))
     if any(each.path != path for each in (*verdict.diagnostics, *verdict.hidden)):
         raise Refused

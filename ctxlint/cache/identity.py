@@ -1,4 +1,4 @@
-"""What all that is kept hangs on: this very ctxlint, the Python that runs it, and its LibCST."""
+"""What all cached data depends on: the exact code of ctxlint, the Python that runs it, and its LibCST."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxlint.version import __version__
 
 @lru_cache(maxsize=1)
 def identity() -> str:
-    """A name for the code that makes the findings. What another one kept counts for nothing."""
+    """An identifier of the code that computes findings. Data cached by other code is ignored."""
     found = [__version__, sys.version, *_sources(os.path.join(home, "ctxlint"))]
     for package in ("libcst", "packaging"):
         origin = _origin(package)
@@ -25,7 +25,7 @@ def identity() -> str:
 
 
 def _sources(folder: str) -> list[str]:
-    """The modules of ctxlint as they are on disk: those in work may change at any time."""
+    """The modules of ctxlint as they are on disk: in development, they may change at any time."""
     found = []
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(each for each in folders if each != "__pycache__")

@@ -1,4 +1,4 @@
-"""The caches of one run: asked before a file is scanned or linted, and told afterwards."""
+"""The cache of one run: looked up before a file is scanned or linted, and updated afterwards."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Cache:
-    """What earlier runs found out about the files of this one; with ``used`` False, nothing, and nothing is kept.
+    """Earlier results for the files of this run; with ``used`` False, there are none, and none are stored.
 
-    It says what the run would find out itself. Whoever fixes files goes without.
+    A hit equals what the run would compute itself. Runs that fix files do not use it.
     """
 
     def __init__(self, *, used: bool, tables: Tables | None = None) -> None:
-        """Nothing is read before something is asked for. ``tables`` are those to use instead of the ones on disk."""
+        """Nothing is read before the first request. ``tables`` replace those on disk."""
         self.used = used
         self._given = tables
         self._open: dict[tuple[str, str, bytes], Tables] = {}
@@ -47,7 +47,7 @@ class Cache:
 
     @stage("cache")
     def write(self) -> None:
-        """Keep what this run found out, for the next one."""
+        """Store the results of this run."""
         for tables in self._open.values():
             tables.store.write()
 
@@ -71,12 +71,16 @@ class Cache:
             self._open[place] = Tables(Store(*place))
         return self._open[place] if place is not None else None
 
-    # What bytes say
+    # Facts from bytes
 
     def holds_candidate(self, found: Found, settings: Settings) -> bool:
-        """As ``scan.holds_candidate`` of the file. Raises Unreadable."""
+        """Like ``scan.holds_candidate`` for the file.
+
+        Raises:
+            Unreadable: The file cannot be read.
+        """
         tables = self._tables(settings) if found.entry is not None else None
-        if tables is None or found.entry is None:  # a file that is named is read sooner than a cache
+        if tables is None or found.entry is None:  # reading an explicit file is faster than reading a cache
             return holds_candidate(read_bytes(found.path))
         path, stamp = found.entry.path, stamp_of(found.entry)
         seen = tables.seen.get(path, stamp) if stamp is not None else None
@@ -90,7 +94,7 @@ class Cache:
     def mentioning(
         self, others: Iterable[tuple[Found, Settings]], mentions: Mentions
     ) -> Iterator[tuple[Found, Settings]]:
-        """Those files that mention what is looked for; a file that cannot be read does not."""
+        """The files that mention the searched names; excluding those that cannot be read."""
         question = _question(mentions) if self.used else b""
         self._asked += 1
         once = self._asked <= _MANY
@@ -112,7 +116,7 @@ class Cache:
                 yield each
 
     def _look_at(self, entry: os.DirEntry[str], tables: Tables) -> None:
-        """See a file as it is now; of one that is not reported on, nobody has asked before."""
+        """Stamp the current state of a file; one that is not reported on was not stamped before."""
         stamp = stamp_of(entry) if tables.seen.now(entry.path) is None else None
         if stamp is not None and tables.seen.get(entry.path, stamp) is None and stamp.is_settled:
             with suppress(Unreadable):
@@ -122,7 +126,7 @@ class Cache:
 
     @stage("cache")
     def result(self, candidate: Candidate) -> FileResult | None:
-        """What linting the file would give, where that is known."""
+        """The result of linting the file, if it is cached."""
         tables = self._tables(candidate.settings)
         if tables is None:
             return None
@@ -136,7 +140,7 @@ class Cache:
 
     @stage("cache")
     def keep(self, candidate: Candidate, result: FileResult) -> None:
-        """Remember what linting the file gave, before anything else was done with it."""
+        """Store the result of linting the file, before anything else was done with it."""
         tables = self._tables(candidate.settings)
         if tables is None or result.failed or not result.linted or not result.read or result.consulted is None:
             return
@@ -149,7 +153,7 @@ class Cache:
         (absolute, content), *_ = result.read
         short = packed(_in_short(candidate, result))
         tables.keep(absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), short))
-        tables.keep_content(absolute, content)  # it was read after it was seen
+        tables.keep_content(absolute, content)  # it was read after it was stamped
 
     def _holds_still(self, kept: Kept, tables: Tables) -> bool:
         if any(self._digest(path, tables) != content for path, content in kept.read):
@@ -157,7 +161,7 @@ class Cache:
         return all(self._leads_to(*each) == found for each, found in kept.look_ups)
 
     def _leads_to(self, folder: str, name: str) -> str | None:
-        """The file that an import in a folder leads to."""
+        """The file that an import in a folder resolves to."""
         if (folder, name) not in self._leads:
             from ctxlint.source.modules import locate_from
 
@@ -166,13 +170,13 @@ class Cache:
         return self._leads[folder, name]
 
     def _digest(self, path: str, tables: Tables) -> bytes | None:
-        """What stands for the content of a file; None where it cannot be read."""
+        """The digest of a file's content; None if it cannot be read."""
         if path not in self._digests:
             self._digests[path] = _digest(path, tables)
         return self._digests[path]
 
     def _restored(self, candidate: Candidate, kept: Kept) -> FileResult | None:
-        """The result, with the text that was linted, if it is needed."""
+        """The result, with the linted text if it is needed."""
         from ctxlint.cache.file_records import Refused
         from ctxlint.cache.folder_tables import unpacked
 
@@ -186,12 +190,12 @@ class Cache:
 
 
 def _in_short(candidate: Candidate, result: FileResult) -> FileResult:
-    """A result without what was asked."""
+    """A result without the request."""
     return result._replace(outside=None) if candidate.known is None else result
 
 
 class Changed(Exception):
-    """A file is not the one that was linted any more."""
+    """A file is not the linted version any more."""
 
 
 def _source(path: str, kept: Kept) -> Source:
@@ -220,22 +224,22 @@ def _digest(path: str, tables: Tables) -> bytes | None:
 
 
 _MANY = 3
-"""Where files are searched more often than that, it pays to keep what they import."""
+"""If files are searched more often than that, caching their imports pays."""
 
 _MATTERLESS = frozenset(
     ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]
 )
-"""The settings that no finding hangs on."""
+"""The settings that do not affect findings."""
 
 
 @lru_cache(maxsize=64)
 def _question(mentions: Mentions) -> bytes:
-    """What is looked for, in short."""
+    """A digest of the searched names."""
     return digest(repr(sorted((module, sorted(names)) for module, names in mentions.by_module.items())).encode())
 
 
 def _key(candidate: Candidate) -> bytes:
-    """What is asked about a file: by which name, with which settings, knowing what of other files."""
+    """A digest of the request for a file: its name, its settings, and its outside facts."""
     told = (candidate.outside, _matter_of_names(candidate.known), candidate.facts_only)
     asked = (candidate.path, _matter(candidate.settings), *told)
     return digest(repr(asked).encode("utf-8", "replace"))
@@ -248,13 +252,13 @@ def _matter(settings: Settings) -> str:
 
 @lru_cache(maxsize=256)
 def _matter_of_names(known: KnownNames | None) -> bytes:
-    """What is known of a project, in short."""
+    """A digest of the known names of a project."""
     return digest(repr(known).encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=256)
 def _place(settings: Settings) -> tuple[str, str, bytes] | None:
-    """The folder and the root that a cache is for, and what it is sealed with; None where nothing can be kept."""
+    """The folder and the root of a cache, and its key; None if nothing can be cached."""
     from ctxlint.cache.folder import cache_folder, check_cache_dir, key
 
     folder = cache_folder(settings)

@@ -1,4 +1,4 @@
-"""Whether a file is as it was: by what the system says of it, and by what is in it."""
+"""Whether a file is unchanged: by its metadata, and by its content."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 from typing import NamedTuple
 
 _SETTLED = 2_000_000_000
-"""After so many nanoseconds without a change, the next change shows in the times of a file on every file system."""
+"""After so many nanoseconds without a change, every file system shows the next change in the times of a file."""
 
 
 class Stamp(NamedTuple):
-    """What the system says of a regular file. Whoever changes it changes this, except within one tick of the clock."""
+    """The metadata of a regular file. Every change of the file changes it, except within one tick of the clock."""
 
     size: int
     modified: int
@@ -21,12 +21,12 @@ class Stamp(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the file has been as it is for so long that another change could not go unnoticed."""
+        """Whether the file has been unchanged for so long that another change cannot go unnoticed."""
         return abs(time.time_ns() - max(self.modified, self.changed)) > _SETTLED
 
 
 def stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
-    """The stamp of a file that was met in a folder, links followed; None for anything else."""
+    """The stamp of a file in a listed folder, following links; None for anything else."""
     try:
         return _stamp(entry.stat() if os.name == "posix" else os.stat(entry.path))  # on Windows, a listing may be late
     except OSError:
@@ -34,7 +34,7 @@ def stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
 
 
 def stamp_at(path: str) -> Stamp | None:
-    """The stamp of the file at ``path``, links followed; None for anything else."""
+    """The stamp of the file at ``path``, following links; None for anything else."""
     try:
         return _stamp(os.stat(path))
     except (OSError, ValueError):
@@ -48,7 +48,7 @@ def _stamp(status: os.stat_result) -> Stamp | None:
 
 
 def digest(data: bytes) -> bytes:
-    """What stands for the content of a file."""
+    """The digest of a file's content."""
     from hashlib import blake2b
 
     return blake2b(data, digest_size=16).digest()

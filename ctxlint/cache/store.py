@@ -1,11 +1,11 @@
-"""The cache of one project: a file that is read once, and written anew as a whole at the end of a run.
+"""The cache of one project: a file that is read once, and rewritten as a whole at the end of a run.
 
-It holds tables of records by name, see ``run`` for what they are. A row may hang on a stamp: it counts as long as the
-system says that a file is as it was. Rows that no run has used for some time go.
+It contains tables of records by name, see ``run``. A row may depend on a stamp: it is valid as long as the metadata of
+a file is unchanged. Rows that no run has used for some time are dropped.
 
-Nothing is locked. Each run writes a file of its own and moves it into place, so a reader finds the old one or the new
-one, whole; of two that write at once, one has worked for nothing. What cannot be read, does not bear the seal of the
-user's key, or was written by another ctxlint, counts as empty.
+There are no locks. Each run writes a file of its own and moves it into place, so a reader finds either the old one or
+the new one, complete; of two concurrent writers, one has worked for nothing. A file that cannot be read, does not have
+the seal of the user's key, or was written by another version of ctxlint, counts as empty.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 _HEAD = b"ctxlint cache 4\n"
 _SEAL_SIZE = 32
 _LARGEST = 1 << 29
-"""A file with more bytes is nothing that ctxlint wrote."""
+"""A larger file was not written by ctxlint."""
 
 Record = TypeVar("Record")
 
 
 class _Row(NamedTuple):
-    """One row as it is written. ``day`` is when it was last used, ``stamp`` what it hangs on, if anything."""
+    """One serialised row. ``day`` is when it was last used, ``stamp`` what it depends on, if anything."""
 
     day: int
     stamp: tuple[int, ...]
@@ -45,10 +45,10 @@ class _Row(NamedTuple):
 
 
 class Table(Generic[Record]):
-    """Records of one kind by name, each of them read when it is asked for."""
+    """Records of one kind by name, each of them parsed on demand."""
 
     def __init__(self, rows: dict[str, Any], read: Reader, today: int) -> None:
-        """``rows`` are as they were loaded, in whatever shape: what ``read`` refuses is dropped when it is met."""
+        """``rows`` are the loaded data, of any shape: rows that ``read`` refuses are dropped on access."""
         self.changed = False
         self._rows = rows
         self._read = read
@@ -56,11 +56,11 @@ class Table(Generic[Record]):
         self._now: dict[str, Record] = {}
 
     def now(self, name: str) -> Record | None:
-        """The record that was given or taken for this name in this run."""
+        """The record with this name that was returned or stored in this run."""
         return self._now.get(name)
 
     def get(self, name: str, stamp: tuple[int, ...] = ()) -> Record | None:
-        """The record with this name; None where there is none, or where it has another stamp."""
+        """The record with this name; None if there is none, or if its stamp differs."""
         row = self._rows.get(name)
         if row is None:
             return None
@@ -77,27 +77,27 @@ class Table(Generic[Record]):
         return found
 
     def forget_now(self) -> None:
-        """Ask for stamps again."""
+        """Check stamps again."""
         self._now = {}
 
     def put(self, name: str, record: Record, stamp: tuple[int, ...] = ()) -> None:
-        """Remember a record."""
+        """Store a record."""
         self._now[name] = record
         self._rows[name] = _Row(self._today, stamp, record)
         self.changed = True
 
     def replace(self, name: str, record: Record) -> None:
-        """Remember another record in the place of one that was given or taken in this run, with its stamp."""
+        """Replace a record that was returned or stored in this run, keeping its stamp."""
         self.put(name, record, tuple(self._rows[name][1]))
 
     def fresh(self) -> dict[str, Any]:
-        """The rows that were used not long ago."""
+        """The rows that were used recently."""
         oldest = self._today - KEPT_DAYS
         return {name: row for name, row in self._rows.items() if _day_of(row) >= oldest}
 
 
 def _day_of(row: Any) -> int:
-    """When a row was last used; long ago, where it is not one."""
+    """When a row was last used; long ago if it is invalid."""
     return row[0] if isinstance(row, (list, _Row)) and len(row) == 3 and type(row[0]) is int else 0
 
 
@@ -105,7 +105,7 @@ class Store:
     """The cache of one project."""
 
     def __init__(self, folder: str, root: str, key: bytes) -> None:
-        """Read what is there."""
+        """Read the file."""
         self._folder = folder
         self._root = root
         self._key = key
@@ -122,7 +122,7 @@ class Store:
         return self._tables[name]
 
     def write(self) -> None:
-        """Write what was learnt, if anything. A folder that cannot be written to is no reason to complain."""
+        """Write the changes, if any. Errors of a read-only folder are ignored."""
         if not any(each.changed for each in self._tables.values()):
             return
         body = dump({**self._loaded, **{name: each.fresh() for name, each in self._tables.items()}})
@@ -134,25 +134,25 @@ class Store:
                 each.changed = False
 
     def _head(self) -> bytes:
-        """What the file begins with: whose it is, for which project, and what made it."""
+        """The header of the file: its user, its project, and the code that wrote it."""
         return _HEAD + json.dumps(os.path.realpath(self._root)).encode() + b"\n" + identity().encode() + b"\n"
 
 
 class MemoryStore(Store):
-    """A cache that is not kept on disk: for a process that stays around, such as the language server."""
+    """A cache that is not stored on disk: for a long-lived process, such as the language server."""
 
     def __init__(self) -> None:
-        """Nothing is there."""
+        """Start empty."""
         self._today = int(time.time() // 86_400)
         self._loaded = {}
         self._tables = {}
 
     def write(self) -> None:
-        """Nothing is written."""
+        """Does nothing."""
 
 
 def cache_files_under(folder: str) -> Iterator[str]:
-    """The user's cache files for projects that lie in ``folder``, in order."""
+    """The user's cache files for projects below ``folder``, in order."""
     kept, top = user_folder(), os.path.realpath(folder)
     if kept is None or not os.path.isdir(kept):
         return
@@ -164,7 +164,7 @@ def cache_files_under(folder: str) -> Iterator[str]:
 
 
 def root_in(path: str) -> str | None:
-    """The project that a cache file is for; None for another file."""
+    """The project of a cache file; None for any other file."""
     try:
         with open(path, "rb") as file:
             first, second = file.readline(len(_HEAD)), file.readline(1 << 16)
@@ -175,7 +175,7 @@ def root_in(path: str) -> str | None:
 
 
 def _tables_in(path: str, head: bytes, key: bytes) -> dict[str, Any]:
-    """The tables that this very ctxlint wrote for this user; none where there is something else."""
+    """The tables that the same code wrote for this user; empty for any other content."""
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
@@ -194,7 +194,7 @@ def _tables_in(path: str, head: bytes, key: bytes) -> dict[str, Any]:
 
 
 def _seal(head: bytes, body: bytes, key: bytes) -> bytes:
-    """What only who has the key can put before what is kept. Nobody can try it on us often enough to time us."""
+    """A keyed digest of the content. Nobody can try it often enough for a timing attack."""
     sealed = blake2b(head, digest_size=_SEAL_SIZE, key=key)
     sealed.update(body)
     return sealed.digest()

@@ -1,4 +1,4 @@
-"""The commands: one file each, each with ``parser()``, and ``run(arguments)`` that returns the exit code."""
+"""The commands: one module each, with ``parser()``, and ``run(arguments)`` that returns the exit code."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ COMMANDS = ("check", "explain", "rule", "config", "server", "clean", "generate-s
 
 
 def module_of(command: str) -> str:
-    """The name of the module that is a command."""
+    """The name of the module that implements a command."""
     return f"{__name__}.{command.replace('-', '_')}"

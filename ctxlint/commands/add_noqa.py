@@ -1,4 +1,4 @@
-"""``ctxlint check --add-noqa``: hide what is found now, so that only what is new is reported."""
+"""``ctxlint check --add-noqa``: suppress current findings, so that only new ones are reported."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
-    """Write a ``# noqa`` for every finding into its file and say how many lines that took; gives the exit code.
+    """Write a ``# noqa`` for every finding into its file and report how many lines that took; returns the exit code.
 
-    ``check`` gives the result for a text in the place of a file, with all that is known of that. A file is left as it
-    is where a comment would not do: 1 then, and a message that says so.
+    ``check`` returns the result for a replacement of a file's text, with the same facts. A file is unchanged if a
+    comment would not be effective: then a message says so, and the exit code is 1.
     """
     from ctxlint.report import counted
 
@@ -39,7 +39,7 @@ def add_noqa(results: Iterable[FileResult], reason: str, check: Check) -> int:
 
 
 def _add_to(result: FileResult, reason: str, check: Check) -> tuple[int, str]:
-    """How many comments were written into one file, and what went wrong."""
+    """How many comments were written into one file, and the error, if any."""
     from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 
     failure = next((each.message for each in result.diagnostics if each.code in NOT_TO_HIDE), "")

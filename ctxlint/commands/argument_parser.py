@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviations, and names the option that a misspelt one is close to."""
+    """A parser that accepts no abbreviations, and suggests the option that a misspelt one is similar to."""
 
     def __init__(self, **settings: Any) -> None:
-        """As ``argparse.ArgumentParser``."""
+        """Like ``argparse.ArgumentParser``."""
         super().__init__(allow_abbrev=False, **settings)
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """The options; exits with 2 for an argument that is unknown."""
+        """The options; exits with 2 for an unknown argument."""
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.refuse(unknown)
         return options
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Exit with 2 for arguments that are unknown."""
+        """Exit with 2 for unknown arguments."""
         from ctxlint.config.options import nearest
 
         option = next((each.partition("=")[0] for each in unknown if each.startswith("-")), "")
@@ -32,5 +32,5 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def options(self) -> dict[str, argparse.Action]:
-        """What each option does, by its spelling."""
+        """The action of each option, by its spelling."""
         return self._option_string_actions

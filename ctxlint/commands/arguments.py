@@ -1,4 +1,4 @@
-"""The options of ``ctxlint check``: the parser and its help. What they mean is in ``ctxlint.commands.overrides``."""
+"""The options of ``ctxlint check``: the parser and its help. Their meaning is in ``ctxlint.commands.overrides``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parser() -> Parser:
 
 
 def add_options(made: argparse.ArgumentParser) -> None:
-    """Add all that ``ctxlint check`` takes besides paths."""
+    """Add all options of ``ctxlint check``, without paths."""
     made.add_argument("-V", "--version", action="version", version=f"ctxlint {__version__}")
     _add_rules(made.add_argument_group("rules"))
     _add_fixes(made.add_argument_group("fixes"))
@@ -75,7 +75,7 @@ def add_options(made: argparse.ArgumentParser) -> None:
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """A formatter that knows its width; argparse would import ``shutil`` to ask for it, in every run."""
+    """A formatter with a fixed width; argparse would import ``shutil`` in every run to find it."""
     try:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The baseline of a run: which file it is in, what is said about it, and how it is written anew."""
+"""The baseline of a run: its location, messages about it, and rewriting it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_NAME = ".ctxlint-baseline.json"
 
 
 def baseline_path(options: Namespace, settings: Settings) -> str:
-    """Where the baseline is: as the command line says, as the configuration says, or as ``_nearest`` finds it."""
+    """The path of the baseline: from the command line, from the configuration, or from ``_nearest``."""
     named = options.write_baseline or options.baseline or settings.baseline
     return os.path.abspath(named or _nearest(os.path.abspath(settings.root)))
 
@@ -32,7 +32,7 @@ def baseline_path(options: Namespace, settings: Settings) -> str:
 def _nearest(root: str) -> str:
     """The baseline next to the configuration or in the nearest folder above, up to the root of the project.
 
-    ``root`` is the folder of the configuration, or the current one: the place for a baseline where there is none.
+    ``root`` is the folder of the configuration, or the current one: the place for a new baseline.
     """
     top, folder = root_of(root), root
     while not os.path.lexists(os.path.join(folder, DEFAULT_NAME)) and folder not in (top, os.path.dirname(folder)):
@@ -42,7 +42,11 @@ def _nearest(root: str) -> str:
 
 
 def load(options: Namespace, settings: Settings) -> Baseline | None:
-    """The baseline that findings are left out by. Raises ConfigurationError for one that is named and not there."""
+    """The baseline that findings are compared with.
+
+    Raises:
+        ConfigurationError: An explicit one does not exist.
+    """
     if options.no_baseline or options.write_baseline is not None:
         return None
     path = baseline_path(options, settings)
@@ -67,7 +71,7 @@ def _read(path: str) -> Baseline:
 
 
 def write(results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
-    """Make what these results say the baseline, and say so. Files that were not looked at keep their place in it."""
+    """Write these findings to the baseline, and report it. Entries of files outside the run are kept."""
     from ctxlint.report import counted
     from ctxlint.suppression.baseline_file import Baseline
 
@@ -79,7 +83,7 @@ def write(results: Sequence[FileResult], options: Namespace, settings: Settings)
 
 
 def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace, settings: Settings) -> None:
-    """Take what is gone out of the baseline, and say so."""
+    """Remove stale entries from the baseline, and report it."""
     from ctxlint.report import counted
 
     after = baseline.without_gone(results)
@@ -112,9 +116,9 @@ def _place(known: Known) -> str:
 
 
 def _write(baseline: Baseline, options: Namespace, settings: Settings) -> None:
-    """Write the baseline as a whole; where that fails, the old one stays.
+    """Write the baseline as a whole; if that fails, the old one stays.
 
-    Whoever wrote the configuration may not choose a place outside of the project.
+    The author of the configuration must not choose a place outside of the project.
     """
     from ctxlint.suppression.baseline_file import text_of
 

@@ -1,4 +1,4 @@
-"""``ctxlint check``: lint, and fix if asked to."""
+"""``ctxlint check``: lint, and fix if requested."""
 
 from __future__ import annotations
 
@@ -39,11 +39,16 @@ CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 def run(given: Sequence[str]) -> int:
-    """Run the command and return the exit code. Raises ConfigurationError, and SystemExit for a wrong option."""
+    """Run the command and return the exit code.
+
+    Raises:
+        ConfigurationError: A configuration is invalid.
+        SystemExit: An option is invalid.
+    """
     options, configuration = overrides.parse(list(given))
     collects = gc.isenabled()
-    gc.disable()  # a short run is over before anything needs collecting
-    atexit.register(gc.freeze)  # and what is left at the end goes with the process
+    gc.disable()  # a short run ends before anything needs collecting
+    atexit.register(gc.freeze)  # and the rest is freed with the process
     try:
         if options.show_settings:
             return _show_settings(options, configuration)
@@ -69,7 +74,7 @@ def _watch(given: list[str], options: Namespace) -> int:
 
 
 def _profiled(options: Namespace, configuration: Configuration) -> int:
-    """Check in this process alone, and say on standard error where the time went."""
+    """Check in this process alone, and print the times to standard error."""
     options.jobs = 1
     with profiled() as clock:
         code = _check(options, configuration)
@@ -106,7 +111,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
     return FOUND if code == CLEAN and gone and not passes else code
 
 
-# The work
+# Linting and fixing
 
 
 def _add_noqa(options: Namespace, configuration: Configuration) -> int:
@@ -124,7 +129,7 @@ def _add_noqa(options: Namespace, configuration: Configuration) -> int:
 
 
 def _lint_files(options: Namespace, configuration: Configuration, known: Baseline | None) -> list[FileResult]:
-    """The results for all files in order of path; fixed files are written, unless a diff is wanted."""
+    """The results for all files in order of path; fixed files are written, unless a diff is requested."""
     from functools import partial
 
     from ctxlint.run.pipeline import lint_paths
@@ -140,7 +145,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
         cached=not (options.no_cache or options.fix or options.diff or options.fix_only),
     )
     results = (_written(each, known, shown=options.diff) for each in interruption.until_interrupted(found))
-    if known is not None:  # a file that was scanned only, and holds no Function any more
+    if known is not None:  # a file that was only scanned, and contains no Function any more
         results = (each if each.linted or each.diagnostics else known.leave_out(each) for each in results)
     return sorted(results, key=lambda each: each.path)
 
@@ -148,7 +153,7 @@ def _lint_files(options: Namespace, configuration: Configuration, known: Baselin
 def _checked(
     source: Source, settings: Settings, known: Baseline | None, outside: OutsideFacts | None = None
 ) -> FileResult:
-    """The result for a text, without what is known."""
+    """The result for a text, without known findings."""
     from ctxlint.run.lint_file import check_source
 
     result = check_source(source, settings, outside)
@@ -156,9 +161,9 @@ def _checked(
 
 
 def with_fixes(result: FileResult, known: Baseline | None = None) -> FileResult:
-    """``result`` after its fixes were applied, if the settings of the file ask for that; nothing is written.
+    """``result`` after its fixes were applied, if the settings of the file enable that; nothing is written.
 
-    What is ``known`` is left out first, and so left as it is.
+    Known findings are excluded first, so they are not fixed.
     """
     settings = result.settings
     if known is not None:
@@ -174,9 +179,9 @@ def with_fixes(result: FileResult, known: Baseline | None = None) -> FileResult:
 
 
 def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> FileResult:
-    """``result`` after its fixed text was written; where that fails, the result for the file as it still is.
+    """``result`` after its fixed text was written; if that fails, the result for the unchanged file.
 
-    What is only ``shown`` is not written, and not shown either where it would not be.
+    A diff is only ``shown``, not written, and not shown either if writing would be refused.
     """
     if result.before is None or result.source is None:
         return result
@@ -198,7 +203,7 @@ def _written(result: FileResult, known: Baseline | None, *, shown: bool) -> File
 def _lint_stdin(
     options: Namespace, settings: Settings, configuration: Configuration, known: Baseline | None
 ) -> FileResult:
-    """The result for standard input. With ``--fix`` the text goes to standard output, fixed or as it came."""
+    """The result for standard input. With ``--fix``, the text is written to standard output, fixed or not."""
     from ctxlint.run.lint_file import lint_bytes
     from ctxlint.run.pipeline import is_left_out
 
@@ -216,7 +221,11 @@ def _lint_stdin(
 
 
 def _read_stdin() -> bytes:
-    """What is on standard input. Raises ConfigurationError where that is too much."""
+    """The content of standard input.
+
+    Raises:
+        ConfigurationError: It is too large.
+    """
     try:
         return read_stdin()
     except Unreadable as error:
@@ -224,7 +233,7 @@ def _read_stdin() -> bytes:
 
 
 def _around(options: Namespace, configuration: Configuration) -> Surroundings | None:
-    """The project that standard input is said to be a file of; None where its name says nothing."""
+    """The project of the file that standard input represents; None without a file name."""
     from ctxlint.run.in_project import Surroundings
 
     name = options.stdin_filename
@@ -234,15 +243,15 @@ def _around(options: Namespace, configuration: Configuration) -> Surroundings | 
 
 
 def _prints_code(options: Namespace, settings: Settings) -> bool:
-    """Whether standard output carries the fixed text."""
+    """Whether the fixed text is written to standard output."""
     return reads_stdin(options) and settings.fix and not options.diff
 
 
-# What is said
+# Output
 
 
 def _say_failures(results: list[FileResult]) -> int:
-    """Name the files that could not be read or written, or that ctxlint failed on; gives the exit code."""
+    """Report the files that could not be read or written, or that ctxlint failed on; returns the exit code."""
     found = [each for result in results for each in result.diagnostics if each.code in _ABOUT_FILES]
     for each in found:
         say(f"{each.path}: {each.code} {each.message}")
@@ -250,7 +259,7 @@ def _say_failures(results: list[FileResult]) -> int:
 
 
 def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> None:
-    """Say on standard error what does not belong into the report."""
+    """Print warnings that are not part of the report to standard error."""
     if options.quiet or options.silent:
         return
     for result in results:
@@ -275,7 +284,7 @@ def _warn(results: list[FileResult], options: Namespace, settings: Settings) -> 
 
 
 def _warn_of_nothing(options: Namespace, results: Sequence[FileResult]) -> None:
-    """Say where there was nothing to check: a wrong path must not pass for a clean one."""
+    """Warn if there was nothing to check: a wrong path must not appear as a clean one."""
     if options.quiet or options.silent:
         return
     if all(each.skipped for each in results):
@@ -292,7 +301,7 @@ def _warn_of_nothing(options: Namespace, results: Sequence[FileResult]) -> None:
 
 
 def _all_passed(results: Sequence[FileResult]) -> str:
-    """The last line of a run that finds nothing: what was checked. Empty where nothing was."""
+    """The last line of a run without findings: what was checked. Empty if nothing was."""
     from ctxlint.report import counted
 
     read = [each for each in results if not each.skipped]
@@ -301,7 +310,7 @@ def _all_passed(results: Sequence[FileResult]) -> str:
 
 
 def _line_place(result: FileResult, line: int) -> str:
-    """A line as people find it: ``4``, in a notebook ``cell 3:4``."""
+    """A line as users see it: ``4``, in a notebook ``cell 3:4``."""
     return str(line) if result.source is None else result.source.locate_line(line)
 
 
@@ -319,7 +328,7 @@ def _report(results: list[FileResult], options: Namespace, settings: Settings) -
 
 
 def _quotable(result: FileResult, options: Namespace) -> FileResult:
-    """``result`` without the text of a file that a committed link leads to: reports go to whoever sent the link."""
+    """``result`` without the text of a file behind a committed link: reports may go to the author of the link."""
     if result.source is None or reads_stdin(options):
         return result
 
@@ -328,7 +337,7 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
 
 @stage("report")
 def _show(report: Report, options: Namespace, settings: Settings, passed: str) -> None:
-    """Write the report; ``passed`` is the last line of a run that finds nothing."""
+    """Write the report; ``passed`` is the last line of a run without findings."""
     if options.diff or options.fix_only:
         _say_failures(list(report.results))
     if options.diff:
@@ -346,7 +355,7 @@ def _show(report: Report, options: Namespace, settings: Settings, passed: str) -
 
 
 _ABOUT_FILES = ("CTX900", "CTX902")
-"""What is said even when no findings are asked for: ctxlint failed, or a file could not be read or written."""
+"""Reported even if no findings are requested: ctxlint failed, or a file could not be read or written."""
 
 
 def _write_report(report: Report, options: Namespace, settings: Settings, stream: TextIO, passed: str) -> None:
@@ -371,7 +380,7 @@ def _write_report(report: Report, options: Namespace, settings: Settings, stream
         write(pieces, stream, encoding="utf-8" if for_programs else "")
     else:
         _write_file(name, pieces, settings)
-    if options.count:  # what a program reads is not to be spoilt by it
+    if options.count:  # it must not spoil output that a program parses
         write([f"{len(report.diagnostics)}\n"], sys.stderr if for_programs and name is None else stream)
 
 
@@ -422,7 +431,7 @@ def _exit_code(report: Report, options: Namespace) -> int:
     return FOUND if report.diagnostics or (fixed and options.exit_non_zero_on_fix) else CLEAN
 
 
-# What can be asked for instead of a run
+# Alternatives to a run
 
 
 def _show_files(options: Namespace, configuration: Configuration) -> int:

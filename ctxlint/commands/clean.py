@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Remove the caches under some folders, and those that the configuration of these folders names."""
+    """Remove the caches under some folders, and those in the configuration of these folders."""
     options = parser().parse_args(arguments)
 
     import shutil

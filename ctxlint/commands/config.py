@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the names of all options, or what one of them means."""
+    """Print the names of all options, or the description of one of them."""
     asked = parser()
     options = asked.parse_args(arguments)
     if options.schema:

@@ -1,4 +1,4 @@
-"""The environment variables that stand for options. An empty one counts as not set."""
+"""The environment variables that set options. An empty one counts as not set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NO = ("", "0", "f", "false", "n", "no", "off")
 
 
 def value(name: str) -> str | None:
-    """What ``CTXLINT_<name>`` says."""
+    """The value of ``CTXLINT_<name>``."""
     return os.environ.get(f"CTXLINT_{name}") or None
 
 

@@ -1,4 +1,4 @@
-"""``ctxlint explain``: what autograd is promised by the Functions of a file, as a table or as JSON."""
+"""``ctxlint explain``: the contract of the Functions of a file with autograd, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _NARROWEST, _WIDEST = 80, 120
 
 
 class NotFound(Exception):
-    """Something that was asked for and is not there, or cannot be read; the text of the exception says what."""
+    """A requested file or class that does not exist, or cannot be read; the text of the exception names it."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Show the contracts that were asked for; 2 where one is not there or cannot be read."""
-    # argparse takes a word with a space for no option, whatever it begins with.
+    """Show the requested contracts; 2 if one does not exist or cannot be read."""
+    # argparse treats a word with a space as an argument, whatever it begins with.
     options = parser().parse_args([f" {each}" if each.startswith(f"{STDIN}::") else each for each in arguments])
     if not options.targets:
         options.targets = [STDIN] if options.stdin_filename is not None else ["."]
@@ -85,11 +85,11 @@ def parser() -> Parser:
     return made
 
 
-# What is asked for
+# Targets
 
 
 def _contracts(target: str, configuration: Configuration, stdin_filename: str | None) -> Iterator[Contract | NotFound]:
-    """The contracts that one argument asks for, and NotFound in the place of what cannot be read."""
+    """The contracts for one argument, with NotFound in place of unreadable ones."""
     path, wanted = _split(target)
     if path != STDIN and os.path.isdir(path):
         if wanted is not None:
@@ -112,7 +112,7 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
 
 
 def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | NotFound]:
-    """The contracts in the files under a folder, and NotFound in the place of a file that cannot be read."""
+    """The contracts in the files under a folder, with NotFound in place of unreadable files."""
     from ctxlint.run.pipeline import files_under
 
     empty = True
@@ -137,7 +137,7 @@ def _say_empty(path: str) -> None:
 
 
 def _split(target: str) -> tuple[str, str | None]:
-    """``FILE::CLASS`` in two; the whole where it names a file."""
+    """``FILE::CLASS`` in two parts; unsplit if the whole is a file."""
     path, colons, name = target.lstrip(" ").rpartition("::")
     return (target, None) if not colons or os.path.exists(target) else (path, name)
 
@@ -159,7 +159,7 @@ def _read_stdin(name: str) -> bytes:
 
 
 def _nearest_file(path: str) -> str:
-    """``; did you mean `X`?`` with the file beside it that has the most similar name, where it is not there."""
+    """``; did you mean `X`?`` with the most similar file next to it, if it does not exist."""
     folder, name = os.path.split(path)
     if os.path.lexists(path) or not os.path.isdir(folder or "."):
         return ""
@@ -168,7 +168,12 @@ def _nearest_file(path: str) -> str:
 
 
 def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configuration) -> Iterator[Contract]:
-    """The contracts in a file with this content. Raises NotFound where ``wanted`` is not among them, and NotPython."""
+    """The contracts in a file with this content.
+
+    Raises:
+        NotFound: ``wanted`` is not among them.
+        NotPython: It is a notebook in another language.
+    """
     from ctxlint.explain.contract import contracts_of
     from ctxlint.run.lint_file import understand_source
 
@@ -194,7 +199,7 @@ def _in_text(path: str, data: bytes, wanted: str | None, configuration: Configur
     yield from chosen
 
 
-# How it is shown
+# Output
 
 
 def _show(contracts: list[Contract], options: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """``ctxlint generate-shell-completion``: a script that completes commands, options, rules and paths in a shell.
 
-The scripts are shtab's, made from the parsers of the commands.
+The scripts are created by shtab from the parsers of the commands.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def parser() -> Parser:
 
 
 def everything() -> argparse.ArgumentParser:
-    """One parser for all commands, made to be asked what it knows: it has hints for shtab and parses nothing."""
+    """One parser for all commands, only for introspection: it has hints for shtab and parses nothing."""
     made = argparse.ArgumentParser(prog="ctxlint")
-    add_options(made)  # without a command, `check` is meant; bash and zsh offer paths where no command fits
+    add_options(made)  # without a command, `check` is the default; bash and zsh offer paths if no command matches
     _hinted(made)
     commands = made.add_subparsers(metavar="COMMAND")
     for name in COMMANDS:
@@ -70,7 +70,7 @@ def everything() -> argparse.ArgumentParser:
 
 
 def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The same parser, whose actions say what their values may be."""
+    """The same parser, whose actions describe their possible values."""
     import shtab
 
     names = rule_names()

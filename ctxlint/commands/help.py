@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print what ``--help`` of the command prints."""
+    """Print the ``--help`` of the command."""
     asked = parser()
     command = asked.parse_args(arguments).command
     if command not in COMMANDS:

@@ -1,4 +1,4 @@
-"""Getting text out, whatever the terminal can show: where it goes, in which encoding, with or without colours."""
+"""Text output for any terminal: stream, encoding, colours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def write(pieces: Iterable[str], stream: TextIO, *, encoding: str = "") -> None:
-    """Write ``pieces`` to ``stream``; characters that it cannot show are escaped, file names keep their bytes."""
+    """Write ``pieces`` to ``stream``; unsupported characters are escaped, file names keep their bytes."""
     buffer = getattr(stream, "buffer", None)
     if buffer is None:
         stream.writelines(pieces)
@@ -24,7 +24,7 @@ def write(pieces: Iterable[str], stream: TextIO, *, encoding: str = "") -> None:
 
 
 def write_bytes(data: bytes, stream: Any) -> None:
-    """Write ``data`` as it is to a binary file, or to a text stream that has one under it."""
+    """Write ``data`` unchanged to a binary file, or to the buffer of a text stream."""
     stream.flush()
     buffer = getattr(stream, "buffer", stream)
     buffer.write(data)
@@ -32,7 +32,7 @@ def write_bytes(data: bytes, stream: Any) -> None:
 
 
 def encoded(text: str, encoding: str) -> bytes:
-    """``text`` as bytes, with nothing raised."""
+    """``text`` as bytes; never raises."""
     try:
         return text.encode(encoding, "surrogateescape" if encoding.lower() != "utf-8" else "strict")
     except UnicodeEncodeError:
@@ -40,7 +40,7 @@ def encoded(text: str, encoding: str) -> bytes:
 
 
 def wants_color(when: str, stream: TextIO) -> bool:
-    """Whether to use colours on ``stream``: as ``--color`` says, then as the environment does, else on a terminal."""
+    """Whether to use colours on ``stream``: decided by ``--color``, by the environment, or by it being a terminal."""
     if when != "auto":
         return when == "always"
     if os.environ.get("NO_COLOR"):
@@ -51,7 +51,7 @@ def wants_color(when: str, stream: TextIO) -> bool:
 
 
 def is_read_by_people(stream: TextIO) -> bool:
-    """Whether ``stream`` is a terminal, or the log of a system of CI that finds commands in it."""
+    """Whether ``stream`` is a terminal, or the log of a CI system that parses commands in it."""
     if stream.isatty():
         return True
     if not (os.environ.get("GITHUB_ACTIONS") or os.environ.get("TF_BUILD")):
@@ -63,7 +63,7 @@ def is_read_by_people(stream: TextIO) -> bool:
 
 
 def path_shown(path: str) -> str:
-    """A path as messages show it: relative where it lies below the current folder."""
+    """A path for messages: relative if it is below the current folder."""
     try:
         relative = os.path.relpath(path)
     except ValueError:  # another drive
@@ -72,7 +72,7 @@ def path_shown(path: str) -> str:
 
 
 def say(message: str) -> None:
-    """Tell people something that is not part of the report, on one line."""
+    """Print a message for users that is not part of the report, on one line."""
     from ctxlint.report.visible import visible
 
     write([f"{visible(message)}\n"], sys.stderr)

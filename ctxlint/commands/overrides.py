@@ -1,4 +1,4 @@
-"""What the options of ``ctxlint check`` and the environment mean for the configuration."""
+"""Conversion of the options of ``ctxlint check`` and the environment to the configuration."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from ctxlint.commands.argument_parser import Parser
 
 _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
-"""Options whose value may be left out: without ``=`` the next word is a path, and not the value."""
+"""Options whose value may be omitted: without ``=``, the next word is a path, not the value."""
 
 
 def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
-    """The options as given, and the configuration that they ask for. Exits with 2 for a wrong option."""
+    """The options, and the configuration that they select. Exits with 2 for an invalid option."""
     asked = parser()
     at = arguments.index("--") if "--" in arguments else len(arguments)
     given = [f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments[:at]]
     options, rest = asked.parse_known_args(given)
     if any(each.startswith("-") and each != STDIN for each in rest):
         asked.refuse(rest)
-    options.paths += [*rest, *arguments[at + 1 :]]  # paths may stand between options, and are all that follows `--`
+    options.paths += [*rest, *arguments[at + 1 :]]  # paths may be between options, and are all that follows `--`
     _check_company(asked, options)
     try:
         overrides = _overrides(options)
@@ -53,7 +53,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
 
 
 def _check_company(asked: Parser, options: Namespace) -> None:
-    """Exit with 2 for options that do not go together."""
+    """Exit with 2 for options that cannot be combined."""
     if STDIN in options.paths and not reads_stdin(options):
         asked.error("`-` (standard input) cannot be combined with other paths")
     if options.watch and (reads_stdin(options) or options.add_noqa is not None):
@@ -85,7 +85,11 @@ _PLAIN = (
 
 
 def _overrides(options: Namespace) -> dict[str, Any]:
-    """The attributes of Settings that the command line and the environment set. Raises ValueError."""
+    """The attributes of Settings that the command line and the environment set.
+
+    Raises:
+        ValueError: A value is invalid.
+    """
     here = os.getcwd()
     values: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN if getattr(options, name) is not None}
     values["command_line"] = Selection(
@@ -118,11 +122,11 @@ def _refused(options: Namespace) -> tuple[str, ...]:
 
 
 def _checked(options: Namespace, name: str) -> tuple[str, ...] | None:
-    """The selectors of one option, all of which are known."""
+    """The selectors of one option, checked."""
     selectors = getattr(options, name)
     if selectors is None:
         return None
-    if not selectors and name in ("select", "fixable"):  # an empty variable of a shell must not switch rules off
+    if not selectors and name in ("select", "fixable"):  # an empty shell variable must not disable rules
         raise ValueError(f"--{name}: no rule given")
     from ctxlint.config.options import check_selectors
 

@@ -1,4 +1,4 @@
-"""How far a long run is, on a terminal, where tqdm is installed."""
+"""The progress of a long run, on a terminal, if tqdm is installed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from ctxlint.result import FileResult
 
 SECONDS = 1.0
-"""A run that ends before is not worth a word."""
+"""A shorter run shows no progress."""
 
 
 def is_wanted(options: Namespace) -> bool:
-    """Whether somebody is looking."""
+    """Whether progress should be shown."""
     return not (options.quiet or options.silent) and sys.stderr is not None and sys.stderr.isatty()
 
 
 def shown(results: Iterable[FileResult], total: int) -> Iterator[FileResult]:
-    """``results``, of which there will be ``total``, with a bar on standard error while they come."""
+    """``results``, of which there will be ``total``, with a progress bar on standard error."""
     started = time.monotonic()
     bar: Any = None
     try:

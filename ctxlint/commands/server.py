@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Serve one client on standard input and output until it ends; gives the exit code."""
+    """Serve one client on standard input and output until it ends; returns the exit code."""
     options = parser().parse_args(arguments)
-    gc.disable()  # for the imports; the worker collects what there is to collect
+    gc.disable()  # for the imports; the worker collects garbage
     try:
         import lsprotocol  # noqa: F401
         import pygls  # noqa: F401

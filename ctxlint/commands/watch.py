@@ -1,6 +1,6 @@
 """``ctxlint check --watch``: check again whenever a file changes, until Ctrl-C.
 
-Each run is a process of its own: it knows nothing of what the files were before.
+Each run is a separate process, without state from the previous ones.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     Stamps = dict[str, tuple[int, int] | str | None]
 
 SECONDS = 0.5
-"""How long to wait between two looks at the files; longer where a look takes long."""
+"""The interval between two polls of the files; longer if a poll takes long."""
 _SHARE = 4
-"""At most this part of the time is spent on looking: one fourth."""
+"""Polling takes at most this fraction of the time: one fourth."""
 _CLEAR = "\033[H\033[2J\033[3J"
 
 _PROGRAM = """\
@@ -35,12 +35,12 @@ sys.exit(program())
 
 
 def watch(arguments: Sequence[str], paths: Sequence[str], configured: Callable[[], Configuration]) -> int:
-    """Run ``ctxlint check`` with these arguments, and again after each change; ends with KeyboardInterrupt only.
+    """Run ``ctxlint check`` with these arguments, and again after each change; ends only with KeyboardInterrupt.
 
-    ``configured`` reads the configuration anew.
+    ``configured`` reloads the configuration.
     """
     while True:
-        before = _stamps(paths, configured)  # what changes during the run is new after it
+        before = _stamps(paths, configured)  # changes during the run count as new after it
         if sys.stdout.isatty():
             sys.stdout.write(_CLEAR)
             sys.stdout.flush()
@@ -64,7 +64,7 @@ def _run(arguments: Sequence[str]) -> None:
 
 
 def _stamps(paths: Sequence[str], configured: Callable[[], Configuration]) -> Stamps:
-    """Size and time of each file that would be read, and of the configuration; what is wrong with that, if anything."""
+    """Size and time of each file that would be read, and of the configuration; and the error in the latter, if any."""
     from ctxlint.run.pipeline import files_under
 
     stamps: Stamps = {}

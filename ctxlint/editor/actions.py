@@ -1,4 +1,4 @@
-"""What can be done about findings: fix one, hide one, fix all that is safe to fix. Never as formatting."""
+"""Code actions for findings: fix one, suppress one, apply all safe fixes. Never registered as formatting."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def register(session: Session) -> None:
 def _quick_fixes(
     session: Session, checked: Checked, uri: str, params: lsp.CodeActionParams
 ) -> Iterator[lsp.CodeAction]:
-    """The fixes of the findings in a stretch, or on the line of the cursor, and after them what hides each."""
+    """The fixes of the findings in a range, or on the line of the cursor, followed by suppressions."""
     view, source, where = session.view(checked), checked.source, params.range
     settings = session.settings.client_settings_for(checked.document.path)
     ends = (view.offset(uri, where.start), view.offset(uri, where.end))
@@ -94,7 +94,7 @@ def _quick_fixes(
 
 
 def _workspace_edit(session: Session, edits: Iterable[lsp.TextDocumentEdit]) -> lsp.WorkspaceEdit:
-    """Edits for the very versions that they were made for, where the client can tell."""
+    """Edits with document versions, if the client supports that."""
     workspace = session.client_capabilities.workspace
     if workspace and workspace.workspace_edit and workspace.workspace_edit.document_changes:
         return lsp.WorkspaceEdit(document_changes=list(edits))
@@ -105,11 +105,11 @@ def _workspace_edit(session: Session, edits: Iterable[lsp.TextDocumentEdit]) -> 
     return lsp.WorkspaceEdit(changes=changes)
 
 
-# All that is safe
+# All safe fixes
 
 
 async def _with_all_fixes(session: Session, action: lsp.CodeAction) -> lsp.CodeAction:
-    """The action with its edit; without one where the document has gone meanwhile."""
+    """The action with its edit; without one if the document was closed meanwhile."""
     data: Any = action.data
     uri = data.get("uri") if isinstance(data, dict) else None
     if isinstance(uri, str):
@@ -119,7 +119,7 @@ async def _with_all_fixes(session: Session, action: lsp.CodeAction) -> lsp.CodeA
 
 
 def _all_fixes(session: Session, uri: str, *, whole_notebook: bool) -> lsp.WorkspaceEdit | None:
-    """The edit that applies all safe fixes: those of one cell, unless the whole notebook is meant."""
+    """The edit that applies all safe fixes: those of one cell, or of the whole notebook."""
     fixed = session.fixed_now(uri)
     if fixed is None:
         return None
@@ -130,19 +130,19 @@ def _all_fixes(session: Session, uri: str, *, whole_notebook: bool) -> lsp.Works
 
 
 def _resolves(session: Session) -> bool:
-    """Whether the client asks for the edit when the action is chosen."""
+    """Whether the client requests the edit only when the action is chosen."""
     documents = session.client_capabilities.text_document
     support = documents.code_action.resolve_support if documents and documents.code_action else None
     return support is not None and "edit" in support.properties
 
 
 def _wanted(kind: str, only: Sequence[str]) -> bool:
-    """Whether the client asked for actions of this kind, or for no kind in particular."""
+    """Whether the client requested actions of this kind, or of no kind in particular."""
     return not only or any(kind == each or kind.startswith(f"{each}.") for each in only)
 
 
 def _fix_all_kind(only: Sequence[str]) -> str | None:
-    """The kind that fixing everything is offered as: once only, and under the very name that was asked for."""
+    """The kind of the action that fixes everything: offered only once, under the requested name."""
     for kind in _FIX_ALL_KINDS:
         if kind in only:
             return kind

@@ -1,4 +1,4 @@
-"""The findings in a document, as an editor wants them: quickly, and also while it is half typed."""
+"""The findings in a document for an editor: quickly, and also for half-typed code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PROJECTS_KEPT = 4
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """One version of a document with what is to be shown for it. ``serial`` is another for every check."""
+    """One version of a document with its results. ``serial`` differs for every check."""
 
     document: Opened
     result: FileResult
@@ -51,20 +51,20 @@ class Checked:
 
     @property
     def source(self) -> Source:
-        """The text that the places of the findings are in."""
+        """The text that the positions of the findings refer to."""
         return self.result.source or self.document.source
 
     def moved_to(self, newer: Document) -> Checked:
-        """What it says about the text that was typed meanwhile, until that is checked itself."""
+        """The results, moved to a newer text, until that is checked itself."""
         diagnostics = tuple(moved(self.diagnostics, self.source, newer.source))
         return replace(self, document=newer, result=self.result._replace(source=newer.source), diagnostics=diagnostics)
 
 
 class Checker:
-    """Checks documents, and remembers what makes the next check of nearly the same text quick."""
+    """Checks documents, and caches what speeds up the next check of a similar text."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Begin with nothing remembered."""
+        """Start with an empty cache."""
         self.workspace = workspace
         self._parsed = ParsedStatements()
         self._pieces = ParsedPieces()
@@ -90,7 +90,7 @@ class Checker:
         return Checked(document, result, diagnostics, self._serial)
 
     def fixed(self, checked: Checked, between_rounds: Callable[[], None]) -> Source | None:
-        """The text with all that is safe to fix fixed; None where there is nothing."""
+        """The text after all safe fixes; None if there are none."""
         settings = checked.result.settings._replace(fix=True, unsafe_fixes=False)
 
         def check(source: Source) -> FileResult:
@@ -101,14 +101,14 @@ class Checker:
         return result.source if result.before is not None else None
 
     def understood(self, document: Opened) -> SourceFile | None:
-        """What the Functions of a document are; None where there is nothing to understand."""
+        """The model of a document; None if it has none."""
         if document not in self._files:
             settings = self.workspace.settings_for(document.path)
             self._keep(document, self._read(document.source, settings)[1])
         return self._files[document]
 
     def _keep(self, document: Opened, file: SourceFile | None) -> None:
-        """Keep what was understood of the documents that are worked on: it is large."""
+        """Keep the models of the documents that are being edited: they are large."""
         self._files[document] = file
         while len(self._files) > _FILES_KEPT:
             self._files.popitem(last=False)
@@ -133,7 +133,7 @@ class Checker:
             return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)
 
     def retried(self, work: Callable[[], Result]) -> Result:
-        """The result of ``work``; where LibCST refuses what ``ast`` has read, LibCST reads all from then on."""
+        """The result of ``work``; if LibCST rejects what ``ast`` has parsed, retry with LibCST parsing everything."""
         try:
             return work()
         except UnlikeLibCST:
@@ -143,7 +143,7 @@ class Checker:
             return work()
 
     def _around(self, path: str) -> Surroundings | None:
-        """The project that a file belongs to; None for a text that is no file yet."""
+        """The project of a file; None for a text that is not a file yet."""
         if not (os.path.isabs(path) and os.path.isdir(os.path.dirname(path))):
             return None
         configuration = self.workspace.configuration_for(path)
@@ -160,7 +160,7 @@ class Checker:
         return self._surroundings[configuration]
 
     def refresh(self) -> None:
-        """Other files may have changed: the next check looks which of them did."""
+        """Other files may have changed: the next check finds out which."""
         self._stale = True
 
     def forget(self, uri: str) -> None:

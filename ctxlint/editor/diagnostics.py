@@ -1,4 +1,4 @@
-"""Findings as the client shows them: pulled where it can pull, else pushed, never both."""
+"""Diagnostics for the client: pulled if it supports that, otherwise pushed, never both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SOURCE = "ctxlint"
 _SYNTAX = "CTX901"
 _SECONDS_BETWEEN = 0.1
-"""While somebody types faster than texts are checked, the findings of an older text are shown after so long."""
+"""If typing is faster than checking, the findings of an older text are shown after this delay."""
 
 
 def register(session: Session) -> None:
@@ -54,7 +54,7 @@ def register(session: Session) -> None:
 
 
 class _Publisher:
-    """Pushes findings to a client that does not ask for them; those of cells to every client."""
+    """Pushes findings to clients that do not pull; those of cells to every client."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -70,7 +70,7 @@ class _Publisher:
             return
         checked = await session.checked(uri)
         if checked is None:
-            if self.shown.forget(uri):  # it is not to be checked any more
+            if self.shown.forget(uri):  # it is not checked any more
                 self._push(uri, [])
             return
         checked = self.shown.next(uri, checked, session.documents.holder(uri))
@@ -96,13 +96,13 @@ class _Publisher:
 
 
 class _Shown:
-    """What was last shown of each document, and when."""
+    """What was last shown for each document, and when."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[Checked, float]] = {}
 
     def next(self, uri: str, checked: Checked, newest: Opened | None) -> Checked | None:
-        """What is to be shown now that this is known, and the text is the ``newest``; None where nothing is."""
+        """What to show for this result, given the ``newest`` text; None for nothing."""
         before, when = self._last.get(uri, (None, 0.0))
         if checked is before:
             return None
@@ -114,30 +114,30 @@ class _Shown:
         return checked
 
     def forget(self, uri: str) -> bool:
-        """Whether something was shown of a document, which was closed."""
+        """Whether something was shown for a document, which was closed."""
         return self._last.pop(uri, None) is not None
 
 
 def pulls(session: Session) -> bool:
-    """Whether the client asks for diagnostics by itself. It never does for the cells of notebooks."""
+    """Whether the client pulls diagnostics. It never does for the cells of notebooks."""
     documents = session.client_capabilities.text_document
     return documents is not None and documents.diagnostic is not None
 
 
 def _takes_versions(session: Session) -> bool:
-    """Whether the client wants to know which version findings are for, or says nothing about findings."""
+    """Whether the client supports versions of findings, or does not declare its capabilities for findings."""
     documents = session.client_capabilities.text_document
     shown = documents.publish_diagnostics if documents is not None else None
     return shown is None or shown.version_support is True
 
 
 def parts_of(document: Opened) -> list[Document]:
-    """What has findings of its own: the document, or the code cells of a notebook."""
+    """The parts with diagnostics of their own: the document, or the code cells of a notebook."""
     return [document] if isinstance(document, Document) else [cell for cell in document.cells if cell is not None]
 
 
 def to_client(session: Session, checked: Checked) -> dict[str, list[lsp.Diagnostic]]:
-    """The findings of a document by the address that they belong to."""
+    """The findings of a document by URI."""
     view = session.view(checked)
     found: dict[str, list[lsp.Diagnostic]] = {}
     wanted = session.settings.client_settings_for(checked.document.path)

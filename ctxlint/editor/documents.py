@@ -1,4 +1,4 @@
-"""The texts that the client has open, as it has told them."""
+"""The open documents of the client."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NOTEBOOK_SYNCHRONISATION = lsp.NotebookDocumentSyncOptions(
     ],
     save=True,
 )
-"""Which notebooks the client is to tell of: their cells are checked together, as one module."""
+"""The notebooks that the client should synchronise: their cells are checked together, as one module."""
 _NOT_THE_FILE = frozenset({"conflictResolution", "git", "gitlens", "output", "review", "vscode-local-history"})
-"""The schemes of what is no file that somebody works on, but is shown as one."""
+"""The URI schemes of texts that are not files being edited, but are shown like them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One version of an open text. A change makes another Document, so one can be read while the next is typed."""
+    """One version of an open text. A change creates another Document, so one can be read while the next is typed."""
 
     uri: str
     text: str
@@ -44,19 +44,19 @@ class Document:
 
     @cached_property
     def path(self) -> str:
-        """The file; for a text that is none yet, its address."""
+        """The file; for an unsaved text, its URI."""
         return path_of(self.uri)
 
     @cached_property
     def source(self) -> Source:
-        """The text as ctxlint reads it."""
+        """The text as a ``Source``."""
         if self.text.startswith(_BOM):
             return AskedSource(self.path, self.text[1:], bom=True)
         return AskedSource(self.path, self.text)
 
     @property
     def is_python(self) -> bool:
-        """Whether it is to be checked: clients may open other texts as well, and older versions of a file."""
+        """Whether to check it: clients may open other texts as well, and older versions of a file."""
         if self.uri.partition(":")[0] in _NOT_THE_FILE:
             return False
         return self.language == "python" or self.path.endswith(PYTHON_SUFFIXES)
@@ -64,7 +64,7 @@ class Document:
     def changed(
         self, changes: Iterable[lsp.TextDocumentContentChangeEvent], version: int | None, encoding: str
     ) -> Document:
-        """The document after a client's changes: whole texts as a rule, stretches in the cells of notebooks."""
+        """The document after a client's changes: usually whole texts, ranges in the cells of notebooks."""
         text = self.text
         for change in changes:
             if isinstance(change, lsp.TextDocumentContentChangePartial):
@@ -78,7 +78,7 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class NotebookDocument:
-    """One version of an open notebook. ``cells`` are all its cells in order; those that are no code are None."""
+    """One version of an open notebook. ``cells`` are all its cells in order, with None for other than code cells."""
 
     uri: str
     cells: tuple[Document | None, ...]
@@ -87,16 +87,16 @@ class NotebookDocument:
 
     @cached_property
     def path(self) -> str:
-        """The file; for a notebook that is none yet, its address."""
+        """The file; for an unsaved notebook, its URI."""
         return path_of(self.uri)
 
     @cached_property
     def source(self) -> Source:
-        """The code cells as ctxlint reads them."""
+        """The code cells as a ``Source``."""
         return notebook_of(self.path, ((at, cell.text) for at, cell in enumerate(self.cells, start=1) if cell))
 
     def cell(self, uri: str) -> tuple[int, Document] | None:
-        """The cell with this address, and its number."""
+        """The cell with this URI, and its number."""
         key = unquote(uri)
         numbered = enumerate(self.cells, start=1)
         return next(((at, cell) for at, cell in numbered if cell is not None and unquote(cell.uri) == key), None)
@@ -106,10 +106,10 @@ Opened = Document | NotebookDocument
 
 
 class Documents:
-    """The open documents by their address."""
+    """The open documents by URI."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with none."""
         self.encoding = "utf-16"
         self._by_key: dict[str, Document] = {}
         self._notebooks: dict[str, _Notebook] = {}
@@ -120,11 +120,11 @@ class Documents:
         yield from [each.current for each in self._notebooks.values()]
 
     def get(self, uri: str) -> Document | None:
-        """The text with this address, if it is open; it may be a cell."""
+        """The open text with this URI, if any; it may be a cell."""
         return self._by_key.get(unquote(uri))
 
     def holder(self, uri: str) -> Opened | None:
-        """What is to be checked for this address: the text, or the notebook that it names or that it is a cell of."""
+        """What to check for this URI: the text, or the notebook, of which it may be a cell."""
         key = unquote(uri)
         for at, notebook in self._notebooks.items():
             if key == at or key in notebook.keys:
@@ -132,7 +132,7 @@ class Documents:
         return self._by_key.get(key)
 
     def open(self, item: lsp.TextDocumentItem) -> Document:
-        """Take in a document that was opened."""
+        """Add a document that was opened."""
         document = Document(item.uri, item.text, item.version, str(item.language_id))
         self._by_key[unquote(item.uri)] = document
         return document
@@ -142,7 +142,7 @@ class Documents:
         identifier: lsp.VersionedTextDocumentIdentifier,
         changes: Iterable[lsp.TextDocumentContentChangeEvent],
     ) -> Document | None:
-        """Apply changes to a document; None where it is not open."""
+        """Apply changes to a document; None if it is not open."""
         document = self.get(identifier.uri)
         if document is None:
             return None
@@ -151,13 +151,13 @@ class Documents:
         return document
 
     def close(self, uri: str) -> None:
-        """Forget a document."""
+        """Remove a document."""
         self._by_key.pop(unquote(uri), None)
 
     # Notebooks
 
     def open_notebook(self, params: lsp.DidOpenNotebookDocumentParams) -> Opened:
-        """Take in a notebook that was opened."""
+        """Add a notebook that was opened."""
         for item in params.cell_text_documents:
             self.open(item)
         opened = params.notebook_document
@@ -166,7 +166,7 @@ class Documents:
         return notebook.update(self)
 
     def change_notebook(self, params: lsp.DidChangeNotebookDocumentParams) -> tuple[Opened | None, list[str]]:
-        """Apply changes to a notebook; gives it, if it is open, and the addresses of the cells that went."""
+        """Apply changes to a notebook; returns it, if it is open, and the URIs of removed cells."""
         notebook = self._notebooks.get(unquote(params.notebook_document.uri))
         if notebook is None:
             return None, []
@@ -175,7 +175,7 @@ class Documents:
         return notebook.update(self), gone
 
     def close_notebook(self, uri: str) -> list[str]:
-        """Forget a notebook; gives the addresses of its cells."""
+        """Remove a notebook; returns the URIs of its cells."""
         notebook = self._notebooks.pop(unquote(uri), None)
         cells = [cell.document for cell in notebook.cells] if notebook is not None else []
         for cell in cells:
@@ -184,7 +184,7 @@ class Documents:
 
 
 class _Notebook:
-    """An open notebook as it changes: its cells in order, and its current version."""
+    """An open notebook, mutable: its cells in order, and its current version."""
 
     def __init__(self, uri: str, cells: list[lsp.NotebookCell], version: int) -> None:
         self.uri = uri
@@ -226,8 +226,8 @@ def _is_code(cell: lsp.NotebookCell) -> bool:
 
 
 def path_of(uri: str) -> str:
-    """The file that an address names; the address itself where it names none."""
+    """The file of a URI; the URI itself if it is not a file."""
     try:
         return to_fs_path(uri) or uri
-    except ValueError:  # an address that cannot be taken apart
+    except ValueError:  # an invalid URI
         return uri

@@ -1,4 +1,4 @@
-"""From what is read of the ctx to where it was kept, and back."""
+"""Go to definition and find references: between reads of ctx and where the value was stored."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def _found(session: Session, uri: str, where: lsp.Position, find: Find) ->
 
 
 def locations(session: Session, checked: Checked, uri: str, where: lsp.Position, find: Find) -> list[lsp.Location]:
-    """Where ``find`` leads from a place of a document. For the worker."""
+    """The targets of ``find`` for a position in a document. For the worker."""
     file = session.checker.understood(checked.document)
     offset = session.view(checked).offset(uri, where)
     if file is None or offset is None:
@@ -64,7 +64,7 @@ def locations(session: Session, checked: Checked, uri: str, where: lsp.Position,
 
 
 def location(session: Session, checked: Checked, place: PlaceRow) -> lsp.Location | None:
-    """A place of this document or of another file, as the client names it."""
+    """A place in this document or in another file, as an LSP location."""
     if place.path == checked.source.path:
         return session.view(checked).location(place.span)
     source = _other(session, place.path)
@@ -75,7 +75,7 @@ def location(session: Session, checked: Checked, place: PlaceRow) -> lsp.Locatio
 
 
 def _other(session: Session, path: str) -> Source | None:
-    """Another file, as it is open in the editor, else as it is on disk."""
+    """Another file: its open text in the editor, otherwise its content on disk."""
     for document in session.documents:
         if document.path == path:
             return document.source

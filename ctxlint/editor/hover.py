@@ -1,4 +1,4 @@
-"""What is shown where the mouse rests: the contract of a Function, and the page of a rule on its code in a comment."""
+"""Hover texts: the contract of a Function, and the page of a rule for its code in a comment."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def register(session: Session) -> None:
 
 
 def _reads_markdown(session: Session) -> bool:
-    """Whether the client shows Markdown, or does not say what it shows."""
+    """Whether the client supports Markdown, or does not declare what it supports."""
     documents = session.client_capabilities.text_document
     formats = documents.hover.content_format if documents is not None and documents.hover is not None else None
     return formats is None or lsp.MarkupKind.Markdown in formats
 
 
 def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp.Hover | None:
-    """What is shown at a place of a document. For the worker, which has imported LibCST."""
+    """The hover text at a position in a document. For the worker, which has imported LibCST."""
     from ctxlint.explain.hover_text import hover
 
     view = session.view(checked)
@@ -60,7 +60,7 @@ def hover_at(session: Session, checked: Checked, params: lsp.HoverParams) -> lsp
 
 
 def _page_at(checked: Checked, position: Position) -> str | None:
-    """The page of the rule whose code stands at a place in a comment that suppresses it."""
+    """The page of the rule whose code in a suppression comment is at a position."""
     line = checked.source.line(position.line)
     comment = _COMMENT.search(line)
     if comment is None:

@@ -30,7 +30,7 @@ def register(session: Session) -> None:
 
 
 def hints_in(session: Session, checked: Checked, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """The hints in a stretch of a document. For the worker, which has imported LibCST."""
+    """The hints in a range of a document. For the worker, which has imported LibCST."""
     from ctxlint.explain.inlay_hints import inlay_hints
 
     view, source, uri = session.view(checked), checked.source, params.text_document.uri

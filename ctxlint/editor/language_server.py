@@ -11,7 +11,7 @@ FEATURES = (synchronisation, notebooks, diagnostics, actions, hover, inlay, navi
 
 
 def create() -> Session:
-    """A session that has seen no message yet."""
+    """A session before the first message."""
     session = Session()
     for feature in FEATURES:
         feature.register(session)
@@ -19,5 +19,5 @@ def create() -> Session:
 
 
 def run() -> int:
-    """Serve one client on standard input and output; gives the exit code."""
+    """Serve one client on standard input and output; returns the exit code."""
     return serve(create())

@@ -1,4 +1,4 @@
-"""The findings of one text at their places in the next: while that is checked, and while a class is half typed."""
+"""Findings moved to a newer text: until it is checked, and while a class is half typed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def moved(diagnostics: Iterable[Diagnostic], old: Source, new: Source) -> Iterator[Diagnostic]:
-    """The findings of ``old``, without fixes, where they stand in ``new``."""
+    """The findings of ``old``, without fixes, at their positions in ``new``."""
     change = change_between(old.text, new.text)
 
     def there(span: Span) -> Span:
@@ -34,10 +34,10 @@ def moved(diagnostics: Iterable[Diagnostic], old: Source, new: Source) -> Iterat
 
 
 def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, ...]:
-    """The findings of a text that does not parse, and those of ``before`` that nothing new is known about.
+    """The findings of a text that does not parse, and those of ``before`` that are still valid.
 
-    These are the ones in statements that are as they were, and in those that do not parse. What can be read of a
-    half-typed text says less than the whole: a name may have lost its meaning.
+    The latter are those in unchanged statements, and in those that do not parse. The parseable part of a half-typed
+    text is not reliable: a name may have lost its binding.
     """
     if result.source is None or before.source is None or not before.diagnostics:
         return result.diagnostics
@@ -55,7 +55,7 @@ def with_untouched(result: FileResult, before: FileResult) -> tuple[Diagnostic, 
 
 
 def _half_typed(result: FileResult) -> list[StatementLines]:
-    """The statements that cannot be read."""
+    """The statements that cannot be parsed."""
     source = result.source
     if source is None:
         return []
@@ -71,7 +71,7 @@ def _half_typed(result: FileResult) -> list[StatementLines]:
 
 
 def _in_untouched(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source) -> Iterator[Diagnostic]:
-    """The findings of ``old`` at the places where their statements stand in ``new``; none for those that changed."""
+    """The findings of ``old`` in unchanged statements, at their positions in ``new``."""
     at = 0
     for piece in statements(old, StatementLines(1, old.line_count)):
         inside = [each for each in diagnostics if piece.first <= each.span.start.line <= piece.last]
@@ -103,7 +103,7 @@ def _below(span: Span, lines: int) -> Span:
 
 
 def _fix_below(fix: Fix | None, characters: int, start: int, end: int) -> Fix | None:
-    """A fix moved down with its statement, which goes from ``start`` to ``end``; None where it reaches beyond it."""
+    """A fix moved down with its statement, which spans ``start`` to ``end``; None if it reaches beyond it."""
     if fix is None or any(edit.start < start or edit.end > end for edit in fix.edits):
         return None
 

@@ -1,4 +1,4 @@
-"""Notebooks as the client tells of them. Their cells are checked together, as one module."""
+"""Synchronisation of notebooks. Their cells are checked together, as one module."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def register(session: Session) -> None:
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
     def did_save(params: lsp.DidSaveNotebookDocumentParams) -> None:
-        """Nothing imports a notebook."""
+        """No other file imports a notebook."""
 
     @session.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def did_close(params: lsp.DidCloseNotebookDocumentParams) -> None:

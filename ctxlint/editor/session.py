@@ -30,15 +30,15 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 _SECONDS_FOR_SETTINGS = 2.0
-"""How long the first results wait for a client that was asked for its settings."""
+"""How long the first results wait for the settings that were requested from the client."""
 
 _SECONDS_BEFORE_OTHERS = 0.4
-"""How long nothing is typed in a file before the documents that use it are checked again."""
+"""How long typing in a file has to pause before the documents that use it are checked again."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedDocument:
-    """The edits that fix all in a checked document that is safe to fix."""
+    """The edits of all safe fixes for a checked document."""
 
     checked: Checked
     edits: tuple[lsp.TextDocumentEdit, ...]
@@ -52,7 +52,7 @@ class Session(LanguageServer):
     """The server of one client. Its state changes on the thread of the event loop; the worker only reads it."""
 
     def __init__(self) -> None:
-        """Begin with nothing open."""
+        """Start without documents."""
         super().__init__(
             "ctxlint",
             __version__,
@@ -64,15 +64,15 @@ class Session(LanguageServer):
         self.worker = Worker()
         self._checker: Checker | None = None
         self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
-        """What is to be done for a document whose text or whose settings changed."""
+        """Called for a document whose text or whose settings changed."""
         self.on_refresh: list[Callable[[], None]] = []
-        """What is to be done when results may be others although no text changed."""
+        """Called when results may differ although no text changed."""
         self.on_close: list[Callable[[str], None]] = []
-        """What is to be done when a document was closed."""
+        """Called when a document was closed."""
         self.unsaved: set[str] = set()
-        """The addresses of the texts that were changed since they were opened or saved."""
+        """The URIs of the texts that were changed since they were opened or saved."""
         self.awaited_settings: asyncio.Event | None = None
-        """Set once the client has said its settings; None where it is not asked for them."""
+        """Set once the client has sent its settings; None if they were not requested."""
         self._results: dict[str, tuple[int, Checked]] = {}
         self._fixed: dict[str, FixedDocument] = {}
         self._generation = 0
@@ -82,7 +82,7 @@ class Session(LanguageServer):
 
     @property
     def checker(self) -> Checker:
-        """What reads code, for the worker: it is imported there, with LibCST, after the client got its first answer."""
+        """The checker, for the worker: it is imported there, with LibCST, after the client got its first answer."""
         if self._checker is None:
             from ctxlint.editor.checking import Checker
 
@@ -92,7 +92,7 @@ class Session(LanguageServer):
     # Results
 
     async def checked(self, uri: str) -> Checked | None:
-        """The result for the newest text of a document, or of the notebook of a cell; None where it is not open."""
+        """The result for the newest text of a document, or of the notebook of a cell; None if it is not open."""
         document = self.documents.holder(uri)
         if document is None:
             return None
@@ -101,7 +101,7 @@ class Session(LanguageServer):
         return await self.on_worker(lambda: self.check_now(holder), key=("check", holder))
 
     async def _settings_are_known(self) -> None:
-        """Wait until they are: a client may ask for findings once only, before it has said what it wants."""
+        """Wait for the settings: a client may request findings only once, before it has sent its settings."""
         awaited = self.awaited_settings
         if awaited is not None and not awaited.is_set():
             try:
@@ -110,11 +110,11 @@ class Session(LanguageServer):
                 awaited.set()
 
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
-        """Let the worker do something; see ``Worker.submit``."""
+        """Run something on the worker; see ``Worker.submit``."""
         return await asyncio.shield(asyncio.wrap_future(self.worker.submit(lambda: self.checker.retried(work), key)))
 
     def check_now(self, uri: str) -> Checked | None:
-        """As ``checked``, for the thread of the worker."""
+        """Like ``checked``, for the thread of the worker."""
         document = self.documents.holder(uri)
         if document is None or not document.is_python or not self.settings.client_settings_for(document.path).enable:
             return None
@@ -129,7 +129,7 @@ class Session(LanguageServer):
         return checked
 
     def fixed_now(self, uri: str) -> FixedDocument | None:
-        """The newest text of a document with all that is safe to fix fixed. For the thread of the worker."""
+        """The newest text of a document after all safe fixes. For the thread of the worker."""
         checked = self.check_now(uri)
         if checked is None:
             return None
@@ -145,7 +145,7 @@ class Session(LanguageServer):
         return found
 
     def _mend_ahead(self, checked: Checked) -> None:
-        """Fix what was checked before anybody saves it; nothing where it is typed on meanwhile."""
+        """Compute the fixes of a checked document before it is saved; nothing if typing continues."""
         uri = checked.document.uri
 
         def go_on() -> None:
@@ -157,7 +157,7 @@ class Session(LanguageServer):
             self._fix(checked, go_on)
 
     def waits_for_save(self, uri: str) -> bool:
-        """Whether a text was changed, and is to be checked when it is saved."""
+        """Whether a text was changed, and will be checked when it is saved."""
         return uri in self.unsaved and self.settings.client_settings_for(path_of(uri)).run == "onSave"
 
     def view(self, checked: Checked) -> DocumentView:
@@ -174,7 +174,7 @@ class Session(LanguageServer):
             self.start(self._tell_others(document))
 
     async def _tell_others(self, document: Document) -> None:
-        """What is typed here may be a base or a helper of what is in other documents; once it is typed, they see it."""
+        """This document may contain a base or a helper of other documents, which are checked again after a pause."""
         OPEN[document.path] = document.text
         await asyncio.sleep(_SECONDS_BEFORE_OTHERS)
         others = [each for each in self.documents if each is not document]
@@ -190,7 +190,7 @@ class Session(LanguageServer):
             react(uri)
 
     def drop(self, uri: str) -> None:
-        """Drop what is known of a document that was closed."""
+        """Drop the results of a document that was closed."""
         self.unsaved.discard(uri)
         self._results.pop(uri, None)
         self._fixed.pop(uri, None)
@@ -198,10 +198,10 @@ class Session(LanguageServer):
             self._checker.forget(uri)
 
     def refresh(self) -> None:
-        """Settings or other files changed: check everything anew."""
+        """Settings or other files changed: check everything again."""
         from ctxlint.run.in_project import forget_other_files
 
-        forget_other_files()  # at once: the worker would do it after the checks that are asked for below
+        forget_other_files()  # at once: the worker would do it after the checks that are requested below
         if self._checker is not None:
             self._checker.refresh()
         self._generation += 1
@@ -211,7 +211,7 @@ class Session(LanguageServer):
             self.changed(document)
 
     def reload(self) -> None:
-        """Configuration files changed: read them, and check everything anew."""
+        """Configuration files changed: reload them, and check everything again."""
         self._complaints.clear()
         self.settings.reload()
         self.refresh()
@@ -219,7 +219,7 @@ class Session(LanguageServer):
     # Tasks and messages
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something soon, beside the messages."""
+        """Start a task in the background."""
         self._loop = asyncio.get_running_loop()
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -231,7 +231,7 @@ class Session(LanguageServer):
             logger.error("A task failed", exc_info=task.exception())
 
     def complain(self, message: str, kind: lsp.MessageType = lsp.MessageType.Error) -> None:
-        """Tell the user what is wrong with the configuration, once."""
+        """Show the user an error in the configuration, once."""
         if message not in self._complaints:
             self._complaints.add(message)
             self.window_show_message(lsp.ShowMessageParams(kind, f"ctxlint: {message}"))
@@ -241,5 +241,5 @@ class Session(LanguageServer):
             self._loop.call_soon_threadsafe(self.complain, message)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what went wrong with a message; a window for each would not help anybody."""
+        """Log a failure of a message handler; a pop-up for each would not help anybody."""
         logger.error("%s: %s", getattr(source, "__name__", source), error)

@@ -1,4 +1,4 @@
-"""Messages in on one pipe and out on another, and the end of the process when nobody is there any more."""
+"""Messages on standard input and output, and the end of the process when the client is gone."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def serve(server: LanguageServer) -> int:
-    """Answer messages on standard input and output until the client ends or goes away; gives the exit code."""
+    """Answer messages on standard input and output until the client ends; returns the exit code."""
     incoming, outgoing = os.dup(sys.stdin.fileno()), os.dup(sys.stdout.fileno())
-    # What any code prints by mistake must not come between the messages.
+    # Anything that other code prints by mistake must not get between the messages.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         asyncio.run(_serve(server, incoming, outgoing))
     except KeyboardInterrupt:
         return 130
-    except SystemExit as end:  # the way in which pygls answers `exit`
+    except SystemExit as end:  # pygls answers `exit` this way
         return end.code if isinstance(end.code, int) else 1
     return 0
 
@@ -65,7 +65,7 @@ async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
             loop.call_soon_threadsafe(gone.set)
         except RuntimeError:  # the loop has ended already
             return
-        time.sleep(_SECONDS_TO_END)  # the loop may be stuck, writing to somebody who does not read
+        time.sleep(_SECONDS_TO_END)  # the loop may be blocked writing to a client that does not read
         os._exit(1)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
@@ -73,7 +73,7 @@ async def _serve(server: LanguageServer, incoming: int, outgoing: int) -> None:
 
 
 def messages(descriptor: int) -> Iterator[bytes]:
-    """The bodies of the messages on a pipe, up to its end. What is no header is passed over."""
+    """The bodies of the messages on a pipe, up to its end. Text that is not a header is skipped."""
     data = bytearray()
     while True:
         header_end = data.find(b"\n")
@@ -94,8 +94,8 @@ def messages(descriptor: int) -> Iterator[bytes]:
 
 
 def _body(descriptor: int, data: bytearray, length: int) -> bytes | None:
-    """The body after a header that gave its length; what is read beyond stays in ``data``. None at the end."""
-    while True:  # the rest of the header, which an empty line ends
+    """The body after a header with its length; bytes beyond it stay in ``data``. None at the end."""
+    while True:  # the rest of the header, up to an empty line
         line_end = data.find(b"\n")
         if line_end >= 0:
             line = bytes(data[:line_end]).rstrip(b"\r")
@@ -119,14 +119,14 @@ def _read_on(descriptor: int, data: bytearray) -> bool:
 
 
 class _Phase:
-    """How far the talk with the client has come."""
+    """The phase of the protocol."""
 
     is_begun = False
     is_over = False
 
 
 def _is_refused(server: LanguageServer, phase: _Phase, raw: dict[str, Any]) -> bool:
-    """Whether a message comes before or after its time; whoever asks is told so."""
+    """Whether a message is not allowed in this phase; a request gets an error response."""
     method = raw.get("method")
     refusal: JsonRpcException | None = None
     if method is None or method == "exit":
@@ -147,7 +147,7 @@ def _is_refused(server: LanguageServer, phase: _Phase, raw: dict[str, Any]) -> b
 
 
 def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
-    """Hand one message on. Whoever asked something that cannot be understood is told so; the rest is logged."""
+    """Dispatch one message. An invalid request gets an error response; anything else is logged."""
     asked: Any = None
     try:
         try:
@@ -164,7 +164,7 @@ def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
         message = server.protocol.structure_message(raw)
         if isinstance(message, dict):
             raise TypeError("no JSON-RPC message")
-        asked = None  # from here on, pygls answers
+        asked = None  # from here on, pygls responds
         server.protocol.handle_message(message)
     except (Exception, RecursionError) as error:  # noqa: BLE001  (one message must not end the server)
         server.report_server_error(error, JsonRpcInternalError)
@@ -175,7 +175,7 @@ def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
 
 
 def _forget_answered(server: LanguageServer) -> None:
-    """Drop what pygls 2.1 keeps for every notification, for good: a future."""
+    """Drop the future that pygls 2.1 keeps forever for every notification."""
     futures = getattr(server.protocol, "_request_futures", {})
     if len(futures) > _FUTURES_KEPT:
         for key in [key for key, future in futures.items() if future.done()]:
@@ -190,7 +190,7 @@ def _send(server: LanguageServer, message: dict[str, Any]) -> None:
 
 
 class _Writer:
-    """Writes messages; a client that has gone ends the server."""
+    """Writes messages; a closed pipe ends the server."""
 
     def __init__(self, descriptor: int, gone: asyncio.Event) -> None:
         self._descriptor = descriptor
@@ -209,9 +209,9 @@ class _Writer:
 
 
 def end_with(process: int | None) -> None:
-    """End this process when the client's ``process`` is no more, even if somebody still holds the pipe open.
+    """End this process when the client's ``process`` ends, even if the pipe is still open in another process.
 
-    A process that cannot be seen from here (another container) is left alone.
+    A process that is not visible from here (another container) is ignored.
     """
     if process is None or os.name != "posix" or not _runs(process):
         return

@@ -1,4 +1,4 @@
-"""What the client tells: texts that are opened, changed and closed, files and settings that change."""
+"""Notifications of the client: texts that are opened, changed and closed, changes of files and settings."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _encoding(agreed: Any) -> str:
 
 
 def _import_rules(session: Session) -> None:
-    """Import what the first check needs, LibCST above all, while the client is still busy opening."""
+    """Import what the first check needs, above all LibCST, while the client is still busy opening."""
     from ctxlint.rules import all_rules
 
     all_rules()
@@ -136,7 +136,7 @@ def _set_client_settings(session: Session, given: object) -> None:
 
 
 def log_to(level: str, file: str) -> None:
-    """Write the log as the client wants it: from a level on, and to a file."""
+    """Configure the log as requested by the client: its level and file."""
     root = logging.getLogger()
     if level != "error":
         root.setLevel(level.upper())
@@ -150,7 +150,7 @@ def log_to(level: str, file: str) -> None:
 
 
 def _watches(session: Session) -> bool:
-    """Whether the client tells of files that change."""
+    """Whether the client reports changes of files."""
     workspace = session.client_capabilities.workspace
     files = workspace.did_change_watched_files if workspace is not None else None
     return bool(files and files.dynamic_registration)
@@ -161,7 +161,7 @@ def _answers_configuration(client: lsp.ClientCapabilities) -> bool:
 
 
 async def _first_settings(session: Session) -> None:
-    """Ask for the settings; what waits for them goes on when they are there, or when there will be none."""
+    """Request the settings; results that wait for them proceed once they arrive, or fail to."""
     try:
         await _ask_for_settings(session)
     finally:
@@ -170,7 +170,7 @@ async def _first_settings(session: Session) -> None:
 
 
 async def _ask_for_settings(session: Session) -> None:
-    """Ask for the settings of each folder; a client that does not answer has said what it wants at the beginning."""
+    """Request the settings of each folder; if the client does not answer, its initial settings apply."""
     if not _answers_configuration(session.client_capabilities):
         return
     folders = tuple(session.protocol.workspace.folders.values())
@@ -194,7 +194,7 @@ async def _ask_for_settings(session: Session) -> None:
 
 
 async def _register_watchers(session: Session) -> None:
-    """Ask to be told of changed files and settings, as far as the client can."""
+    """Request notifications about changed files and settings, as far as the client supports it."""
     workspace = session.client_capabilities.workspace
     if workspace is None:
         return

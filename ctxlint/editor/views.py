@@ -1,4 +1,4 @@
-"""A checked document as the client sees it: one text, or the cells of a notebook, each with an address of its own."""
+"""A checked document as the client sees it: one text, or the cells of a notebook, each with its own URI."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentView:
-    """Places and edits between ``source``, which is what ctxlint reads of ``document``, and the client."""
+    """Conversion of positions and edits between ``source``, the text of ``document``, and the client."""
 
     document: Opened
     source: Source
     encoding: str
 
     def location(self, span: Span, path: str = "") -> lsp.Location:
-        """Where a stretch is; in the file ``path``, where one is given, of which no more than the lines counts."""
+        """The location of a span; in the file ``path``, if given, for which only the lines are used."""
         uri = from_fs_path(path) if path else None
         if uri is not None:
             start, end = (lsp.Position(each.line - 1, each.column - 1) for each in span)
@@ -41,12 +41,12 @@ class DocumentView:
         return lsp.Location(self._part(located.cell)[0], places.range(located.span))
 
     def point(self, position: Position) -> tuple[str, lsp.Position]:
-        """Where a place is: the address, and the place there."""
+        """The URI of a position, and the position there."""
         found = self.location(Span(position, position))
         return found.uri, found.range.start
 
     def offset(self, uri: str, position: lsp.Position) -> int | None:
-        """The offset of a place of the client's; None in a cell that is not read."""
+        """The offset of a client's position; None in a cell that is not read."""
         if not isinstance(self.document, NotebookDocument) or not isinstance(self.source, Notebook):
             return EncodedPlaces(self.source, self.encoding).offset(position)
         found = self.document.cell(uri)
@@ -56,7 +56,7 @@ class DocumentView:
         return start + EncodedPlaces(found[1].source, self.encoding).offset(position)
 
     def edits(self, edits: Sequence[Edit]) -> Iterator[lsp.TextDocumentEdit]:
-        """Edits, sorted, as the client applies them."""
+        """Edits, sorted, as LSP edits."""
         for located in self.source.locate_edits(edits):
             mine = located.edits
             if located.cell is not None:
@@ -65,7 +65,7 @@ class DocumentView:
             yield self._text_edits(located.cell, located.source, mine)
 
     def edits_to(self, after: Source) -> Iterator[lsp.TextDocumentEdit]:
-        """The edits, in whole lines, that make it ``after``: what stays keeps its marks and the cursor."""
+        """The edits, in whole lines, that turn it into ``after``: unchanged lines keep their marks and the cursor."""
         if isinstance(self.source, Notebook) and isinstance(after, Notebook):
             for old, new in zip(self.source.cells, after.cells):
                 if old.text != new.text:
@@ -81,7 +81,7 @@ class DocumentView:
         return lsp.TextDocumentEdit(identifier, [places.text_edit(edit) for edit in edits])
 
     def _part(self, cell: int | None) -> tuple[str, int | None]:
-        """The address and the version of a cell, or of the document where it has none."""
+        """The URI and the version of a cell, or of the document if it has none."""
         if cell is not None and isinstance(self.document, NotebookDocument):
             document = self.document.cells[cell - 1]
             if document is not None:
@@ -90,7 +90,7 @@ class DocumentView:
 
 
 def _without_last_ending(edit: Edit, length: int) -> Edit:
-    """An edit of a cell's lines for the cell itself, which has ``length`` characters and no ending of its last line."""
+    """An edit of a cell's lines for the cell itself, which has ``length`` characters and no final line ending."""
     if edit.end <= length:
         return edit
     content = edit.content.removesuffix("\n")
@@ -98,7 +98,7 @@ def _without_last_ending(edit: Edit, length: int) -> Edit:
 
 
 def line_edits(before: Source, after: Source) -> Iterator[Edit]:
-    """The edits, in whole lines, that make one text the other."""
+    """The edits, in whole lines, that turn one text into the other."""
     old, new = _lines(before), _lines(after)
     starts = [*before.line_starts, len(before.text)]
     for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

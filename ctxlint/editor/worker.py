@@ -1,6 +1,6 @@
-"""The one thread that reads and fixes code, so that messages are answered meanwhile.
+"""The only thread that analyses and fixes code, so that messages are answered meanwhile.
 
-One is enough, since all of it is Python; and since it is one, nothing of the model is ever used twice at a time.
+One suffices because all of it is Python; and because it is only one, the model is never accessed concurrently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 _IDLE_SECONDS = 0.5
 _SECONDS_BEFORE_LATER = 0.15
 _STACK = 1 << 24
-"""Nested code takes stack, and the threads of some systems have little."""
+"""Nested code needs stack, and threads have little on some systems."""
 _JOBS_BETWEEN_COLLECTIONS = 50
 
 
@@ -39,7 +39,7 @@ class _Job:
 
 
 class Worker:
-    """Does one job after the other; the last one asked for first."""
+    """Runs one job after the other, the most recent one first."""
 
     def __init__(self) -> None:
         """Start the thread. It ends with the process."""
@@ -51,7 +51,7 @@ class Worker:
         threading.stack_size(before)
 
     def submit(self, work: Callable[[], Result], key: object = None) -> Future[Result]:
-        """Do ``work`` soon. A job with the same ``key`` that has not begun does for both."""
+        """Run ``work`` soon. A pending job with the same ``key`` serves both."""
         with self._changed:
             job = None if key is None else self._jobs.pop(key, None)
             if job is None:
@@ -61,13 +61,13 @@ class Worker:
         return job.future
 
     def when_idle(self, work: Callable[[], object], key: object) -> None:
-        """Do ``work``, which raises nothing, once nothing else was asked for a moment; one job for each ``key``."""
+        """Run ``work``, which raises nothing, after a short idle time; one job for each ``key``."""
         with self._changed:
             self._later[key] = work
 
     def _run(self) -> None:
-        # Syntax trees are large and hold no cycles: the collector would go through them again and again for nothing.
-        # What answering messages leaves behind does hold some; it is collected when there is nothing else to do.
+        # Syntax trees are large and contain no cycles: the collector would traverse them again and again for nothing.
+        # Answering messages does create cycles; they are collected when the worker is idle.
         gc.disable()
         done = 0
         while True:

@@ -1,4 +1,4 @@
-"""Which settings apply to a document: the project's files, and what the client says on top of them."""
+"""The settings of a document: those of the project's files, and those of the client."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ OWN_SECTION = "ctxlint"
 _FOR_THE_CLIENT = frozenset(
     {"args", "fix-on-save", "import-strategy", "interpreter", "path", "show-notifications", "trace"}
 )
-"""Settings that extensions keep in the same section for themselves."""
+"""Settings that extensions store in the same section for themselves."""
 
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What the client says: ``file`` is used instead of the nearest configuration file, ``table`` comes on top of it.
+    """The client's settings: ``file`` replaces the nearest configuration file, ``table`` takes precedence over it.
 
-    Those from ``enable`` to ``noqa_actions`` turn on and off what is shown and offered. ``run`` says when: ``onType``,
-    ``onSave``. ``preference`` says which settings win: ``editorFirst``, ``filesystemFirst`` or ``editorOnly``.
-    ``mistakes`` says what makes no sense.
+    Those from ``enable`` to ``noqa_actions`` switch features on and off. ``run`` is when to check: ``onType``,
+    ``onSave``. ``preference`` decides which settings take precedence: ``editorFirst``, ``filesystemFirst`` or
+    ``editorOnly``. ``mistakes`` describes invalid settings.
     """
 
     file: str | None = None
@@ -52,7 +52,7 @@ class ClientSettings:
 
 
 def read_client_settings(given: object) -> ClientSettings:
-    """The settings in what a client sent: keys as in ctxlint.toml or in camel case, and ``configuration``."""
+    """The settings in a client's message: keys as in ctxlint.toml or in camel case, and ``configuration``."""
     given = _unwrapped(given)
     if not isinstance(given, dict):
         return ClientSettings()
@@ -90,18 +90,18 @@ _SWITCHES = {
     "code-action.fix-violation.enable": "quick_fixes",
     "code-action.disable-rule-comment.enable": "noqa_actions",
 }
-"""Settings that turn something on and off, with the field of ``ClientSettings``."""
+"""Boolean settings, with the field of ``ClientSettings``."""
 
 _CHOICES = {
     "run": ("run", ("onType", "onSave")),
     "configuration-preference": ("preference", ("editorFirst", "filesystemFirst", "editorOnly")),
     "log-level": ("log_level", ("error", "warning", "info", "debug")),
 }
-"""Settings that are one of some words."""
+"""Settings with a fixed set of values."""
 
 
 def _flat(given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings one by one; those of code actions are in tables of their own."""
+    """The settings one by one; those of code actions are in nested tables."""
     for name, value in given.items():
         if isinstance(value, dict) and _kebab(f"{above}{name}") in _TABLES:
             yield from _flat(value, f"{above}{name}.")
@@ -113,7 +113,7 @@ _TABLES = frozenset({"code-action", "code-action.fix-violation", "code-action.di
 
 
 def _unwrapped(given: object) -> object:
-    """What is meant by ``{"settings": ...}`` and ``{"ctxlint": ...}``."""
+    """The content of ``{"settings": ...}`` and ``{"ctxlint": ...}``."""
     for wrapper in ("settings", OWN_SECTION):
         if isinstance(given, dict) and isinstance(given.get(wrapper), dict):
             given = given[wrapper]
@@ -126,7 +126,7 @@ def _kebab(name: str) -> str:
 
 @dataclass
 class Workspace:
-    """The folders that are open and what applies in them. ``complain`` is told what is wrong with a configuration."""
+    """The open folders and their settings. ``complain`` is called with errors of a configuration."""
 
     complain: Callable[[str], None]
     folders: tuple[str, ...] = ()
@@ -138,20 +138,20 @@ class Workspace:
     _last: dict[str, Settings] = field(default_factory=dict)
 
     def reload(self) -> None:
-        """Read all configuration files and baselines anew from now on."""
+        """Read all configuration files and baselines again from now on."""
         self._settings, self._configurations, self._baselines = {}, {}, {}
 
     def folder_of(self, path: str) -> str:
-        """The innermost open folder that a file is in; the first one where it is in none."""
+        """The innermost open folder that contains a file; the first one if none does."""
         around = [folder for folder in self.folders if path == folder or path.startswith(os.path.join(folder, ""))]
         return max(around, key=len, default=self.folders[0] if self.folders else os.getcwd())
 
     def client_settings_for(self, path: str) -> ClientSettings:
-        """What the client says about a file."""
+        """The client's settings for a file."""
         return self.by_folder.get(self.folder_of(path), self.client)
 
     def settings_for(self, path: str) -> Settings:
-        """The settings for a file. Where its configuration cannot be used, those that were used before."""
+        """The settings for a file. If its configuration is invalid, the previous ones."""
         place = os.path.dirname(path) if os.path.isabs(path) else self.folder_of(path)
         known = self._settings.get(place)
         if known is None:
@@ -164,7 +164,7 @@ class Workspace:
         return known
 
     def configuration_for(self, path: str) -> Configuration:
-        """The configuration of the open folder that a file is in."""
+        """The configuration of the open folder that contains a file."""
         folder = self.folder_of(path)
         if folder not in self._configurations:
             client = self.client_settings_for(path)
@@ -195,7 +195,7 @@ class Workspace:
         return settings
 
     def baseline_for(self, settings: Settings) -> Baseline | None:
-        """The findings that the project has decided to live with."""
+        """The baseline of the project."""
         path = os.path.abspath(settings.baseline or os.path.join(settings.root, BASELINE))
         if path not in self._baselines:
             self._baselines[path] = self._read_baseline(path)
@@ -210,11 +210,11 @@ class Workspace:
 
 
 def _is_unset(settings: Settings, applied: Settings) -> bool:
-    """Whether what is different in ``applied`` is as it is without any configuration in ``settings``."""
+    """Whether the settings that ``applied`` changes have their default values in ``settings``."""
     plain = Settings()
     return all(before == default for before, after, default in zip(settings, applied, plain) if before != after)
 
 
 def matters(paths: Iterable[str]) -> bool:
-    """Whether one of these files may be a configuration or a baseline, or say what the project requires."""
+    """Whether one of these files may be a configuration, a baseline, or a source of the torch requirement."""
     return any(path.endswith((".toml", ".json", "setup.cfg", "setup.py", ".txt", ".yml", ".yaml")) for path in paths)

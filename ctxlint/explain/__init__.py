@@ -1,1 +1,1 @@
-"""What autograd is promised by each Function of a file, as people and editors want to see it: the contract."""
+"""The contract of each Function of a file with autograd, for people and editors."""

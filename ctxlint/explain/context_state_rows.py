@@ -1,4 +1,4 @@
-"""What forward saves and keeps on ctx, and where it is read back."""
+"""What forward saves and stores on ctx, and where it is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAVING = ("save_for_backward", "save_for_forward")
 
 
 def save_rows(fn: FunctionClass) -> Iterator[SaveRow]:
-    """One row for each tensor of each call that saves some."""
+    """One row for each tensor of each saving call."""
     reads = read_backs(fn)
     for name in _SAVING:
         calls = fn.context_calls(name)
@@ -34,7 +34,7 @@ def save_rows(fn: FunctionClass) -> Iterator[SaveRow]:
 
 
 def _count(call: ContextCall) -> int | None:
-    """How many tensors a call saves; None where a star leaves that open."""
+    """The number of tensors that a call saves; None if a star makes it unknown."""
     return len(call.arguments) if call.exact else None
 
 
@@ -56,7 +56,7 @@ def _rows_of(fn: FunctionClass, call: ContextCall, reads: list[ReadBack]) -> Ite
 
 
 def _expression(call: ContextCall, at: int) -> str:
-    """The code of a saved tensor; for one that came by ``*inputs``, the name of the input or its place there."""
+    """The code of a saved tensor; for one in ``*inputs``, the name of the input or its index."""
     slot = call.arguments[at]
     if slot.node is None:
         return "?"
@@ -74,7 +74,7 @@ def _expression(call: ContextCall, at: int) -> str:
 def _read_rows(
     fn: FunctionClass, reads: list[ReadBack], at: int, count: int | None, starred: bool
 ) -> Iterator[ReadRow]:
-    """The reads that take the tensor at ``at``, or, where it is ``starred``, any from there on."""
+    """The reads of the tensor at ``at``, or, if it is ``starred``, of any from there on."""
     for each in reads:
         index = each.index
         if index is None:
@@ -92,7 +92,7 @@ def _read_rows(
 
 
 def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
-    """One row for each attribute of ctx that a method sets or reads, in the order in which they are met."""
+    """One row for each attribute of ctx that a method sets or reads, in order of appearance."""
     uses: dict[str, tuple[list[AttributeUse], list[AttributeUse]]] = {}
     seen: set[int] = set()
     for name in _ORDER:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 _SECOND_OF_A_NAME = re.compile(r"@\d+")
-"""How the model tells apart two classes of one name, by their lines."""
+"""How the model distinguishes two classes with the same name: by their lines."""
 
 
 def contracts_of(file: SourceFile) -> tuple[Contract, ...]:
@@ -93,21 +93,21 @@ def _input_rows(fn: FunctionClass, returns: tuple[ReturnRow, ...]) -> Iterator[I
 
 
 def _common_guards(guards: list[tuple[GuardRow, ...]]) -> tuple[GuardRow, ...]:
-    """The guards of all gradients of an input; none where one of them has none, for then it hangs on no flag."""
+    """The guards of all gradients of an input; none if one of them has none, because it depends on no flag."""
     if not guards or not all(guards):
         return ()
     return tuple({(each.text, each.input): each for found in guards for each in found}.values())
 
 
 def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
-    """The evidence for what an input is, strongest first; what is said several times is said once."""
+    """The evidence for the kind of an input, strongest first, without duplicates."""
     reasons = [_reason(fn, each, each.tensor) for each in given.evidence]
     reasons += [_reason(fn, each, None) for each in given.may_be_none]
     found: dict[str, Reason] = {}
     for each in reasons:
         same = found.setdefault(each.text, each)
         if each.tensor is not same.tensor and None not in (each.tensor, same.tensor):
-            found[each.text] = replace(same, tensor=None)  # it asks the question, and answers nothing
+            found[each.text] = replace(same, tensor=None)  # it tests the type, and is no evidence
     for text in [each for each, reason in found.items() if reason.tensor is None]:
         if any(other.startswith(text) and other != text for other in found):
             del found[text]  # the same annotation

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
 
 VERSION = 1
-"""Goes up when a key goes away or changes its meaning; new keys may come at any time."""
+"""Incremented when a key is removed or changes its meaning; new keys may be added at any time."""
 
 
 def document(contracts: Iterable[Contract]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The rows of a contract: inputs, outputs, what backward returns, what is saved, what is kept on ctx.
+"""The rows of a contract: inputs, outputs, what backward returns, what is saved, what is stored on ctx.
 
-Whatever the code leaves open is ``unknown`` or None here, never a guess. Positions count from 0, as
-``needs_input_grad`` and ``saved_tensors`` do.
+What is uncertain is ``unknown`` or None, never a guess. Positions count from 0, as in ``needs_input_grad`` and
+``saved_tensors``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlaceRow:
-    """A stretch of a file. The path is that of the file at hand, or of another one that holds a base class.
+    """A range of a file. The path is that of the current file, or of another one that contains a base class.
 
-    In a notebook ``span`` counts in the module that its cells are together; ``in_cell`` counts in its cell, number
-    ``cell``. Elsewhere ``in_cell`` is ``span``.
+    In a notebook, ``span`` counts in the module that its cells form; ``in_cell`` counts in its cell, number ``cell``.
+    Otherwise ``in_cell`` is ``span``.
     """
 
     path: str
@@ -28,7 +28,7 @@ class PlaceRow:
 
     @property
     def line(self) -> int:
-        """The line it starts on, in its cell where it is in one."""
+        """The line it starts on, within its cell if there is one."""
         return self.in_cell.start.line
 
     @property
@@ -39,11 +39,10 @@ class PlaceRow:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why an input is a tensor or not, in words that complete "it is …" or stand alone.
+    """Why an input is a tensor or not, in words that complete "it is …" or can be used alone.
 
-    ``tensor`` is what it speaks for; None for what only shows that None may be passed, or that the type is asked for.
-    ``weight`` is ``proof``,
-    ``strong``, ``fair`` or ``hint``; hints alone decide nothing.
+    ``tensor`` is the conclusion; None for evidence which only shows that None may be passed, or that the type is
+    tested. ``weight`` is ``proof``, ``strong``, ``fair`` or ``hint``; hints alone decide nothing.
     """
 
     text: str
@@ -54,7 +53,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class StepRow:
-    """A statement that computes or changes something, as one line of code."""
+    """A statement that computes or modifies something, as one line of code."""
 
     text: str
     place: PlaceRow | None
@@ -64,7 +63,7 @@ class StepRow:
 class GuardRow:
     """A test of ``ctx.needs_input_grad`` that must hold for a gradient to be computed.
 
-    ``input`` is the position of the input whose flag it asks; None where it asks the flags something else.
+    ``input`` is the position of the input whose flag it tests; None if it tests the flags in another way.
     """
 
     text: str
@@ -76,12 +75,12 @@ class GuardRow:
 class SlotRow:
     """One element of what backward returns.
 
-    ``text`` is its code, None where that is not known. ``none`` says whether it is None: ``yes``, ``no``, ``sometimes``
-    (there is a way through the code, whether it can be taken or not) or ``unknown``. ``starred`` ones stand for any
-    number of elements, so that the positions behind them are unknown. ``input`` is the position of the input whose
-    gradient it is, and ``input_name`` its name; both None where that is unknown or there is none. ``place`` is where
-    the code stands, ``written_here`` whether that is in the ``return`` itself. ``computed`` are the statements that
-    compute it, where it is a name; ``guards`` the flags without which it is not computed.
+    ``text`` is its code, None if unknown. ``none`` tells whether it is None: ``yes``, ``no``, ``sometimes`` (on some
+    path through the code, feasible or not) or ``unknown``. ``starred`` ones stand for any number of elements, so that
+    the positions after them are unknown. ``input`` is the position of the input whose gradient it is, and
+    ``input_name`` its name; both None if unknown. ``place`` is the location of the code, ``written_here`` whether that
+    is in the ``return`` itself. ``computed`` are the statements that compute it, if it is a name; ``guards`` the flags
+    without which it is not computed.
     """
 
     position: int | None
@@ -108,9 +107,9 @@ class ReturnRow:
 
 @dataclass(frozen=True)
 class Gradient:
-    """What one return of backward gives to one input.
+    """What one return of backward has for one input.
 
-    ``state`` is ``returned``, ``missing`` (the return is too short) or ``unknown``; ``slot`` is there for ``returned``.
+    ``state`` is ``returned``, ``missing`` (the return is too short) or ``unknown``; ``slot`` is set for ``returned``.
     """
 
     state: str
@@ -122,7 +121,7 @@ class Gradient:
 class InputRow:
     """One input of forward; ``kind`` is ``tensor``, ``optional-tensor``, ``non-tensor`` or ``unknown``.
 
-    ``variadic`` marks the ``*args`` that take all positions from ``position`` on.
+    ``variadic`` marks ``*args``, which takes all positions from ``position`` on.
     """
 
     position: int
@@ -140,9 +139,9 @@ class InputRow:
 class OutputRow:
     """One output of forward.
 
-    ``expressions`` are its codes, one for each different return; none where unknown. A ``starred`` one stands for any
-    number of outputs from ``position`` on. ``differentiable`` is ``yes``,
-    ``no`` or ``unknown``, ``because`` says why not. ``parameter`` is backward's parameter that receives its gradient.
+    ``expressions`` are its code, one for each different return; empty if unknown. A ``starred`` one stands for any
+    number of outputs from ``position`` on. ``differentiable`` is ``yes``, ``no`` or ``unknown``, ``because`` explains a
+    no. ``parameter`` is backward's parameter that receives its gradient.
     """
 
     position: int
@@ -156,9 +155,9 @@ class OutputRow:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """A place where a saved tensor is taken; ``name`` is what it is bound to there, None where to nothing.
+    """A place that reads a saved tensor; ``name`` is the name bound to it there, if any.
 
-    ``whole`` says that several are taken at once there, ``uses`` are the places that use it by that name.
+    ``whole``: several are read at once; ``uses`` are the places that use it by that name.
     """
 
     name: str | None
@@ -170,9 +169,9 @@ class ReadRow:
 
 @dataclass(frozen=True)
 class SaveRow:
-    """One saved tensor. ``index`` is its position in ``saved_tensors``, None where a star stands before it.
+    """One saved tensor. ``index`` is its position in ``saved_tensors``, None after a star.
 
-    ``reads`` is None where it is unknown which reads take it.
+    ``reads`` is None if it is unknown which reads refer to it.
     """
 
     call: str
@@ -185,7 +184,7 @@ class SaveRow:
 
 @dataclass(frozen=True)
 class AttributeUse:
-    """A place where an attribute of ctx is set or read; ``text`` is the code of what it is set to, where known."""
+    """A place that sets or reads an attribute of ctx; ``text`` is the code of the assigned value, if known."""
 
     method: str
     place: PlaceRow | None
@@ -203,7 +202,7 @@ class AttributeRow:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """A method that autograd calls: its parameters as written, and where its name stands."""
+    """A method that autograd calls: its parameters, and the location of its name."""
 
     name: str
     parameters: str
@@ -213,9 +212,9 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class Contract:
-    """All that is known of one Function.
+    """Everything that is known of one Function.
 
-    ``place`` is its name, ``body`` all of its code. ``notes`` say, in sentences, why something is unknown.
+    ``place`` is its name, ``body`` all of its code. ``notes`` explain, in sentences, why something is unknown.
     """
 
     name: str
@@ -230,7 +229,7 @@ class Contract:
     """Whether the number of outputs is known and the same for every return."""
     returns: tuple[ReturnRow, ...]
     positions_known: bool
-    """Whether what backward returns goes to forward's inputs one for one, with nothing in between."""
+    """Whether what backward returns corresponds to forward's inputs one to one."""
     saves: tuple[SaveRow, ...]
     attributes: tuple[AttributeRow, ...]
     notes: tuple[str, ...]

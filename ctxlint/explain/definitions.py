@@ -1,4 +1,4 @@
-"""From an attribute of ctx to where it is set, from an unpacked name to the tensor that was saved, and back."""
+"""From an attribute of ctx to where it is set, from an unpacked name to the saved tensor, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Group:
-    """Places that belong together: where something is kept, and where it is used."""
+    """Places that belong together: where something is stored, and where it is used."""
 
     def __init__(self, kept: Iterable[PlaceRow | None], used: Iterable[PlaceRow | None]) -> None:
         self.kept = [each for each in kept if each is not None]
@@ -25,7 +25,7 @@ class _Group:
 
 
 def definition(file: SourceFile, line: int, column: int) -> tuple[PlaceRow, ...]:
-    """Where what stands at a position was kept: ``ctx.a`` set, a tensor saved. Empty for anything else.
+    """Where the value at a position was stored: ``ctx.a`` set, a tensor saved. Empty for anything else.
 
     Line and column are 1-based, the column counts characters. There may be several places, and places in other files.
     """
@@ -33,9 +33,9 @@ def definition(file: SourceFile, line: int, column: int) -> tuple[PlaceRow, ...]
 
 
 def references(file: SourceFile, line: int, column: int, include_definition: bool = True) -> tuple[PlaceRow, ...]:
-    """Every place that uses what stands at a position: reads of ``ctx.a``, a saved tensor where it is taken and later.
+    """Every use of the value at a position: reads of ``ctx.a``, a saved tensor where it is unpacked and used.
 
-    ``include_definition`` adds the places that ``definition`` gives.
+    ``include_definition`` adds the places that ``definition`` returns.
     """
     groups = list(_groups_at(file, line, column))
     used = [place for group in groups for place in group.used]
@@ -44,7 +44,7 @@ def references(file: SourceFile, line: int, column: int, include_definition: boo
 
 
 def points_at(place: PlaceRow | None, path: str, line: int, column: int) -> bool:
-    """Whether a position is on a place, or right behind it, where a cursor still means it."""
+    """Whether a position is on a place, or right after it, which still counts for a cursor."""
     if place is None or place.path != path:
         return False
     return place.span.start <= (line, column) <= place.span.end

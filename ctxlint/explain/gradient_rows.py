@@ -1,4 +1,4 @@
-"""What backward returns, slot by slot, and which input gets it."""
+"""What backward returns, slot by slot, and which input each is for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Merged:
-    """One slot of several returned tuples: its values, and the expressions that wrote those other than None."""
+    """One slot of several returned tuples: its values, and the expressions of those other than None."""
 
     options: tuple[values.Value, ...]
     nodes: tuple[cst.BaseExpression | None, ...]
@@ -32,7 +32,7 @@ class _Merged:
 
 
 def return_rows(fn: FunctionClass) -> tuple[ReturnRow, ...]:
-    """One row for each return of backward; several where one return gives tuples of different lengths."""
+    """One row for each return of backward; several if one return has tuples of different lengths."""
     backward = fn.backward
     if backward is None:
         return ()
@@ -51,12 +51,12 @@ def return_rows(fn: FunctionClass) -> tuple[ReturnRow, ...]:
 
 
 def gives_one(alternatives: Sequence[Returned]) -> bool:
-    """Whether a return gives one thing, whatever path is taken, so that its whole expression stands for that."""
+    """Whether a return has a single value on every path, so that its whole expression represents it."""
     return all(each.known and len(each.slots) == 1 for each in alternatives)
 
 
 def _merged(alternatives: Sequence[Returned], written: cst.BaseExpression | None) -> Iterator[list[_Merged]]:
-    """Alternatives of equal length and equal stars as one. ``written`` is the expression that is returned."""
+    """Alternatives of equal length with stars at equal positions, merged. ``written`` is the returned expression."""
     whole = written if gives_one(alternatives) else None
     groups: dict[tuple[bool, ...], list[Returned]] = {}
     for each in alternatives:
@@ -98,7 +98,7 @@ def _slots(fn: FunctionClass, backward: Method, statement: cst.CSTNode, merged: 
 
 
 def positions_certain(fn: FunctionClass) -> bool:
-    """Whether what backward returns goes to forward's inputs one for one, with nothing in between."""
+    """Whether what backward returns corresponds to forward's inputs one to one."""
     methods = [method for method in (fn.forward, fn.backward) if method is not None]
     return len(methods) == 2 and not fn.patched and all(_is_as_written(method) for method in methods)
 
@@ -109,7 +109,7 @@ def _is_as_written(method: Method) -> bool:
 
 
 def _input(fn: FunctionClass, at: int, starred: bool) -> tuple[int | None, str | None]:
-    """The input that a slot belongs to; a starred one belongs to the ``*args`` that begin where it does."""
+    """The input of a slot; for a starred one, the ``*args`` that begin at the same position."""
     if starred:
         variadic = fn.variadic_inputs
         return (at, f"*{variadic.name}") if variadic is not None and at == len(fn.inputs) else (None, None)
@@ -121,7 +121,7 @@ def _input(fn: FunctionClass, at: int, starred: bool) -> tuple[int | None, str |
 
 
 def _text(fn: FunctionClass, merged: _Merged) -> str | None:
-    """The code of a slot; several, where it depends on the path. None where some of it stands elsewhere."""
+    """The code of a slot; several pieces if it depends on the path. None if some of it is somewhere else."""
     if all(is_none(option) is Tri.YES for option in merged.options):
         return "None"
     codes: list[str] = []
@@ -145,11 +145,11 @@ def _ids_under(node: cst.CSTNode) -> Iterator[int]:
         yield from _ids_under(child)
 
 
-# The flags that a gradient hangs on
+# The flags that a gradient depends on
 
 
 def _slot_guards(fn: FunctionClass, slot: values.Slot, steps: list[tuple[FlagTest, ...]]) -> tuple[GuardRow, ...]:
-    """The flags without which a gradient is not computed; none where one of its ways to be computed hangs on none."""
+    """The flags without which a gradient is not computed; none if one of the ways to compute it depends on none."""
     conditional = conditional_flag(slot)
     if conditional is not None:
         return _guards(fn, (conditional,))
@@ -167,7 +167,7 @@ def _guards(fn: FunctionClass, tests: Iterable[FlagTest]) -> tuple[GuardRow, ...
 
 
 def _test_text(test: FlagTest) -> str:
-    """The test as it must hold: what stands behind ``not`` where it must fail."""
+    """The test as it must hold: the operand of ``not`` if it must fail."""
     node = test.test
     if test.holds:
         return one_line(node)
@@ -177,11 +177,11 @@ def _test_text(test: FlagTest) -> str:
     return f"not {code}" if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) else f"not ({code})"
 
 
-# The view from an input
+# The view of an input
 
 
 def gradients_for(position: int, returns: tuple[ReturnRow, ...], variadic: bool = False) -> tuple[Gradient, ...]:
-    """What each return gives to the input at ``position``; to the first of ``*args`` and all behind it."""
+    """What each return has for the input at ``position``; for ``*args``, for the first and all after it."""
     return tuple(found for row in returns for found in _gradients_of(position, row, variadic))
 
 

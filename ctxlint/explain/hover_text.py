@@ -1,4 +1,4 @@
-"""What an editor shows where the mouse rests: the contract of a class, of a parameter, of a returned gradient."""
+"""Hover texts for editors: the contract of a class, of a parameter, of a returned gradient."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hover:
-    """Markdown to show, and the code that it is about."""
+    """Markdown to show, and the range of its code."""
 
     markdown: str
     span: Span
 
 
 def hover(file: SourceFile, line: int, column: int) -> Hover | None:
-    """What is known of the code at a position; None for code that a contract says nothing about.
+    """The hover text for the code at a position; None for code outside of contracts.
 
-    Line and column are 1-based, the column counts characters. Of several things that stand there, the smallest counts;
-    of several classes that share an inherited method, the one that it is written in.
+    Line and column are 1-based, the column counts characters. Of nested ranges, the smallest counts; of several classes
+    that share an inherited method, the one that contains it.
     """
     path = file.source.path
     best: tuple[tuple[int, int, bool], Callable[[], str], Span] | None = None
@@ -47,7 +47,7 @@ def hover(file: SourceFile, line: int, column: int) -> Hover | None:
 
 
 def _subjects(contract: Contract) -> Iterator[tuple[PlaceRow | None, Callable[[], str]]]:
-    """What can be pointed at, and what is to be said about it."""
+    """The ranges with a hover text, and their texts."""
     yield contract.place, partial(markdown.of_class, contract)
     for method in contract.methods:
         yield method.place, partial(markdown.of_class, contract)

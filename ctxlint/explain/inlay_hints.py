@@ -1,4 +1,4 @@
-"""Inlay hints: which input a returned gradient belongs to, what was saved, which output a gradient comes from."""
+"""Inlay hints: the input of a returned gradient, what was saved, the output of an incoming gradient."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class InlayHint:
-    """A few words to show behind the character before ``position`` (1-based line and column, in characters).
+    """A short text to show before ``position`` (1-based line and column, in characters).
 
-    ``label`` has no spaces around it.
+    ``label`` has no surrounding spaces.
     """
 
     position: Position
@@ -38,14 +38,14 @@ def inlay_hints(file: SourceFile) -> tuple[InlayHint, ...]:
 
 
 def _own(contract: Contract, place: PlaceRow | None) -> bool:
-    """Whether a place is in the class's own body: what it inherits is shown where it is written."""
+    """Whether a place is in the class's own body: inherited code gets its hints in its own class."""
     if place is None or place.path != contract.place.path:
         return False
     return contract.body.start <= place.span.start and place.span.end <= contract.body.end
 
 
 def _gradients(contract: Contract) -> Iterator[InlayHint]:
-    """Behind ``y * 2`` in ``return y * 2, None`` stands ``x``, and ``shape`` behind ``None``."""
+    """``x`` after ``y * 2`` in ``return y * 2, None``, and ``shape`` after ``None``."""
     by_place: dict[Position, set[tuple[SlotRow, ...]]] = {}
     for row in contract.returns:
         slots: dict[Position, list[SlotRow]] = {}
@@ -57,7 +57,7 @@ def _gradients(contract: Contract) -> Iterator[InlayHint]:
     for position, alternatives in by_place.items():
         names = {tuple(slot.input_name for slot in same) for same in alternatives}
         if len(names) != 1:
-            continue  # the return gives tuples of different lengths
+            continue  # the return has tuples of different lengths
         known = [name for name in names.pop() if name is not None]
         if known:
             texts = {slot.text or "" for same in alternatives for slot in same}
@@ -66,7 +66,7 @@ def _gradients(contract: Contract) -> Iterator[InlayHint]:
 
 
 def _saved(contract: Contract) -> Iterator[InlayHint]:
-    """Behind the names in ``a, b = ctx.saved_tensors`` stands what was saved."""
+    """The saved tensors, after the names in ``a, b = ctx.saved_tensors``."""
     expressions: dict[tuple[Position, str], list[str]] = {}
     for save in contract.saves:
         for read in save.reads or ():
@@ -80,7 +80,7 @@ def _saved(contract: Contract) -> Iterator[InlayHint]:
 
 
 def _parameters(contract: Contract) -> Iterator[InlayHint]:
-    """Behind a parameter of backward stands the output, where there are several."""
+    """The output, after a parameter of backward, if there are several."""
     for output in contract.outputs:
         place = output.parameter_place
         if (
@@ -100,7 +100,7 @@ def _parameters(contract: Contract) -> Iterator[InlayHint]:
 
 
 def name_of_output(output: OutputRow) -> str | None:
-    """The name that every return of forward gives an output; None where it is no plain name."""
+    """The name of an output in every return of forward; None if it is not a plain name."""
     names = {each.text for each in output.expressions}
     name = names.pop() if len(names) == 1 else ""
     return name if name.isidentifier() else None
@@ -110,7 +110,7 @@ _LONGEST = 20
 
 
 def _says(text: str, name: str) -> bool:
-    """Whether what is written names the input or output that a gradient is of: ``grad_x``, ``dx``, ``x_grad``."""
+    """Whether a name contains the input or output that a gradient is for: ``grad_x``, ``dx``, ``x_grad``."""
     return text in (f"grad_{name}", f"{name}_grad", f"d{name}", f"d_{name}", f"g{name}", f"g_{name}", f"grad{name}")
 
 

@@ -1,4 +1,4 @@
-"""Where nodes of a Function stand, and their code on one line."""
+"""The locations of a Function's nodes, and their code on one line."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _CLOSING = re.compile(r"(?:\s|\\|#[^\r\n]*)*\)")
 
 
 def place_in(source: Source, span: Span) -> PlaceRow:
-    """A stretch of a file."""
+    """A range of a file."""
     located = source.locate(span)
     return PlaceRow(source.path, span, located.span, located.cell)
 
 
 def place_of(fn: FunctionClass, node: cst.CSTNode) -> PlaceRow | None:
-    """Where a node stands; None for one that belongs to none of the class's statements."""
+    """The location of a node; None for one outside of the class's statements."""
     found = fn.whereabouts(node)
     return place_in(*found) if found is not None else None
 
 
 def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> PlaceRow | None:
-    """As ``place_of``, with the closing parentheses around an expression, which LibCST leaves out."""
+    """Like ``place_of``, including the closing parentheses around an expression, which LibCST excludes."""
     found = fn.whereabouts(node)
     if found is None:
         return None

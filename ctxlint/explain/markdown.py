@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
 
 _UNNAMED = ("unknown", "missing")
-"""Words that are no code."""
+"""Words that are not code."""
 
 
 def section(contract: Contract) -> str:
@@ -76,7 +76,7 @@ def of_class(contract: Contract) -> str:
 
 
 def of_input(contract: Contract, given: InputRow) -> str:
-    """An input of forward: what it is, and why; which gradient it gets."""
+    """An input of forward: its kind, and why; its gradient."""
     lines = [f"**input {given.position}** of {code(contract.name)}: {code(label_of(given))}, {given.kind}"]
     lines += [f"- {with_place(each.text, contract, each.place)}" for each in given.evidence]
     if given.gradients:
@@ -92,7 +92,7 @@ def of_input(contract: Contract, given: InputRow) -> str:
 
 
 def of_slots(contract: Contract, slots: list[SlotRow]) -> str:
-    """What backward returns in one place: for which inputs, how computed."""
+    """What backward returns at one position: for which inputs, and how it is computed."""
     named = [each for each in slots if each.input_name is not None]
     kinds = {each.position: each.kind for each in contract.inputs if not each.variadic}
     whom = " and ".join(
@@ -120,7 +120,7 @@ def of_output(contract: Contract, output: OutputRow) -> str:
 
 
 def of_save(contract: Contract, saves: list[SaveRow]) -> str:
-    """A saved tensor: where it is saved, and where it is read back."""
+    """A saved tensor: where it is saved, and where it is read."""
     lines = []
     for save in saves:
         place = with_place(code(save.expression), contract, save.place)
@@ -150,7 +150,7 @@ def _code_or_word(text: str) -> str:
 
 
 def _different_returns(contract: Contract) -> dict[str, tuple[ReturnRow, ...]]:
-    """The returns of backward by the line that they start on; all of them together where they give the same."""
+    """The returns of backward by their first line; merged if they return the same."""
     said = {tuple(_gradients(each, (of,)) for each in contract.inputs) for of in contract.returns}
     if len(said) <= 1:
         return {"": contract.returns}
@@ -162,7 +162,7 @@ def _different_returns(contract: Contract) -> dict[str, tuple[ReturnRow, ...]]:
 
 
 def _gradients(given: InputRow, returns: tuple[ReturnRow, ...]) -> str:
-    """What these returns give to an input, each alternative once."""
+    """What these returns have for an input, without duplicates."""
     gradients = (each for each in given.gradients if each.of in returns)
     return " or ".join(dict.fromkeys(map(_gradient, gradients))) or "unknown"
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def outputs_known(fn: FunctionClass) -> bool:
-    """Whether every return of forward gives the same, known number of outputs."""
+    """Whether every return of forward has the same, known number of outputs."""
     return bool(fn.outputs) and len({each.count for each in fn.outputs}) == 1 and fn.outputs[0].count is not None
 
 
 def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
-    """One row for each output that forward certainly gives or backward has a parameter for."""
+    """One row for each output that forward certainly returns or backward has a parameter for."""
     receivers = fn.backward.positional if fn.backward is not None else ()
     open_ended = fn.backward is None or fn.backward.variadic is not None
     count = max((len(each.slots) for each in fn.outputs if each.known), default=0)
@@ -40,7 +40,7 @@ def output_rows(fn: FunctionClass) -> Iterator[OutputRow]:
 
 
 def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow, ...], bool]:
-    """The codes of an output over all returns, and whether a star makes it any number of them."""
+    """The code of an output over all returns, and whether a star makes it any number of them."""
     found: dict[str, StepRow] = {}
     starred = False
     for returned in fn.outputs:
@@ -63,7 +63,7 @@ def _expressions(fn: FunctionClass, at: int, alone: bool) -> tuple[tuple[StepRow
 
 
 def _differentiable(fn: FunctionClass, at: int) -> tuple[str, str | None]:
-    """Whether a gradient comes for an output, and why not."""
+    """Whether an output gets a gradient, and why not."""
     output = output_values(fn, at)
     marked = marked_non_differentiable(fn)
     if output is None:

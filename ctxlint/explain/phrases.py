@@ -1,4 +1,4 @@
-"""The words that the terminal and the editor share when they show a contract."""
+"""Phrases that the terminal and the editor share to describe a contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at(contract: Contract, place: PlaceRow | None) -> str:
 
 
 def with_place(text: str, contract: Contract, place: PlaceRow | None) -> str:
-    """``text (line 12)``; the text alone where it names the line itself, or the place is unknown."""
+    """``text (line 12)``; the text alone if it mentions the line itself, or the place is unknown."""
     where = at(contract, place)
     return f"{text} ({where})" if where and where not in text else text
 
@@ -31,40 +31,40 @@ def label_of(given: InputRow) -> str:
 
 
 def gradient_text(gradient: Gradient) -> str:
-    """The gradient that one return gives: its code, ``None``, ``missing`` or ``unknown``."""
+    """The gradient in one return: its code, ``None``, ``missing`` or ``unknown``."""
     return slot_text(gradient.slot) if gradient.slot is not None else gradient.state
 
 
 def unknown_source(gradient: Gradient) -> str | None:
-    """The code that an unknown gradient comes from: all that is returned; None where something is known."""
+    """The code that an unknown gradient comes from: the whole returned expression; None if the gradient is known."""
     known = gradient.state == "missing" or (gradient.slot is not None and gradient.slot.text is not None)
     return None if known or not gradient.of.text else gradient.of.text
 
 
 def place_of_gradient(gradient: Gradient) -> PlaceRow | None:
-    """Where a gradient is written, at the latest at its return."""
+    """The location of a gradient, or of its return."""
     return gradient.slot.place or gradient.of.place if gradient.slot is not None else gradient.of.place
 
 
 def slot_text(slot: SlotRow) -> str:
-    """The code of a slot, ``unknown`` where there is none to show."""
+    """The code of a slot, ``unknown`` if there is none to show."""
     text = slot.text if slot.text is not None else "unknown"
     return f"{text} or None" if slot.none == "sometimes" and "None" not in text else text
 
 
 def output_text(output: OutputRow) -> str:
-    """The codes of an output."""
+    """The code of an output."""
     text = " or ".join(each.text for each in output.expressions) or "unknown"
     return f"any number: {text}" if output.starred else text
 
 
 def differentiability(output: OutputRow) -> str:
-    """Whether a gradient comes for an output."""
+    """Whether an output gets a gradient."""
     if output.because is not None:
         return f"not differentiable: {output.because}"
     return {"yes": "differentiable", "no": "not differentiable"}.get(output.differentiable, "")
 
 
 def save_index(save: SaveRow) -> str:
-    """The position of a saved tensor; ``?`` where it is unknown."""
+    """The position of a saved tensor; ``?`` if unknown."""
     return "?" if save.index is None else str(save.index)

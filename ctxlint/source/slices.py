@@ -39,7 +39,7 @@ class Statement:
     text: str
     parse: Callable[[], cst.Module]
     find: Callable[[cst.CSTNode], Span | None] | None = None
-    """Where a node of ``ast`` stands, with lines counted from the first one; None where only LibCST tells."""
+    """The span of an ``ast`` node, with lines counted from the first one; None if only LibCST knows it."""
 
     @cached_property
     def module(self) -> cst.Module:
@@ -48,7 +48,7 @@ class Statement:
 
     @cached_property
     def faithful(self) -> bool:
-        """Whether LibCST gives back the very text it was given; of what was made from ``ast``, nothing is lost."""
+        """Whether LibCST reproduces the text exactly; nodes created from ``ast`` lose nothing."""
         return self.find is not None or self.places.text == self.text
 
     @cached_property
@@ -63,7 +63,7 @@ class Statement:
         return ("\f" not in self.text.lstrip("\f") and self.places.write(function, head=head)) or self.faithful
 
     def known(self, node: cst.CSTNode) -> Span | None:
-        """Where a node stands, as far as that is known without LibCST."""
+        """The span of a node, if it is known without LibCST."""
         return self.find(node) if self.find is not None else None
 
 

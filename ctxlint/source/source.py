@@ -142,9 +142,9 @@ class Source:
         return self.lines(number, number).rstrip("\r\n")
 
     def span_of(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword, above: int = 0) -> Span:
-        """Where a node of ``ast`` stands; columns are worked out from the text, since ``ast`` counts bytes.
+        """The span of an ``ast`` node; columns are converted, because ``ast`` counts bytes.
 
-        ``above`` are the lines of its file that stand above this text.
+        ``above`` is the number of lines of its file above this text.
         """
         line, end_line = node.lineno - above, (node.end_lineno or node.lineno) - above
         end_column = node.end_col_offset if node.end_col_offset is not None else node.col_offset

@@ -1,1 +1,1 @@
-"""Comments that say: not here."""
+"""Suppression comments and baselines."""

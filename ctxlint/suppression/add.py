@@ -1,4 +1,4 @@
-"""Writing ``# noqa`` comments that hide the findings of a file."""
+"""Adding ``# noqa`` comments that suppress the findings of a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 NOT_TO_HIDE = ("CTX900", "CTX901", "CTX902", "CTX903")
-"""What is said about files that are not checked, or not in full: there is no line that it belongs to."""
+"""Findings about files that are not, or not fully, checked: they belong to no line."""
 
 
 def noqa_edits(
     source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str], reason: str = ""
 ) -> Iterator[Edit]:
-    """The edits, in order, that give each line with findings a comment naming them, or add to the codes it names.
+    """The edits, in order, that add a comment with the codes to each line with findings, or extend an existing one.
 
-    ``names`` holds the name of every rule by its code; ``reason`` comes after the codes of a new comment.
+    ``names`` maps the code of every rule to its name; ``reason`` follows the codes of a new comment.
     """
     layout = read_layout(source)
     rows: dict[int, set[str]] = {}

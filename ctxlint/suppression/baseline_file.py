@@ -1,7 +1,7 @@
-"""Findings that a project has decided to live with for now, in a file beside its configuration.
+"""Findings that a project accepts for now, in a file next to its configuration.
 
-A finding is known again by its file, its code, the class and method that it stands in, and the statement that it is
-about, without spaces, comments, brackets and commas: never by a line number. So code can move and be formatted anew.
+A finding is identified by its file, its code, the class and method that contain it, and its statement, without spaces,
+comments, brackets and commas: never by a line number. So code can be moved and reformatted.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _MOST_BYTES = 50_000_000
-"""The size of the largest baseline: it has some 300,000 findings."""
+"""The maximum size of a baseline, which corresponds to some 300,000 findings."""
 _NEVER_KNOWN = (INTERNAL_ERROR, "CTX902")
 _HEADER = re.compile(r"(?:async\s+)?(?:def|class)\s+(\w+)")
 _FORMATTING = re.compile(r"[\s(),\\]+")
 
 
 class MalformedBaseline(Exception):
-    """A file that is no baseline; the message says why."""
+    """A file that is not a valid baseline; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The known findings of each file and how many there are of each; ``path`` is where they are written.
+    """The known findings of each file with their counts; ``path`` is where they are stored.
 
-    Files are named relative to the folder of ``path``, with slashes.
+    File names are relative to the folder of ``path``, with slashes.
     """
 
     path: str
     files: Mapping[str, Mapping[Known, int]] = field(default_factory=dict)
 
     def name_of(self, path: str) -> str:
-        """How the baseline names a file."""
+        """The name of a file in the baseline."""
         try:
             return os.path.relpath(path, os.path.dirname(self.path)).replace(os.sep, "/")
         except ValueError:  # another drive
             return os.path.abspath(path)
 
     def known_in(self, path: str) -> Counter[Known]:
-        """What is known of a file."""
+        """The known findings of a file."""
         return Counter(dict(self.files.get(self.name_of(path), {})))
 
     def leave_out(self, result: FileResult) -> FileResult:
-        """``result`` without the findings that are known; they are its ``baselined``.
+        """``result`` without the known findings, which become its ``baselined``.
 
-        Known findings that are not there any more are ``gone``, if the file was read in full by the rules they are of.
+        Known findings that are not there any more are ``gone``, if their rules checked the file completely.
         """
         left = self.known_in(result.path)
         if not left or result.skipped or any(each.code == "CTX902" for each in result.diagnostics):
@@ -82,7 +82,7 @@ class Baseline:
         return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone)))
 
     def missing_files(self) -> dict[str, Gone]:
-        """What is known of files that are not there any more."""
+        """The known findings of files that do not exist any more."""
         folder = os.path.dirname(self.path)
         return {
             name: tuple(sorted((each, count) for each, count in known.items() if count))
@@ -91,7 +91,7 @@ class Baseline:
         }
 
     def with_results(self, results: Iterable[FileResult]) -> Baseline:
-        """The baseline in which what is said of these files is known, and nothing else of them."""
+        """The baseline with exactly these findings for these files."""
         missing = self.missing_files()
         files = {name: known for name, known in self.files.items() if name not in missing}
         for result in results:
@@ -101,7 +101,7 @@ class Baseline:
         return replace(self, files=files)
 
     def without_gone(self, results: Iterable[FileResult]) -> Baseline:
-        """The baseline without what is gone."""
+        """The baseline without stale entries."""
         missing = self.missing_files()
         files = {name: Counter(dict(known)) for name, known in self.files.items() if name not in missing}
         for result in results:
@@ -110,23 +110,23 @@ class Baseline:
         return replace(self, files=files)
 
     def count(self) -> int:
-        """How many findings are known."""
+        """The number of known findings."""
         return sum(sum(known.values()) for known in self.files.values())
 
 
 def _is_on(code: str, result: FileResult) -> bool:
-    """Whether a rule looked at the file; without it, what it found before may still be there."""
+    """Whether a rule checked the file; if it did not, its known findings may still be there."""
     settings: Settings = result.settings
     name = rule_names().get(code, "")
     on = settings.is_selected(code, name, default=code not in opt_in_codes())
     return on and not settings.is_ignored_in(result.path, code, name)
 
 
-# What a finding is known by
+# Identity of findings
 
 
 def _keyed(result: FileResult) -> Iterator[tuple[Diagnostic, Known | None]]:
-    """Each finding with what it is known by; None for those that cannot be lived with."""
+    """Each finding with its identity; None for those that a baseline cannot contain."""
     if result.source is None:
         yield from ((each, None) for each in result.diagnostics)
         return
@@ -142,7 +142,7 @@ def _keyed(result: FileResult) -> Iterator[tuple[Diagnostic, Known | None]]:
 
 
 def _scopes(layout: CommentLayout) -> dict[Lines, str]:
-    """The dotted names of the classes and functions that each statement stands in; its own name is the last."""
+    """The dotted names of the classes and functions that enclose each statement, including its own name."""
     found: dict[Lines, str] = {}
     stack: list[tuple[int, str]] = []
     for statement in layout.statements:
@@ -159,7 +159,7 @@ def _scopes(layout: CommentLayout) -> dict[Lines, str]:
 
 
 def _digest(layout: CommentLayout, statement: Lines) -> str:
-    """A hash of a statement that formatting it does not change."""
+    """A hash of a statement that does not depend on its formatting."""
     text = _without_comments(layout, statement)
     normal = _FORMATTING.sub("", text).replace("'", '"')
     return sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -176,14 +176,19 @@ def _without_comments(layout: CommentLayout, statement: Lines) -> str:
     return "".join([*pieces, source.text[at:end]])
 
 
-# The file
+# File format
 
 
 def read_baseline(path: str) -> Baseline:
-    """The baseline in a file. Raises Unreadable and MalformedBaseline."""
+    """The baseline in a file.
+
+    Raises:
+        Unreadable: The file cannot be read.
+        MalformedBaseline: It is not a baseline.
+    """
     data = read_bytes(path, _MOST_BYTES)
     try:
-        document = from_json(data.decode("utf-8-sig", "surrogatepass"))  # a path may be no text
+        document = from_json(data.decode("utf-8-sig", "surrogatepass"))  # a path may not be valid Unicode
     except UnicodeDecodeError as error:
         raise MalformedBaseline(f"not UTF-8: {error.reason} at byte {error.start}") from None
     except Malformed as error:
@@ -210,7 +215,7 @@ def _known(records: list[dict[str, Any]]) -> Counter[Known]:
 
 
 def text_of(baseline: Baseline) -> str:
-    """The content of the file: sorted, one finding a line, so that versions of it can be compared and merged."""
+    """The content of the file: sorted, one finding per line, so that versions can be compared and merged."""
     files = []
     for name, known in sorted(baseline.files.items()):
         records = [

@@ -1,7 +1,8 @@
-"""Where the comments of a file are, and which of its lines belong together.
+"""The comments of a file, and its logical lines.
 
-A small scanner rather than ``tokenize``: it gives the same answer on every Python, also for newer syntax and for code
-that does not parse, and it never takes a ``#`` inside a string for a comment (nested f-strings and t-strings included).
+A small scanner rather than ``tokenize``: it gives the same result on every Python, also for newer syntax and for code
+that does not parse, and it never mistakes a ``#`` inside a string for a comment (nested f-strings and t-strings
+included).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SPEC_END = re.compile(rf"\{{|\}}|{_LINE_END}")
 
 
 class Comment(NamedTuple):
-    """A comment: its 1-based line, the offset of the ``#``, its text from there, and whether it stands alone."""
+    """A comment: its 1-based line, the offset of the ``#``, its text, and whether it is on a line of its own."""
 
     line: int
     offset: int
@@ -50,7 +51,7 @@ class Comment(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """A run of 1-based lines, both ends included."""
+    """A range of 1-based lines, both ends included."""
 
     first: int
     last: int
@@ -58,7 +59,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class CommentLayout:
-    """The comments, the strings and continuations over several lines, and the logical lines of a file, in order."""
+    """The comments, multi-line strings and continuations, and logical lines of a file, in order."""
 
     source: Source
     comments: tuple[Comment, ...]
@@ -66,11 +67,11 @@ class CommentLayout:
     statements: tuple[Lines, ...]
 
     def noqa_row(self, line: int) -> int:
-        """The line at whose end a ``# noqa`` for ``line`` goes: the last of a string or continuation that covers it."""
+        """The line that a ``# noqa`` for ``line`` has to be on: the last of a string or continuation that covers it."""
         return self._noqa_rows.get(line, line)
 
     def noqa_lines(self, line: int) -> Lines:
-        """The lines that a ``# noqa`` at the end of ``line`` is for."""
+        """The lines that a ``# noqa`` at the end of ``line`` applies to."""
         return Lines(self._first_of_row.get(line, line), line)
 
     @cached_property
@@ -79,7 +80,7 @@ class CommentLayout:
 
     @cached_property
     def _first_of_row(self) -> dict[int, int]:
-        """Where the lines begin that are joined up to a row; a string may start on the line where another one ends."""
+        """The first of the lines that each line is joined with; a string may start where another one ends."""
         firsts: dict[int, int] = {}
         row = 0
         for first, last in self.joined:
@@ -95,7 +96,7 @@ class CommentLayout:
         return self.comments[first:after]
 
     def statement_at(self, line: int) -> Lines:
-        """The logical line that covers ``line``; that line alone where there is none."""
+        """The logical line that covers ``line``; only that line if there is none."""
         at = bisect_left(self._lasts, line)
         found = at < len(self.statements) and self.statements[at].first <= line
         return self.statements[at] if found else Lines(line, line)
@@ -115,7 +116,7 @@ class CommentLayout:
 
     @cached_property
     def _ends_of_decorated(self) -> list[int]:
-        """The last line of each logical line, for decorators that of what they decorate, if there is anything."""
+        """The last line of each logical line; for decorators, that of what they decorate, if anything."""
         ends: list[int] = []
         decorated: int | None = None
         for each in reversed(self.statements):
@@ -127,7 +128,7 @@ class CommentLayout:
 
 @dataclass
 class _Frame:
-    """One level of nesting: the file itself, a string, or what stands in the braces of an f-string."""
+    """One level of nesting: the file itself, a string, or the braces of an f-string."""
 
     kind: str
     quote: str = ""
@@ -157,7 +158,7 @@ class _Scanner:
             self._end_statement(len(self.text), cut_off=self.frames[0].depth > 0 or len(self.frames) > 1)
 
     def _code(self, frame: _Frame, at: int) -> int:
-        """Go to the end of the next token that matters in code; gives where that is."""
+        """Advance to the end of the next relevant token in code; returns its offset."""
         found = _CODE.search(self.text, at)
         start = found.start() if found else len(self.text)
         if self.text[at:start].strip():
@@ -191,7 +192,7 @@ class _Scanner:
         return end
 
     def _string(self, frame: _Frame, at: int) -> int:
-        """Go to the end of the next piece of a string or format specification; gives where that is."""
+        """Advance to the end of the next piece of a string or format specification; returns its offset."""
         if frame.kind == "spec":
             pattern = _SPEC_END
         elif frame.formatted:
@@ -216,7 +217,7 @@ class _Scanner:
         return found.end()
 
     def _broken_off(self, frame: _Frame, at: int) -> int:
-        """A one-line string, or a specification inside one, that the line's end cuts off: half typed code."""
+        """A one-line string, or a specification inside one, that the end of the line cuts off: half-typed code."""
         if frame.kind == "spec" and any(len(each.quote) == 3 for each in self.frames):
             return at + 1
         del self.frames[1:]
@@ -233,7 +234,7 @@ class _Scanner:
         if not cut_off:
             self.statements.append((start, at))
             return
-        # A bracket that is never closed: take each line by itself rather than the rest of the file as one statement.
+        # A bracket that is never closed: treat each line separately rather than the rest of the file as one statement.
         for found in re.finditer(r"[^\r\n]*\S[^\r\n]*", self.text[start:at]):
             self.statements.append((start + found.start(), start + found.end()))
 
@@ -245,7 +246,7 @@ class _Scanner:
 
 
 def read_layout(source: Source) -> CommentLayout:
-    """Scan ``source`` once, each cell of a notebook for itself. Any text will do; nothing is raised."""
+    """Scan ``source`` once, each cell of a notebook separately. Accepts any text; raises nothing."""
     comments: list[Comment] = []
     joined: list[Lines] = []
     statements: list[Lines] = []

@@ -44,7 +44,7 @@ _CODES = re.compile(rf"\s*:\s*(?P<codes>{_CODE}(?:[\s,]*{_CODE})*)", re.IGNORECA
 
 
 class Word(NamedTuple):
-    """A code or name in a directive, as a selector, and the offsets in the text where it stands."""
+    """A code or name in a directive, as a selector, and its offsets in the text."""
 
     selector: str
     start: int
@@ -53,11 +53,11 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class Directive:
-    """A comment that hides findings which start on ``lines`` (None: in the whole file).
+    """A comment that suppresses findings which start on ``lines`` (None: in the whole file).
 
-    ``selectors`` are the codes, prefixes and names that it names; None means every rule. ``own`` says that it is
-    addressed to ctxlint by name, and not to every linter. It goes from offset ``start`` to ``end``, without a reason
-    that follows; ``words`` are all that it lists, also what belongs to other linters.
+    ``selectors`` are its codes, prefixes and names; None means every rule. ``own``: it is addressed to ctxlint by name,
+    not to every linter. It spans offsets ``start`` to ``end``, without a reason that follows; ``words`` are all its
+    entries, including those of other linters.
     """
 
     comment: Comment
@@ -70,27 +70,27 @@ class Directive:
 
     @property
     def speaks_to_ctxlint(self) -> bool:
-        """Whether it is not for other linters alone: it names ctxlint, or one of its rules."""
+        """Whether it is not only for other linters: it names ctxlint, or one of its rules."""
         return self.own or any(is_prefix(word.selector) for word in self.words)
 
     def hides(self, diagnostic: Diagnostic) -> bool:
-        """Whether the comment speaks about this finding."""
+        """Whether the comment applies to this finding."""
         return self.covers(diagnostic.span.start.line) and self.names(diagnostic)
 
     def names(self, diagnostic: Diagnostic) -> bool:
-        """Whether it names the rule of this finding, or none."""
+        """Whether it names the rule of this finding, or no rule at all."""
         return self.selectors is None or specificity(self.selectors, diagnostic.code, diagnostic.name) is not None
 
     def covers(self, line: int) -> bool:
-        """Whether findings that start on ``line`` are in its reach."""
+        """Whether it applies to findings that start on ``line``."""
         return self.lines is None or self.lines.first <= line <= self.lines.last
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A comment that looks like a directive and is none. ``lines`` is what it would have covered; None for the file.
+    """A comment that looks like a directive but is not. ``lines`` is what it would cover; None for the file.
 
-    ``own`` says that it is addressed to ctxlint by name.
+    ``own``: it is addressed to ctxlint by name.
     """
 
     comment: Comment
@@ -99,28 +99,28 @@ class Mistake:
     own: bool = True
 
     def matters(self, diagnostics: Iterable[Diagnostic]) -> bool:
-        """Whether it is certainly a mistake: a ``noqa`` where nothing is found may belong to another tool."""
+        """Whether it is certainly a mistake: a ``noqa`` on a line without findings may be for another tool."""
         return self.own or any(
             self.lines is None or self.lines.first <= each.span.start.line <= self.lines.last for each in diagnostics
         )
 
 
 class Reach:
-    """How many of some directives hide a finding: a file may have thousands of both."""
+    """How many of some directives suppress a finding: a file may have thousands of both."""
 
     def __init__(self, directives: Iterable[Directive]) -> None:
-        """Take the directives; nothing is done before something is asked for."""
+        """Store the directives; nothing is computed before the first request."""
         self._directives = tuple(directives)
         self._lines: dict[str, tuple[list[int], list[int]]] = {}
 
     def count(self, diagnostic: Diagnostic) -> int:
-        """How many of them speak about this finding."""
+        """How many of them apply to this finding."""
         firsts, lasts = self._lines.get(diagnostic.code) or self._of_rule(diagnostic)
         line = diagnostic.span.start.line
         return bisect_right(firsts, line) - bisect_left(lasts, line)
 
     def _of_rule(self, diagnostic: Diagnostic) -> tuple[list[int], list[int]]:
-        """The first and the last lines of those that speak about the rule of a finding, both sorted."""
+        """The sorted first and last lines of those that apply to the rule of a finding."""
         lines = [each.lines or _EVERYWHERE for each in self._directives if each.names(diagnostic)]
         found = sorted(each.first for each in lines), sorted(each.last for each in lines)
         self._lines[diagnostic.code] = found
@@ -132,10 +132,10 @@ _EVERYWHERE = Lines(0, sys.maxsize)
 
 @dataclass(frozen=True)
 class Suppression:
-    """What is left of the findings of a file, which were hidden, and what to warn about, as (line, message).
+    """The remaining and the suppressed findings of a file, and its warnings, as (line, message).
 
-    ``directives`` are those that the file holds, whether they hide something or not; none of them may be there where
-    all are for other linters and none can hide a finding.
+    ``directives`` are those of the file, whether they suppress something or not; possibly empty if all of them are for
+    other linters and none can suppress a finding.
     """
 
     kept: tuple[Diagnostic, ...]
@@ -148,9 +148,9 @@ class Suppression:
 def suppress(
     source: Source, diagnostics: Iterable[Diagnostic], names: Mapping[str, str], *, own_only: bool = False
 ) -> Suppression:
-    """Drop the findings that a comment in ``source`` hides; ``names`` holds the name of every rule by its code.
+    """Remove the findings that a comment in ``source`` suppresses; ``names`` maps the code of every rule to its name.
 
-    With ``own_only``, ``# noqa`` is left to somebody else. A failure of ctxlint itself is never hidden.
+    With ``own_only``, ``# noqa`` is left to the host. A failure of ctxlint itself is never suppressed.
     """
     found = tuple(diagnostics)
     lines = {each.span.start.line for each in found}
@@ -171,9 +171,9 @@ def suppress(
 
 
 def _may_matter(source: Source, directive: re.Match[str], lines: set[int]) -> bool:
-    """Whether what looks like a directive may be for ctxlint, or hide what starts on one of ``lines``.
+    """Whether what looks like a directive may be for ctxlint, or suppress findings on one of ``lines``.
 
-    Most are for other linters, at lines without findings; the layout of such a file need not be known.
+    Most are for other linters, on lines without findings; the layout of such a file is not needed.
     """
     line = source.position(directive.start()).line
     start = source.line_starts[line - 1]
@@ -187,13 +187,13 @@ def _may_matter(source: Source, directive: re.Match[str], lines: set[int]) -> bo
         return False
     if line in lines or "flake8" in rest.lower():
         return True
-    # The line may be joined to one above: by a string that ends on it, or by a backslash.
+    # The line may be joined to the one above: by a string that ends on it, or by a backslash.
     joined = '"' in before or "'" in before or (line > 1 and source.line(line - 1).endswith("\\"))
     return joined and min(lines) < line
 
 
 def read_directives(layout: CommentLayout, names: Mapping[str, str]) -> Iterator[Directive | Mistake]:
-    """Every directive in the comments of a file, in order, and every comment that fails to be one."""
+    """Every directive in the comments of a file, in order, and every malformed one."""
     for comment in layout.comments:
         yield from _file_level(comment)
         yield from _own(comment, layout, names)
@@ -204,7 +204,7 @@ def read_directives(layout: CommentLayout, names: Mapping[str, str]) -> Iterator
 def _noqa(
     comment: Comment, found: re.Match[str], lines: Lines | None, *, own: bool = False
 ) -> Iterator[Directive | Mistake]:
-    """What follows the word ``noqa``: nothing or a reason (everything is hidden), or a colon and codes."""
+    """What follows the word ``noqa``: nothing or a reason (everything is suppressed), or a colon and codes."""
     rest = comment.text[found.end() :]
     start, end = comment.offset + found.start(), comment.offset + found.end()
     codes = _CODES.match(rest)
@@ -244,7 +244,7 @@ def _own(comment: Comment, layout: CommentLayout, names: Mapping[str, str]) -> I
         if found is None:
             continue
         listed = [(each, _selector(each[0], names)) for each in re.finditer(r"[^\s,]+", found["rules"] or "")]
-        known = tuple(selector for _, selector in listed if selector is not None)  # none: then it hides nothing
+        known = tuple(selector for _, selector in listed if selector is not None)  # none: then it suppresses nothing
         unknown = [each[0] for each, selector in listed if selector is None]
         if listed:
             at = comment.offset + found.start("rules")
@@ -266,7 +266,7 @@ def _is_nearly_a_directive(word: str) -> bool:
 
 
 def _selector(word: str, names: Mapping[str, str]) -> str | None:
-    """``word`` as a selector: a code, a prefix of one, or a name; None for what is neither."""
+    """``word`` as a selector: a code, a prefix of one, or a name; None for anything else."""
     if word.lower() in names.values():
         return word.lower()
     code = word.upper()

@@ -1,4 +1,4 @@
-"""Directives, or codes in them, that hide nothing."""
+"""Directives, or codes in them, that suppress nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 CODE, NAME = "CTX910", "unused-suppression"
 _MEANS_SOMETHING = re.compile(r"[\w.-]+\s*[:=]|noqa", re.IGNORECASE)
-"""A reason that another tool might take for a directive once it opens the comment: ``type: ignore``."""
+"""A reason that another tool might interpret as a directive at the start of the comment: ``type: ignore``."""
 
 
 @dataclass(frozen=True)
 class UnusedDirective:
-    """A directive of which ``words`` hide nothing; all of it where it names no rules. ``unknown`` names no rule."""
+    """A directive of which ``words`` suppress nothing; all of it if it names no rules. ``unknown`` names no rule."""
 
     source: Source
     directive: Directive
@@ -36,16 +36,16 @@ class UnusedDirective:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing of the directive is of any use."""
+        """Whether the whole directive is unused."""
         return len(self.words) == len(self.directive.words)
 
     @property
     def text(self) -> str:
-        """The directive as it stands in the file, without its reason."""
+        """The text of the directive, without its reason."""
         return self.source.text[self.directive.start : self.directive.end]
 
     def removal(self) -> Fix | None:
-        """The fix that takes it out. What follows it in the comment stays; None where that would become a directive."""
+        """The fix that removes it. The rest of the comment stays; None if that would become a directive."""
         if self.whole:
             edit = self._without_directive()
             return None if edit is None else Fix(f"Remove `{self.text}`", (edit,), Applicability.SAFE)
@@ -78,10 +78,10 @@ def codes_of(words: Sequence[Word]) -> str:
 def unused_directives(
     source: Source, directives: Iterable[Directive], found: Iterable[Diagnostic], names: Mapping[str, str]
 ) -> Iterator[UnusedDirective]:
-    """The directives of a file that hide none of ``found``, which is what all rules say, also those that are off.
+    """The directives of a file that suppress none of ``found``, the findings of all rules, including disabled ones.
 
-    ``names`` holds the name of every rule by its code. A bare ``# noqa`` may be there for another linter. Nothing is
-    said about words that mean CTX910 itself.
+    ``names`` maps the code of every rule to its name. A bare ``# noqa`` may be for another linter. Words that denote
+    CTX910 itself are not reported.
     """
     in_order = sorted(found, key=_line)
 
@@ -112,7 +112,7 @@ def _line(diagnostic: Diagnostic) -> int:
 
 
 def _on(lines: Lines, in_order: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
-    """Those of some findings, which are sorted, that start on these lines."""
+    """The findings, of a sorted sequence, that start on these lines."""
     return in_order[bisect_left(in_order, lines.first, key=_line) : bisect_right(in_order, lines.last, key=_line)]
 
 
@@ -121,7 +121,7 @@ def _means(word: Word, code: str, name: str) -> bool:
 
 
 def hide_unused(source: Source, judged: Suppression, found: Sequence[Diagnostic], *, own_only: bool) -> Suppression:
-    """``judged`` with findings about unused directives; one that is unused cannot hide what is said about it."""
+    """``judged`` with findings about unused directives; an unused directive cannot suppress its own finding."""
     honoured = [each for each in judged.directives if each.own or not own_only]
     by_start = {each.start: each for each in honoured}
     reach = Reach(honoured)
