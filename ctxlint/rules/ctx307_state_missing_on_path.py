@@ -67,8 +67,8 @@ class StateMissingOnPath(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if
-    `backward` tests anything before it reads, or if ctx is passed to a helper.
+    Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if ctx
+    is passed to a helper, or if `backward` tests anything before it reads, except incoming gradients for which it raises.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

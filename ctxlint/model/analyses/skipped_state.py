@@ -75,8 +75,9 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
 def _needed(forward: Method, backward: Method) -> list[_Needed]:
     """What backward reads on every path."""
     found = _tensors_needed(forward, backward)
+    given = _preconditions(backward)
     for read in backward.facts.of(ContextRead):
-        if read.guards or read.guarded or read.own or read.called or read.in_loop:
+        if not given.issuperset(read.guards) or read.guarded or read.own or read.called or read.in_loop:
             continue
         writes: list[Event] = [
             write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
@@ -88,21 +89,33 @@ def _needed(forward: Method, backward: Method) -> list[_Needed]:
 
 def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
     """The saved tensors, for each certain read in backward: by unpacking, or by index."""
+    given = _preconditions(backward)
     saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
     unpacked = [
         each.node
         for read in backward.facts.of(SavedRead)
-        if read.via == "saved_tensors" and not read.guards
+        if read.via == "saved_tensors" and given.issuperset(read.guards)
         for each in read.unpackings
-        if each.minimum > 0 and not each.guards
+        if each.minimum > 0 and given.issuperset(each.guards)
     ]
     items = [
         item.node
         for item in backward.facts.of(SavedItem)
-        if item.via == "saved_tensors" and not item.guards and not item.in_loop
+        if item.via == "saved_tensors" and given.issuperset(item.guards) and not item.in_loop
     ]
     errors = (("ValueError", unpacked), ("IndexError", items))
     return [_Needed("ctx.save_for_backward", saves, node, error) for error, nodes in errors for node in nodes if saves]
+
+
+def _preconditions(backward: Method) -> frozenset[Guard]:
+    """Tests of the incoming gradients without which backward always raises: ``if not g.is_cuda: raise ...``."""
+    if not backward.returns or backward.facts.fall_paths:
+        return frozenset()
+    gradients = {param.name for param in backward.own_params}
+    ctx = backward.ctx.name if backward.ctx is not None else ""
+    first, *others = (frozenset(each.guards) for each in backward.returns)
+    tests = (each for each in first.intersection(*others) if each.words and ctx not in each.words)
+    return frozenset(each for each in tests if each.words[0] in gradients)
 
 
 def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> SkippedState | None:
