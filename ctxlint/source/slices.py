@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import libcst as cst
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ctxlint.source.source import Source, Span
+
+Parsed = TypeVar("Parsed", bound="Statement")
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
 """LibCST parses the code but does not build the tree: ``await (a)if(b)else c``, a string next to a t-string.
@@ -124,9 +126,13 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
         RecursionError: A chain is very long.
     """
     text = source.lines(first_line, last_line)
+    return Slice(source, first_line, last_line, kept_statement(parse_statement, text))
+
+
+def kept_statement(parse: Callable[..., Parsed], text: str, *more: object) -> Parsed:
+    """The statement with this text, parsed with the other arguments if no earlier reading of the file did."""
     kept = _KEPT.get()
-    statement = parse_statement(text) if kept is None else kept.statement(text)
-    return Slice(source, first_line, last_line, statement)
+    return parse(text, *more) if kept is None else kept.statement(parse, text, *more)
 
 
 def parse_statement(text: str) -> Statement:
@@ -157,7 +163,7 @@ class ParsedStatements:
         self.limit = limit
         self._reading = 0
         self._size = 0
-        self._statements: OrderedDict[str, tuple[int, Statement]] = OrderedDict()
+        self._statements: OrderedDict[tuple[Callable[..., Any], str], tuple[int, Any]] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -170,29 +176,30 @@ class ParsedStatements:
             _KEPT.reset(token)
             self._let_go()
 
-    def statement(self, text: str) -> Statement:
-        """The statement with this text, parsed if necessary; raises the same as ``parse_slice``.
+    def statement(self, parse: Callable[..., Parsed], text: str, *more: object) -> Parsed:
+        """The statement with this text, parsed if necessary; raises what ``parse`` raises.
 
         A text that occurs twice in one reading is parsed twice: the model distinguishes nodes by identity.
         """
-        reading, statement = self._statements.get(text, (0, None))
+        key = (parse, text)
+        reading, statement = self._statements.get(key, (0, None))
         if reading == self._reading or statement is None:
-            statement = parse_statement(text)
-        if text not in self._statements:
+            statement = parse(text, *more)
+        if key not in self._statements:
             self._size += len(text)
         if reading != self._reading:
-            self._statements[text] = (self._reading, statement)
-            self._statements.move_to_end(text)
-        return statement
+            self._statements[key] = (self._reading, statement)
+            self._statements.move_to_end(key)
+        return statement  # type: ignore[no-any-return]
 
     def _let_go(self) -> None:
         """Evict what was not used recently, and what exceeds the limit."""
         while self._statements:
-            text, (reading, _) = next(iter(self._statements.items()))
+            key, (reading, _) = next(iter(self._statements.items()))
             if self._size <= self.limit and reading > self._reading - self.readings:
                 return
-            del self._statements[text]
-            self._size -= len(text)
+            del self._statements[key]
+            self._size -= len(key[1])
 
 
 _KEPT: ContextVar[ParsedStatements | None] = ContextVar("_KEPT", default=None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -19,7 +19,7 @@ from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.instances import Instances
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.source.nesting import too_deep
-from ctxlint.source.slices import Slice, Statement, parse_slice, parse_text
+from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
@@ -185,14 +185,12 @@ class Slices:
         first = min(statement.lineno, *(decorator.lineno for decorator in decorators))
         last = statement.end_lineno or statement.lineno
         text = self.source.lines(first, last)
+        if self.as_written and may_be_bare() and "\f" not in text:
+            with suppress(NotMade, RecursionError):
+                bare = kept_statement(_bare_statement, text, statement, self.source, first)
+                return bare.top, Slice(self.source, first, last, bare)
         reason = too_deep(text)
         if reason is None:
-            if self.as_written and may_be_bare() and "\f" not in text:
-                with suppress(NotMade, RecursionError):
-                    made_from: dict[int, ast.AST] = {}
-                    top = statement_from_ast(statement, self.source, made_from)
-                    layout = BareLayout(top, lambda: parse_text(text), AstPlaces(text, first, made_from))
-                    return top, Slice(self.source, first, last, Statement(text, lambda: layout.module, layout.span))
             try:
                 part = parse_slice(self.source, first, last)
             except cst.ParserSyntaxError as error:
@@ -203,3 +201,19 @@ class Slices:
                 return part.module, part
         self.broken.append(BrokenStatement(Position(first, 1), reason, is_syntax=False))
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _BareStatement(Statement):
+    """A statement whose nodes have no layout yet."""
+
+    top: cst.CSTNode = field(kw_only=True)
+
+
+def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) -> _BareStatement:
+    if too_deep(text) is not None:
+        raise NotMade
+    made_from: dict[int, ast.AST] = {}
+    top = statement_from_ast(statement, source, made_from)
+    layout = BareLayout(top, partial(parse_text, text), AstPlaces(text, first, made_from))
+    return _BareStatement(text, lambda: layout.module, layout.span, top=top)
