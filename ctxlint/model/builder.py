@@ -14,7 +14,6 @@ from ctxlint.model.analyses.inputs import describe, from_calls, inputs_meant, no
 from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
-from ctxlint.model.analyses.setup_uses import evidence_in_setup
 from ctxlint.model.analyses.shifted import is_shifted
 from ctxlint.model.analyses.tensor_containers import declares_fields
 from ctxlint.model.function import (
@@ -348,9 +347,12 @@ class Builder:
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
         if not _is_stub(forward):
             uses.walk(forward.node.body)
-        set_up: tuple[list[Evidence], ...] = ()
-        if setup is not None and forward.variadic is None:
-            set_up = evidence_in_setup(setup, len(params), lambda node: _canonical(node, scope))
+        items: list[str] = []
+        if setup is not None and setup.positional and forward.variadic is None:
+            items = [f"{setup.positional[0].name}[{index}]" for index in range(len(params))]
+        set_up = Uses(items, lambda node: _canonical(node, scope))
+        if setup is not None and items:
+            set_up.walk(setup.node.body)
 
         if forward.variadic is None:
             gradients = tuple(each for each in gradients if not is_shifted(each, len(params)))
@@ -365,7 +367,7 @@ class Builder:
                     [
                         *from_calls(index, calls),
                         *uses.evidence[param.name],
-                        *(set_up[index] if set_up else ()),
+                        *(set_up.evidence[items[index]] if items else ()),
                         *self.from_record(forward, param),
                     ],
                     [*none_from_calls(index, calls), *uses.none_tests[param.name]],

@@ -371,6 +371,51 @@ def test_inputs_with_setup_context() -> None:
     assert fn.required_inputs == 2
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x, flag = inputs\n ctx.flag = x.is_cuda",
+        "with helper():\n  x, flag = inputs\n  ctx.flag = x.is_cuda",
+        "x, *rest = inputs\n ctx.flag = x.is_cuda",
+        "x = inputs[0]\n ctx.flag = x.is_cuda",
+        "max = inputs[0]\n ctx.flag = max.is_cuda",
+        "ctx.flag = inputs[0].is_cuda",
+        "first, second = inputs\n x = first\n ctx.flag = x.is_cuda",
+    ],
+)
+def test_setup_context_shows_what_an_input_is(body: str) -> None:
+    assert _reasons_in_setup(body) == ["`.is_cuda` is read"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x, flag, more = inputs\n ctx.flag = x.is_cuda",
+        "*rest, x, y = inputs\n ctx.flag = y.is_cuda",
+        "inputs = helper(inputs)\n x, flag = inputs\n ctx.flag = x.is_cuda",
+        "x, flag = inputs\n x = helper(x)\n ctx.flag = x.is_cuda",
+        "x = inputs[index]\n ctx.flag = x.is_cuda",
+        "ctx.flag = output[0].is_cuda",
+    ],
+)
+def test_setup_context_does_not_show_what_an_input_is(body: str) -> None:
+    assert _reasons_in_setup(body) == []
+
+
+def _reasons_in_setup(body: str) -> list[str]:
+    methods = (
+        ("forward", "x, flag", "return helper(x, flag)"),
+        ("setup_context", "ctx, inputs, output", body),
+        ("backward", "ctx, grad", "return helper(grad)"),
+    )
+    code = "".join(
+        f"    @staticmethod\n    def {name}({params}):\n     {text.replace(chr(10), chr(10) + '    ')}\n"
+        for name, params, text in methods
+    )
+    (fn,) = read_code(f"class Fn(Function):\n{code}").functions
+    return [evidence.reason for evidence in fn.inputs[0].evidence]
+
+
 def test_inputs_of_a_classmethod() -> None:
     code = """
         class Fn(Function):

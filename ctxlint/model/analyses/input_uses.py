@@ -1,4 +1,4 @@
-"""How a method uses some names, as evidence of whether they are tensors."""
+"""How a method uses what it is given, as evidence of whether these are tensors."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import libcst as cst
 
 from ctxlint.model.function import Evidence, Trust
 from ctxlint.model.interpreter.local_names import captured_by, target_names
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import children, dotted, literal_integer
 from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from collections.abc import Sequence as SequenceOf
 
 
 class Uses:
-    """Collects how a method uses names (``x``) and attributes (``ctx.x``), until they are rebound.
+    """Collects how a method uses names (``x``), attributes (``ctx.x``), items (``inputs[0]``), until rebound.
 
-    A second name for one of them, ``w = ctx.weight``, counts as well. ``evidence`` holds the result, by name.
+    An alias of one of them, ``w = ctx.weight``, counts as well. ``evidence`` holds the result, by name.
     """
 
     def __init__(self, names: Iterable[str], canonical: Callable[[cst.BaseExpression], str | None]) -> None:
@@ -27,7 +28,7 @@ class Uses:
         self.evidence: dict[str, list[Evidence]] = {name: [] for name in self.open}
         self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
         """The tests for None, by name."""
-        self.locals = frozenset(self.open)
+        self.locals = {name.partition("[")[0] for name in self.open}
         self.resolve = canonical
         self.arrays: set[str] = set()
         """The local names that are bound to arrays."""
@@ -59,8 +60,19 @@ class Uses:
 
     def known(self, node: cst.CSTNode | None) -> str | None:
         """Which of the names an expression is, if any."""
-        path = dotted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            path = dotted(node)
+        else:
+            path = _item_path(node) if isinstance(node, cst.Subscript) else None
         return self.open.get(path) if path is not None else None
+
+    def unpacked(self, value: cst.BaseExpression | None, elements: SequenceOf[cst.BaseElement]) -> list[str | None]:
+        """Which of the names each element of ``x, y = value`` is, where all items of ``value`` are among them."""
+        holder = value.value if isinstance(value, cst.Name) else ""
+        length = sum(path.startswith(f"{holder}[") for path in self.open)
+        star = next((at for at, each in enumerate(elements) if isinstance(each, cst.StarredElement)), None)
+        known = star if star is not None else len(elements) if len(elements) == length else 0
+        return [self.open.get(f"{holder}[{at}]") if at < known else None for at in range(len(elements))]
 
     def add(self, node: cst.CSTNode, tensor: bool, trust: Trust, reason: str) -> None:
         """Record a use, if ``node`` is one of the names."""
@@ -73,23 +85,32 @@ class Uses:
         for tensor in (True, False):
             self.add(node, tensor, Trust.STRONG, reason)
 
-    def target(self, target: cst.BaseExpression, value: cst.BaseExpression | None = None) -> None:
+    def target(
+        self, target: cst.BaseExpression, value: cst.BaseExpression | None = None, alias: str | None = None
+    ) -> None:
         """Bind a target, to ``value`` if that belongs to this target alone."""
         if isinstance(target, cst.Name):
-            same = self.known(value)
-            self.open.pop(target.value, None)
+            alias = alias or self.known(value)
+            self.rebind(target.value)
             (self.arrays.add if value is not None and self.is_array(value) else self.arrays.discard)(target.value)
-            if same is not None:
-                self.open[target.value] = same
+            if alias is not None:
+                self.open[target.value] = alias
+                self.locals.add(target.value)
         elif isinstance(target, (cst.Tuple, cst.List)):
             values = value.elements if isinstance(value, (cst.Tuple, cst.List)) else ()
             paired = len(values) == len(target.elements)
+            aliases = self.unpacked(value, target.elements)
             for at, element in enumerate(target.elements):
-                self.target(element.value, values[at].value if paired else None)
+                self.target(element.value, values[at].value if paired else None, aliases[at])
         elif isinstance(target, cst.StarredElement):
             self.target(target.value)
         else:
             self.walk(target)
+
+    def rebind(self, name: str) -> None:
+        """A name is bound to something else: it and its items are not what they were."""
+        for path in [path for path in self.open if path == name or path.startswith(f"{name}[")]:
+            del self.open[path]
 
     # What binds names
 
@@ -116,7 +137,7 @@ class Uses:
         clause: cst.CompFor | None = getattr(node, "for_in", None)
         while clause is not None:
             for name in target_names(clause.target):
-                self.open.pop(name, None)
+                self.rebind(name)
             clause = clause.inner_for_in
         self.inside(node)
         self.open = outside
@@ -127,22 +148,22 @@ class Uses:
 
     def imported(self, node: cst.ImportAlias) -> None:
         """``import x``."""
-        self.open.pop(node.evaluated_alias or node.evaluated_name.partition(".")[0], None)
+        self.rebind(node.evaluated_alias or node.evaluated_name.partition(".")[0])
 
     def definition(self, node: cst.FunctionDef | cst.ClassDef) -> None:
         """``def x(): …`` rebinds the name. The body runs at another time."""
-        self.open.pop(node.name.value, None)
+        self.rebind(node.name.value)
 
     def pattern(self, node: cst.CSTNode) -> None:
         """``case x:``."""
         for name in captured_by(node):
-            self.open.pop(name, None)
+            self.rebind(name)
         self.inside(node)
 
     def deletion(self, node: cst.Del) -> None:
         """``del x``."""
         for name in target_names(node.target):
-            self.open.pop(name, None)
+            self.rebind(name)
 
     # Evidence
 
@@ -349,6 +370,14 @@ _TENSOR_FIRST = (operations.TENSOR_METHODS | {"empty_like", "rand_like", "randn_
 _NON_TENSOR_KEYWORDS = frozenset(
     ["group", "dim", "dims", "dtype", "device", "keepdim", "async_op", "stride", "padding", "generator", "eps"]
 )
+
+
+def _item_path(node: cst.Subscript) -> str | None:
+    """``inputs[0]``, for an item of a name."""
+    index = node.slice[0].slice
+    if len(node.slice) != 1 or not isinstance(index, cst.Index) or not isinstance(index.value, cst.Integer):
+        return None
+    return f"{node.value.value}[{literal_integer(index.value)}]" if isinstance(node.value, cst.Name) else None
 
 
 def _names_a_dimension(call: cst.Call) -> bool:
