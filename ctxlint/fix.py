@@ -1,4 +1,4 @@
-"""What a fix is: a list of text edits and how far they can be trusted."""
+"""The record of a fix: a list of text edits and their applicability."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ __all__ = ["Applicability", "Edit", "Fix", "is_safe", "with_line_endings_of"]
 
 
 class Applicability(Enum):
-    """How far a fix can be trusted, weakest first."""
+    """The applicability of a fix, least reliable first."""
 
     DISPLAY = "display"
     """Shown as advice, never applied by ctxlint."""
     UNSAFE = "unsafe"
-    """Likely what is meant, but it changes behaviour or loses a comment."""
+    """Probably intended, but it changes behaviour or loses a comment."""
     SAFE = "safe"
-    """Calls that work today keep their values and gradients; no comment is lost."""
+    """Working calls keep their values and gradients; no comment is lost."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A fix of one finding: ``message`` says what it does in the imperative, ``edits`` do not overlap.
+    """A fix of one finding: ``message`` describes it in the imperative, ``edits`` do not overlap.
 
-    ``joins`` says that it only appends to lists, and that other such fixes can append to the same ones at once.
+    ``joins``: it only appends to lists, and other such fixes can append to the same ones at once.
     """
 
     message: str
@@ -40,12 +40,12 @@ class Fix:
 
 
 def is_safe(fix: Fix | None) -> bool:
-    """Whether there is a fix that whoever applies all safe fixes applies."""
+    """Whether there is a fix that is applied with all safe fixes."""
     return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
 
 
 def with_line_endings_of(source: Source, fix: Fix) -> Fix:
-    r"""``fix`` with every bare ``\n`` that it inserts written as the line that it starts on ends."""
+    r"""``fix``, with every inserted bare ``\n`` replaced by the ending of the line that it starts on."""
     if "\r" not in source.text:
         return fix
     return replace(fix, edits=tuple(_with_line_ending(source, edit) for edit in fix.edits))

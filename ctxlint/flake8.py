@@ -1,9 +1,9 @@
-"""The flake8 plugin: the findings of ``ctxlint check``, chosen, silenced and shown by flake8.
+"""The flake8 plugin: the findings of ``ctxlint check``, selected, suppressed and shown by flake8.
 
-flake8 decides what is reported: ``--select``, ``--ignore``, ``per-file-ignores``, ``exclude`` and ``# noqa`` are its
-own. So every rule runs here and no ``# noqa`` is honoured; only ``# ctxlint: ignore[...]`` and ``# ctxlint: noqa``,
-which flake8 does not know, are. flake8 reads no ``pyproject.toml``, and so the plugin does not either: what a rule can
-be told is an option of flake8.
+flake8 decides what is reported, by its own ``--select``, ``--ignore``, ``per-file-ignores``, ``exclude`` and ``#
+noqa``. So every rule runs here and ``# noqa`` has no effect; only ``# ctxlint: ignore[...]`` and ``# ctxlint: noqa``,
+which flake8 does not support, do. flake8 reads no ``pyproject.toml``, so the plugin does not either: the settings of
+rules are options of flake8.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 class Plugin:
-    """What flake8 makes one of for each file that Python can parse."""
+    """flake8 creates one instance for each file that Python can parse."""
 
     name = "ctxlint"
     version = __version__
     settings: ClassVar[Settings] = Settings(select=("ALL",), leave_noqa=True)
 
     def __init__(self, tree: ast.AST, lines: Sequence[str], filename: str) -> None:
-        """``lines`` are the file's, without byte order mark; flake8 gives ``tree`` to plugins that read whole files."""
+        """``lines`` are the file's, without byte order mark; flake8 passes ``tree`` to plugins for whole files."""
         del tree
         self._text = "".join(lines)
         self._filename = filename
 
     @classmethod
     def add_options(cls, manager: Any) -> None:
-        """Tell flake8 which rules are off by default, and which options there are."""
+        """Register the rules that are off by default, and the options."""
         manager.extend_default_ignore(list(opt_in_codes()))
         manager.add_option(
             "--ctxlint-target-torch",
@@ -58,7 +58,7 @@ class Plugin:
 
     @classmethod
     def parse_options(cls, options: Namespace) -> None:
-        """Turn flake8's options into the settings for all files."""
+        """Convert flake8's options to the settings for all files."""
         cls.settings = Settings(
             select=("ALL",),
             ignore=tuple(_unasked(options)),
@@ -91,16 +91,20 @@ class Plugin:
 
 
 def _unasked(options: Namespace) -> Iterator[str]:
-    """The rules that are off by default and that no ``--select`` or ``--extend-select`` names; a prefix is no name.
+    """The rules that are off by default and that no ``--select`` or ``--extend-select`` names exactly.
 
-    An ``--ignore`` of the user takes the place of flake8's whole default list, and with it would turn all of them on.
+    A user's ``--ignore`` replaces flake8's whole default list, which would enable all of them.
     """
     asked = (*(options.select or ()), *(options.extend_select or ()))
     return (code for code in opt_in_codes() if code not in asked)
 
 
 def _torch(text: str) -> str:
-    """Versions of torch. Raises ArgumentTypeError, of which flake8 makes its own message."""
+    """Versions of torch.
+
+    Raises:
+        ArgumentTypeError: They are invalid; flake8 turns it into a message.
+    """
     from ctxlint.config.torch_versions import read_target
 
     try:

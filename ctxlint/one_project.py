@@ -1,4 +1,4 @@
-"""One project as a unit of work for who has many of them: plain records, and no project takes another one with it."""
+"""One project as a unit of work in a batch of many: plain records, and no project can crash the others."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ RECORD_FIELDS = {
     "applicability": str,
     "edits": str,
 }
-"""The fields of a record, in order, and what they hold; where there is nothing to say, None."""
+"""The fields of a record, in order, and their types; any value may be None."""
 
 
 class ProjectTask(NamedTuple):
-    """What is asked: a folder, and what it is called in the records."""
+    """A task: a folder, and its identification in the records."""
 
     root: str
     settings: Settings | None
@@ -52,7 +52,7 @@ class ProjectTask(NamedTuple):
 
 
 def lint_project(project: ProjectTask, timeout: float | None, memory: int | None) -> list[Record]:
-    """The records of a project; one record that says why where it cannot be linted."""
+    """The records of a project; if it cannot be linted, one record that gives the reason."""
     if timeout is None and memory is None:
         return _records(project)
     if memory is not None and sys.platform != "linux":
@@ -71,7 +71,7 @@ def _records(project: ProjectTask) -> list[Record]:
     except Exception as error:  # noqa: BLE001  (one project must not end the others)
         return [_failure(project, describe("The project", error))]
     finally:
-        gc.collect()  # a process that lints many projects lives long
+        gc.collect()  # a process that lints many projects is long-lived
 
 
 def _findings(project: ProjectTask) -> Iterator[Record]:
@@ -100,7 +100,7 @@ def _of_file(project: ProjectTask, result: FileResult) -> Iterator[Record]:
 
 
 def _failure(project: ProjectTask, reason: str) -> Record:
-    """What is said about a project that cannot be linted."""
+    """The record for a project that cannot be linted."""
     record = dict.fromkeys(RECORD_FIELDS)
     return {
         **record,
@@ -114,7 +114,7 @@ def _failure(project: ProjectTask, reason: str) -> Record:
 
 
 def _forget() -> None:
-    """Another project may lie where the last one did."""
+    """Drop caches: another project may be in the same folder."""
     from ctxlint.run.in_project import forget_other_files
     from ctxlint.source import modules
 
@@ -122,11 +122,11 @@ def _forget() -> None:
     modules.forget()
 
 
-# In a process of its own, which may be ended
+# In a separate process, which can be killed
 
 
 class _Own(threading.local):
-    """The process that lints for this thread, kept for the next project."""
+    """The process that lints for this thread, reused for the next project."""
 
     process: WorkerProcess | None = None
 
@@ -149,7 +149,7 @@ def _alone(project: ProjectTask, timeout: float | None, memory: int | None) -> l
     except Died:
         _end(process)
         return [_failure(project, f"{reasons[0] if reasons else _DIED}; it was not linted.")]
-    except BaseException:  # the answer to this project must not be taken for that to the next one
+    except BaseException:  # the answer for this project must not be taken for that for the next one
         _end(process)
         raise
     finally:
@@ -163,7 +163,7 @@ _DIED = "The process that linted the project died"
 def _watch(
     process: WorkerProcess, timeout: float | None, memory: int | None, done: threading.Event, reasons: list[str]
 ) -> None:
-    """Kill a process that takes too much, and say why."""
+    """Kill a process that exceeds its limits, and report why."""
     start = time.monotonic()
     while not done.wait(_PAUSE):
         if timeout is not None and time.monotonic() - start > timeout:
@@ -177,7 +177,7 @@ def _watch(
 
 
 _PAUSE = 0.05
-"""So often, in seconds, is looked at what a process takes."""
+"""The interval in seconds between two checks of a process."""
 
 
 def _end(process: WorkerProcess) -> None:

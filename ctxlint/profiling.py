@@ -1,4 +1,4 @@
-"""How long the stages of a run take, for ``--profile``. Costs nothing where nobody asks."""
+"""The time spent in the stages of a run, for ``--profile``. Costs nothing unless enabled."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 STAGES = ("find", "scan", "read", "parse", "understand", "judge", "suppress", "cache", "report", "else")
-"""In the order of the work. What one stage asks another to do counts for that other one; ``else`` is all the rest."""
+"""In order of execution. Work of a nested stage counts only for that one; ``else`` is the rest."""
 
 
 class Clock:
     """Processor seconds of this process, by stage."""
 
     def __init__(self) -> None:
-        """Start, with everything going to ``else``."""
+        """Start in ``else``."""
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.times = dict.fromkeys(STAGES, 0)
         self._stage = "else"
         self._since = process_time()
 
     def enter(self, stage: str) -> str:
-        """Let time go to another stage from now on; gives the one before."""
+        """Switch to another stage; returns the previous one."""
         now = process_time()
         self.seconds[self._stage] += now - self._since
         before, self._stage, self._since = self._stage, stage, now
         return before
 
     def table(self) -> str:
-        """The seconds, the shares and the number of calls, a line for each stage."""
+        """The seconds, the shares and the number of calls, one line per stage."""
         self.enter(self._stage)
         whole = sum(self.seconds.values()) or 1.0
         lines = [f"{'stage':<12}{'seconds':>9}{'share':>8}{'calls':>9}"]
@@ -54,7 +54,7 @@ _clock: Clock | None = None
 
 @contextmanager
 def profiled() -> Iterator[Clock]:
-    """Time the stages while this lasts."""
+    """Time the stages during this context."""
     global _clock  # noqa: PLW0603  (there is one run in a process)
     _clock = Clock()
     try:
@@ -85,7 +85,7 @@ def stage(name: str) -> Callable[[Callable[Given, Result]], Callable[Given, Resu
 
 
 def stage_of_each(name: str, items: Iterable[Result]) -> Iterator[Result]:
-    """``items``, whose making is the work of a stage."""
+    """``items``, whose computation is the work of a stage."""
     clock = _clock
     if clock is None:
         yield from items

@@ -1,7 +1,7 @@
-"""Frozen dataclasses that cost a third to make: there are many, and making them is a good part of a short run.
+"""Frozen dataclasses at a third of the cost: there are many, and creating the classes is a good part of a short run.
 
-``dataclass(frozen=True)`` compiles six methods for each class. Here only ``__init__`` is, and the others are shared.
-That nobody assigns to a field is left to the type checker.
+``dataclass(frozen=True)`` compiles six methods for each class. Here only ``__init__`` is compiled, and the others are
+shared. Immutability is enforced by the type checker only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: Any) -> Any:
-        """What tells a type checker about ``record``."""
+        """The signature of ``record`` for type checkers."""
         return lambda function: function
 
 
@@ -24,7 +24,7 @@ Record = TypeVar("Record")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(kind: type[Record]) -> type[Record]:
-    """As ``dataclass(frozen=True)``."""
+    """Like ``dataclass(frozen=True)``."""
     made: Any = dataclass(eq=False, repr=False)(kind)
     names = [each.name for each in fields(made) if each.compare]
     made._compared = attrgetter(*names) if names else type  # noqa: SLF001

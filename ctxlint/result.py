@@ -1,4 +1,4 @@
-"""What a run has to say about one file: the record between the pipeline and everything that shows or fixes."""
+"""The result for one file: the record between the pipeline and everything that shows or fixes findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFAULT = Settings()
 
 
 class Known(NamedTuple):
-    """What a baseline knows a finding by within its file. ``scope`` is dotted, such as ``ScaledExp.forward``."""
+    """The identity of a baseline finding within its file. ``scope`` is dotted, such as ``ScaledExp.forward``."""
 
     code: str
     scope: str
@@ -25,15 +25,15 @@ class Known(NamedTuple):
 
 
 Gone = tuple[tuple[Known, int], ...]
-"""What a baseline knows and is not there any more, with how many there are of each, sorted."""
+"""The stale entries of a baseline, each with its count, sorted."""
 
 
 class Candidate(NamedTuple):
-    """A file to lint, with the settings that apply to it and what other files of the run say.
+    """A file to lint, with its settings and the facts of other files of the run about it.
 
-    ``known`` are the names of Functions in the project, for a file that does not look as if it held one: it is told
-    those that it calls, and linted only if it has to do with Functions. ``alone`` is what was found out before about
-    the file by itself, and needs not be found out again. With ``facts_only`` nothing is judged.
+    ``known`` are the names of Functions in the project, for a file that does not look as if it contained one: it gets
+    those that it calls, and is linted only if it is related to Functions. ``alone`` is the earlier result for the file
+    by itself, to be reused. With ``facts_only``, findings are not computed.
     """
 
     path: str
@@ -45,10 +45,10 @@ class Candidate(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """What was found out about a file by itself; what that depends on is as in ``FileResult``.
+    """The result for a file by itself; it depends on the same as a ``FileResult``.
 
-    ``findings`` are all, also those that a comment suppresses or that were fixed, each after the key of the Function
-    that it is about (see ``check_file``); ``functions`` are its Functions.
+    ``findings`` are all, including those that a comment suppresses or that were fixed, each after the key of the
+    Function that it is about (see ``check_file``); ``functions`` are its Functions.
     """
 
     findings: tuple[tuple[str, Diagnostic], ...]
@@ -58,21 +58,20 @@ class Alone(NamedTuple):
 
 
 class FileResult(NamedTuple):
-    """One file after it went through the pipeline.
+    """The result for one file after the pipeline.
 
-    ``linted`` says that it was read and understood; else it holds no candidate, cannot be read, or was ``skipped`` (the
-    reason). ``function_count`` is how many Functions it defines.
-    ``source`` is None where it was not decoded, or nothing is to be shown of it. ``diagnostics`` are sorted;
-    ``hidden`` are those that a comment suppresses; ``warnings`` are pairs of line and message about such comments, or,
-    with 0 as the line, about the whole. ``broken`` counts the statements that cannot be parsed. ``baselined`` are
-    findings that a baseline lists, and ``gone`` is what it lists and what is not there any more, with how often. After
-    ``--fix``, ``source`` and ``diagnostics`` are what is left, ``fixed`` is what is not, and ``before`` is the text as
-    it was. ``settings`` are those that applied.
+    ``linted``: it was parsed and analysed; otherwise it contains no candidate, cannot be read, or was ``skipped`` (the
+    reason). ``function_count`` is the number of Functions that it defines. ``source`` is None if it was not decoded, or
+    is not needed for reports. ``diagnostics`` are sorted; ``hidden`` are those that a comment suppresses; ``warnings``
+    are pairs of line and message about such comments, or, with 0 as the line, about the whole file. ``broken`` counts
+    the statements that cannot be parsed. ``baselined`` are findings in the baseline, and ``gone`` are its stale entries
+    with their counts. After ``--fix``, ``source`` and ``diagnostics`` are the remaining ones, ``fixed`` those that were
+    fixed, and ``before`` is the original text. ``settings`` are those that applied.
 
-    ``outside`` is what other files of the run say about this one, as far as it was judged by that; ``facts`` is what
-    this one says about others, and ``consulted`` what it looked up on disk by following imports. ``read`` are the files
-    whose content it hangs on, its own first, by absolute path, with what stands for the content (None: unreadable).
-    ``alone`` is what was found out about it by itself, where that need not be found out again.
+    ``outside`` are the facts of other files of the run about this one that its check used; ``facts`` are its facts
+    about others, and ``consulted`` its disk look-ups while following imports. ``read`` are the files whose content it
+    depends on, its own first, by absolute path, with their digests (None: unreadable). ``alone`` is the result for the
+    file by itself, if it can be reused.
     """
 
     path: str
@@ -102,17 +101,17 @@ class FileResult(NamedTuple):
 
 
 def shows_text(result: FileResult) -> bool:
-    """Whether something is to be said about places in the file."""
+    """Whether something at a position in the file is to be reported."""
     return bool(result.diagnostics or result.hidden or result.warnings or result.before)
 
 
 def without_needless_text(result: FileResult) -> FileResult:
-    """The result as it is kept until it is reported: most files say nothing, and all texts together are large."""
+    """The result as it is kept until it is reported: most files have no findings, and all texts together are large."""
     return result if result.source is None or shows_text(result) else result._replace(source=None)
 
 
 def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
-    """Where people find a finding in its file; what is about a notebook as a whole is in none of its cells."""
+    """The position of a finding in its file as users see it; a finding about a whole notebook is in no cell."""
     from ctxlint.source.source import WHOLE_FILE, Located, Source
 
     if source is None or (diagnostic.span == WHOLE_FILE and diagnostic.code in (INTERNAL_ERROR, "CTX902")):
@@ -121,8 +120,8 @@ def locate(diagnostic: Diagnostic, source: Source | None) -> Located:
 
 
 def internal_error(path: str, message: str) -> Diagnostic:
-    """The finding that says that ctxlint itself failed on a file."""
-    from ctxlint.diagnostic import Diagnostic  # a clean run has no use for it
+    """The finding for an internal failure of ctxlint on a file."""
+    from ctxlint.diagnostic import Diagnostic  # a clean run does not need it
     from ctxlint.source.source import WHOLE_FILE
 
     message = f"{message}. This is a bug in ctxlint; report it."
@@ -130,7 +129,7 @@ def internal_error(path: str, message: str) -> Diagnostic:
 
 
 def io_error(path: str, reason: str) -> Diagnostic:
-    """The finding that says that a file could not be read or written."""
+    """The finding for a file that could not be read or written."""
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import WHOLE_FILE
 
@@ -138,13 +137,13 @@ def io_error(path: str, reason: str) -> Diagnostic:
 
 
 def with_finding(result: FileResult, diagnostic: Diagnostic) -> FileResult:
-    """``result`` with one more finding, in its place."""
+    """``result`` with one more finding, sorted."""
     diagnostics = sorted((*result.diagnostics, diagnostic), key=lambda each: each.sort_key)
     return result._replace(diagnostics=tuple(diagnostics))
 
 
 def describe(who: str, error: BaseException) -> str:
-    """Who failed, with which exception, in which line: enough to report it."""
+    """The failed component, the exception, and its line: enough to report it."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

@@ -1,4 +1,4 @@
-"""A contract for the terminal: plain words in columns, between 80 and 120 characters wide."""
+"""A contract for the terminal: plain text in columns, between 80 and 120 characters wide."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _attribute(contract: Contract, attribute: AttributeRow) -> Row:
 
 
 def _columns(rows: list[Row], width: int) -> Iterator[str]:
-    """Rows in columns; what stands in the last one is wrapped there."""
+    """Rows in columns; the last one is wrapped."""
     count = max(len(cells) for cells, _ in rows)
     widths = [max(len(cells[at]) for cells, _ in rows if at < len(cells)) for at in range(count)]
     widths = [min(each, _LONGEST_NAME) for each in widths]
@@ -168,7 +168,7 @@ def _columns(rows: list[Row], width: int) -> Iterator[str]:
 
 
 def _wrapped(opening: str, text: str, width: int) -> list[str]:
-    """``text`` after ``opening``, with the lines that follow below its beginning."""
+    """``text`` after ``opening``, wrapped, with the further lines aligned to its beginning."""
     indent = " " * len(opening) if opening.strip() else opening + "  "
     return textwrap.wrap(
         visible(text),

@@ -1,4 +1,4 @@
-"""Why something about a Function stays unknown, in sentences."""
+"""Explanations, in sentences, why something about a Function is unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def notes_of(fn: FunctionClass) -> Iterator[str]:
-    """The notes on a Function, in the order of what they are about: the class, its methods, ctx."""
+    """The notes on a Function, in the order of their subjects: the class, its methods, ctx."""
     if not fn.bases_known:
         yield "a base class cannot be resolved: it may define more"
     if fn.patched:

@@ -1,1 +1,1 @@
-"""Mending: edits on the original text, how safe they are, and the loop that applies them."""
+"""Fixes: edits on the original text, their applicability, and the loop that applies them."""

@@ -1,4 +1,4 @@
-"""Putting one more element behind the last one: into the arguments of a call, or the targets of an unpacking."""
+"""Appending one element: to the arguments of a call, or to the targets of an unpacking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AppendedItem:
-    """Where an element stands: 0-based offsets, ``after`` right behind its comma, None where it has none."""
+    """The position of an element: 0-based offsets, ``after`` right behind its comma, None without one."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class AppendedItem:
 
 
 def append_argument(layout: Layout, call: cst.Call, new: str) -> list[Edit]:
-    """Edits that give a call one more positional argument, on its line or on one of its own as the others are."""
+    """Edits that append a positional argument to a call, on the same line or on one of its own like the others."""
     closing = layout.source.offset(layout.slice.span(call).end) - 1
     opening = layout.text.index("(", layout.end(call.func))
     items = items_of(layout, call.args)
@@ -44,7 +44,7 @@ def append_target(layout: Layout, target: cst.Tuple | cst.List, new: str) -> lis
 
 
 def items_of(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> list[AppendedItem]:
-    """Where each of some elements stands, its star included."""
+    """The position of each element, its star included."""
     found = []
     for each in elements:
         after = layout.after_comma(each.comma) if isinstance(each.comma, cst.Comma) else None
@@ -56,7 +56,7 @@ def items_of(layout: Layout, elements: Sequence[cst.Arg | cst.BaseElement]) -> l
 def _append(
     layout: Layout, items: list[AppendedItem], new: str, brackets: tuple[int, int] | None, *, single: bool
 ) -> list[Edit]:
-    """``single`` says that the comma of one element is not one that may be left at the end."""
+    """``single``: the comma after a single element is not a trailing one."""
     last = items[-1]
     indentation = _own_lines(layout, items, brackets)
     if indentation is None:
@@ -72,7 +72,7 @@ def _append(
 
 
 def _own_lines(layout: Layout, items: list[AppendedItem], brackets: tuple[int, int] | None) -> str | None:
-    """The white space before the last element, where each has a line of its own and the brackets stand on others."""
+    """The whitespace before the last element, if each has a line of its own and the brackets are on other lines."""
     if brackets is None or layout.indentation(brackets[1]) is None:
         return None
     if not layout.nothing_but_a_comment_follows(brackets[0] + 1):

@@ -1,8 +1,8 @@
 """The fix engine: edits on the original text, round after round, until there is nothing left to fix.
 
-Each round takes the findings in order of position and applies every fix that does not run into one taken before it;
-the others wait for the next round, which looks at the new text afresh. A text that no longer parses, or fixes that undo
-each other, are faults of ctxlint: the file is given back as it was, with a finding that says so.
+Each round takes the findings in order of position and applies every fix that does not overlap one taken before it; the
+others wait for the next round, which checks the new text. If a text no longer parses, or fixes undo each other, that is
+a bug in ctxlint: the file is returned unchanged, with a finding that reports it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["apply_edits", "apply_fixes", "is_applicable", "plan"]
 
 MAX_IDLE_ROUNDS = 10
-"""So many rounds in a row may pass without fewer findings to fix than ever before."""
+"""The maximum number of consecutive rounds without a new minimum of findings to fix."""
 
 
 class _Fault(Exception):
-    """Fixes that do harm: a bug of ctxlint."""
+    """Fixes that break the code: a bug in ctxlint."""
 
 
 class _Unwritable(Exception):
-    """Fixes whose text the encoding of the file cannot hold."""
+    """Fixes whose text the encoding of the file cannot represent."""
 
 
 def is_applicable(diagnostic: Diagnostic, settings: Settings) -> bool:
@@ -55,10 +55,10 @@ def is_applicable(diagnostic: Diagnostic, settings: Settings) -> bool:
 
 
 def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source], FileResult]) -> FileResult:
-    """Apply the fixes that ``settings`` allow to a file that was checked, and check it again until none is left.
+    """Apply the fixes that ``settings`` allow to a checked file, and check it again until none is left.
 
-    ``check`` is the pipeline from a text on. Gives the result for the fixed text, or ``result`` with one more finding
-    when a fix did harm. Nothing is written.
+    ``check`` is the pipeline for a text. Returns the result for the fixed text, or ``result`` with one more finding if
+    a fix broke the code. Writes nothing.
     """
     original = result.source
     if original is None or result.failed:
@@ -82,7 +82,7 @@ def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source]
             current = _check_round(source, current, check, names, parses=parses)
             seen.add(source.text)
             counts.update((each.code, each.name) for each in taken)
-            begun -= 4 * len(source.text)  # to read it again costs about that much
+            begun -= 4 * len(source.text)  # checking it again costs about that much
             if steps.spent - begun > STEPS_OF_FIXES:
                 current = _unfinished(current, settings)
                 break
@@ -97,7 +97,7 @@ def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source]
 
 
 def _unfinished(result: FileResult, settings: Settings) -> FileResult:
-    """A result after which no more rounds are made, with a warning where there is more to fix."""
+    """The result when rounds end early, with a warning if there is more to fix."""
     left = sum(is_applicable(each, settings) for each in result.diagnostics)
     if not left:
         return result
@@ -108,7 +108,12 @@ def _unfinished(result: FileResult, settings: Settings) -> FileResult:
 def _check_round(
     source: Source, before: FileResult, check: Callable[[Source], FileResult], names: str, *, parses: bool
 ) -> FileResult:
-    """The result for the text after a round. Raises _Fault and _Unwritable when it must not be kept."""
+    """The result for the text after a round.
+
+    Raises:
+        _Fault: A fix broke the code.
+        _Unwritable: The text cannot be encoded.
+    """
     try:
         encode(source, source.written)
     except Undecodable as error:
@@ -123,18 +128,18 @@ def _check_round(
 
 
 def _readable(source: Source) -> int:
-    """How many top-level statements of a file can be read, where some cannot."""
+    """The number of top-level statements that can be parsed, in a file with some that cannot."""
     from ctxlint.model.index.parsing import parse
 
     return len(parse(source).module.body)
 
 
 def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit]]:
-    """The findings to fix in one round, and the edits that do it, in order and apart from each other.
+    """The findings to fix in one round, and their edits, in order and without overlaps.
 
-    A fix takes the whole stretch from its first edit to its last one: a fix that begins inside or right at the end of
-    that waits, since it was made for a text that is about to change. Edits that an earlier fix makes as well count as
-    made. Fixes that only append to the same lists go together.
+    A fix occupies the whole range from its first edit to its last one: a fix that begins inside or right at the end of
+    it waits, because it was made for a text that is about to change. Edits that an earlier fix makes as well count as
+    applied. Fixes that only append to the same lists are applied together.
     """
     taken: list[Diagnostic] = []
     edits: dict[Edit, None] = {}
@@ -156,11 +161,11 @@ def plan(diagnostics: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Edit
 
 
 _APPENDED = re.compile(r", \S.*| \S.*,")
-"""What can be put in several times at one place."""
+"""What can be inserted several times at one place."""
 
 
 def _go_together(mine: list[Edit], others: Iterable[Edit]) -> bool:
-    """Whether edits are apart from all others, or append one more element at the same place."""
+    """Whether edits overlap no others, or append an element at the same place."""
     first, last = mine[0].start, max(edit.end for edit in mine)
     near = [edit for edit in others if edit.end >= first and edit.start <= last]
     ordered = sorted([*mine, *near], key=lambda each: (each.start, each.end))
@@ -185,7 +190,7 @@ def _parses(text: str) -> bool:
         return False
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in the user's string is not ours to report
+            warnings.simplefilter("ignore")  # an invalid escape in the user's string is for other linters to report
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False

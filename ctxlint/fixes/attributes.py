@@ -1,4 +1,4 @@
-"""Attributes called by another name."""
+"""Renaming attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rename_attribute(fn: FunctionClass, method: Method, node: cst.CSTNode, new: str) -> Fix | None:
-    """Write ``….new`` for an attribute that has two names; None where ``node`` is no plain attribute."""
+    """Write ``….new`` for an attribute that has two names; None if ``node`` is not a plain attribute."""
     layout = layout_of(fn, method)
     if layout is None or not isinstance(node, cst.Attribute):
         return None

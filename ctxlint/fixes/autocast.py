@@ -1,4 +1,4 @@
-"""``torch.amp.custom_fwd(device_type="cuda")`` for what ``torch.cuda.amp`` has of the same name, with its import."""
+"""Replacing ``custom_fwd`` and ``custom_bwd`` of ``torch.cuda.amp`` by those of ``torch.amp``, with imports."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _DEVICE = 'device_type="cuda"'
 def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, applicability: Applicability) -> Fix | None:
     """Write the decorator of ``torch.amp``, and import it where the old one was imported.
 
-    Where the old name is used in other ways as well, its import stays and the new one is written ``torch.amp.…``. None
-    where neither can be done: no plain ``import torch``, an import under a condition, a name of the module's own.
+    If the old name has other uses, its import stays and the new one is written ``torch.amp.…``. None if neither is
+    possible: no plain ``import torch``, a conditional import, a name that the module rebinds.
     """
     expression = decorator.node.decorator
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
@@ -61,7 +61,7 @@ class _File:
         return self.code.module
 
     def import_of(self, name: str) -> ast.ImportFrom | None:
-        """The one statement that binds ``name``, where that imports it from the old module at the top of the file."""
+        """The only statement that binds ``name``, if it imports it from the old module at the top of the file."""
         found = [
             statement
             for statement in self.module.body
@@ -73,7 +73,7 @@ class _File:
         return found[0] if len(found) == 1 and self.code.times_bound(name) == 1 else None
 
     def spelled_out(self, start: Position, new: str) -> list[Edit] | None:
-        """``torch.amp.custom_fwd(...)`` in the place of the decorator that starts there."""
+        """``torch.amp.custom_fwd(...)`` in place of the decorator that starts there."""
         if not self.code.means_package("torch"):
             return None
         offset = self.source.offset(start)
@@ -89,7 +89,7 @@ class _File:
         return None
 
     def moved(self, name: str) -> list[Edit] | None:
-        """The import of ``name`` and of its pair changed, and every decorator that uses them."""
+        """The edits of the import of ``name`` and its pair, and of every decorator that uses them."""
         statement = self.import_of(name)
         if statement is None:
             return None
@@ -109,7 +109,7 @@ class _File:
     # The decorators
 
     def _decorators_called(self, name: str) -> list[Edit] | None:
-        """The device for every decorator of that name; None where the name is used in another way too."""
+        """The device for every decorator of that name; None if the name has other uses."""
         edits: list[Edit] = []
         changed = 0
         for node in self.code.names.decorators:
@@ -124,7 +124,7 @@ class _File:
         return edits if changed == names.read[name] and name not in names.texts else None
 
     def _with_device(self, decorator: ast.expr) -> list[Edit] | None:
-        """The edits that give a decorator its device; None where it has arguments that do not go with that."""
+        """The edits that add the device to a decorator; None if it has incompatible arguments."""
         if not isinstance(decorator, ast.Call):
             end = self.code.end(decorator)
             return [Edit(end, end, f"({_DEVICE})")]
@@ -141,7 +141,7 @@ class _File:
     # The import
 
     def _import_moved(self, statement: ast.ImportFrom, names: list[str]) -> list[Edit] | None:
-        """The edits that import some names from ``torch.amp`` and leave the others where they are."""
+        """The edits that import some names from ``torch.amp`` and leave the others unchanged."""
         found = layout_of_import(self.source, statement)
         if found is None:
             return None
@@ -163,7 +163,7 @@ def _local(alias: cst.ImportAlias) -> str:
 
 
 def _without(layout: Layout, aliases: Sequence[cst.ImportAlias], staying: list[cst.ImportAlias]) -> list[Edit]:
-    """Edits that take all aliases out but those that stay; a comma behind the last one stays too."""
+    """Edits that remove all aliases but those in ``staying``; a comma after the last one stays too."""
     last_kept = max(at for at, alias in enumerate(aliases) if alias in staying)
     edits = [
         layout.delete(layout.start(alias), layout.start(aliases[at + 1]))

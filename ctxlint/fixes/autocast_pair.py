@@ -1,4 +1,4 @@
-"""The other one of ``custom_fwd`` and ``custom_bwd``, spelled and imported as the one that is there."""
+"""Adds the missing one of ``custom_fwd`` and ``custom_bwd``, in the style of the present one."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _OTHER = {"custom_fwd": "custom_bwd", "custom_bwd": "custom_fwd"}
 
 
 def add_other_half(fn: FunctionClass, decorator: Decorator, method: Method) -> Fix | None:
-    """Put the other decorator of the pair on ``method``, for the same device, and import it where that is needed.
+    """Add the other decorator of the pair to ``method``, for the same device, and import it if necessary.
 
-    None where the one that is there is no plain name of torch's, where the other name means something else in the file,
-    and where ``method`` is not static.
+    None if the present one is not a plain name of torch's, if the other name means something else in the file, and if
+    ``method`` is not static.
     """
     expression = decorator.node.decorator
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
@@ -85,7 +85,7 @@ def move_to_setup_context(fn: FunctionClass, decorator: Decorator, forward: Meth
 
 
 def _device(decorator: Decorator, *, old: bool) -> str | None:
-    """The arguments for the other decorator, brackets included; None where they are not the documented ones."""
+    """The arguments for the other decorator, including brackets; None if they are not the documented ones."""
     expression = decorator.node.decorator
     if not isinstance(expression, cst.Call):
         return "" if old else None
@@ -101,7 +101,7 @@ def _device(decorator: Decorator, *, old: bool) -> str | None:
 
 
 def _below_staticmethod(fn: FunctionClass, method: Method, text: str) -> Edit | None:
-    """Put a decorator on the line below ``@staticmethod``; None where the ctx would not be the first argument."""
+    """Add a decorator on the line below ``@staticmethod``; None if the ctx would not be the first argument."""
     layout = layout_of(fn, method)
     if layout is None or method.binding is not Binding.STATIC or method.receiver is not None or method.ctx is None:
         return None
@@ -118,7 +118,7 @@ class _File:
     code: ModuleCode
 
     def spelling(self, path: str, name: str, line: int) -> tuple[str, list[Edit]] | None:
-        """What the other one of a pair is called in a line of this file, and the edits that import it."""
+        """The name of the other one of a pair in a line of this file, and the edits that import it."""
         other = _OTHER[name]
         statement = self._import_of(path, name)
         if statement is None:
@@ -143,7 +143,7 @@ class _File:
         return None if importing is None else (other, [importing])
 
     def _import_of(self, path: str, name: str) -> ast.ImportFrom | None:
-        """The one statement that binds ``path``, where that imports it at the top of the file."""
+        """The only statement that binds ``path``, if it imports it at the top of the file."""
         found = [
             each
             for each in self.code.module.body
@@ -155,7 +155,7 @@ class _File:
         return found[0] if len(found) == 1 and self.code.times_bound(path) == 1 else None
 
     def _imported_beside(self, statement: ast.ImportFrom, path: str, other: str) -> Edit | None:
-        """Import one more name from the same module: ``custom_bwd`` in front of ``custom_fwd``, and that behind it."""
+        """Import one more name from the same module, in alphabetical order."""
         found = layout_of_import(self.code.source, statement)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Where the code of a class stands in the text of its file, in characters, and how its lines are laid out."""
+"""The text of a class: offsets of its nodes, in characters, and the layout of its lines."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Layout:
         return self.source.text
 
     def start(self, node: cst.CSTNode) -> int:
-        """Where a node starts, its parentheses included."""
+        """The start of a node, including its parentheses."""
         opening = getattr(node, "lpar", ())
         place = self.slice.span(opening[0] if isinstance(opening, (list, tuple)) and opening else node)
         return self.source.offset(place.start)
 
     def end(self, node: cst.CSTNode) -> int:
-        """Where a node ends, its parentheses included."""
+        """The end of a node, including its parentheses."""
         closing = getattr(node, "rpar", ())
         place = self.slice.span(closing[-1] if isinstance(closing, (list, tuple)) and closing else node)
         return self.source.offset(place.end)
 
     def code(self, node: cst.CSTNode) -> str:
-        """The text of a node, its parentheses included."""
+        """The text of a node, including its parentheses."""
         return self.text[self.start(node) : self.end(node)]
 
     def after_comma(self, comma: cst.Comma) -> int:
@@ -53,34 +53,34 @@ class Layout:
         return self.source.offset(self.slice.span(comma).end)
 
     def insert(self, at: int, content: str) -> Edit:
-        """Put ``content`` in at an offset."""
+        """Insert ``content`` at an offset."""
         return Edit(at, at, content)
 
     def insert_word(self, at: int, content: str) -> Edit:
-        """Put in ``content`` that begins with a word or bracket, apart from a keyword that stands right before it."""
+        """Insert ``content`` that begins with a word or bracket, with a space after an adjacent keyword."""
         before = self.text[at - 1 : at]
         return Edit(at, at, f" {content}" if before.isalnum() or before == "_" else content)
 
     def replace_by_word(self, node: cst.CSTNode, content: str) -> Edit:
-        """As ``replace``, apart from a keyword that stands right before it."""
+        """Like ``replace``, with a space after an adjacent keyword."""
         return Edit(self.start(node), self.end(node), self.insert_word(self.start(node), content).content)
 
     def delete(self, start: int, end: int) -> Edit:
-        """Take the text from ``start`` to ``end`` out."""
+        """Delete the text from ``start`` to ``end``."""
         return Edit(start, end, "")
 
     def replace(self, node: cst.CSTNode, content: str) -> Edit:
-        """Write ``content`` in the place of a node and its parentheses."""
+        """Replace a node and its parentheses by ``content``."""
         return Edit(self.start(node), self.end(node), content)
 
     # Lines
 
     def line_start(self, offset: int) -> int:
-        """Where the line of an offset starts."""
+        """The start of the line of an offset."""
         return self.source.line_starts[self.line_number(offset) - 1]
 
     def line_end(self, offset: int) -> int:
-        """Where the line of an offset ends, before its line ending."""
+        """The end of the line of an offset, before its line ending."""
         number = self.line_number(offset)
         return self.source.line_starts[number - 1] + len(self.source.line(number))
 
@@ -89,12 +89,12 @@ class Layout:
         return self.source.position(offset).line
 
     def indentation(self, offset: int) -> str | None:
-        """What stands before an offset on its line, where that is nothing but white space."""
+        """The text before an offset on its line, if that is only whitespace."""
         before = self.text[self.line_start(offset) : offset]
         return before if not before.strip() else None
 
     def nothing_but_a_comment_follows(self, offset: int) -> bool:
-        """Whether the rest of the line is empty, but for a comment."""
+        """Whether the rest of the line is empty, except for a comment."""
         rest = self.text[offset : self.line_end(offset)].strip()
         return not rest or rest.startswith("#")
 
@@ -102,9 +102,9 @@ class Layout:
 def layout_of_import(
     source: Source, statement: ast.ImportFrom
 ) -> tuple[Layout, cst.ImportFrom, Sequence[cst.ImportAlias]] | None:
-    """The layout of ``from … import …``, its node and the names that it imports.
+    """The layout of ``from … import …``, its node and the imported names.
 
-    None for a star, for a statement that shares its lines with others, and where no fix may touch it.
+    None for a star, for a statement that shares its lines with others, and if no fix may change it.
     """
     try:
         part = parse_slice(source, statement.lineno, statement.end_lineno or statement.lineno)
@@ -118,9 +118,9 @@ def layout_of_import(
 
 
 def layout_of(fn: FunctionClass, method: Method | None = None, *, head: bool = False) -> Layout | None:
-    """The layout of a class, or None where no fix may touch it, or the method in question is not written in it.
+    """The layout of a class, or None if no fix may change it, or the method is not defined in it.
 
-    With ``head``, a fix that only looks at what is above the name of that method.
+    With ``head``, for a fix that only uses what is above the name of that method.
     """
     if fn.slice.source is not fn.source:
         return None

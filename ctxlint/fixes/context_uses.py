@@ -1,4 +1,4 @@
-"""Every place at which a method names its ctx, as the text has it: what a rewrite must fix, and what forbids it."""
+"""Every use of ctx in a method: what a rewrite must change, and what prevents it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ContextUses:
     """The uses of ctx in one method.
 
     ``reads`` are the ``ctx.name`` that are read, by name, in the order of the text; ``stores`` those that are bound,
-    changed or deleted. ``plain`` says that ctx is used in no other way, and nowhere means another thing.
+    modified or deleted. ``plain``: ctx has no other uses, and its name has no other meaning anywhere.
     """
 
     reads: dict[str, list[cst.Attribute]] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class ContextUses:
 
 
 def context_uses(code: MethodCode, *, in_order: bool = True) -> ContextUses:
-    """The uses of ctx in a method; none where it takes no ctx. To have them in order takes more time."""
+    """The uses of ctx in a method; none if it takes no ctx. Sorting them takes more time."""
     key = (ContextUses, in_order)
     if key not in code.notes:
         code.notes[key] = _context_uses(code, in_order=in_order)

@@ -1,4 +1,4 @@
-"""Mending what takes an incoming gradient for contiguous."""
+"""Fixes for code that assumes that an incoming gradient is contiguous."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def allow_any_layout(fn: FunctionClass, call: cst.Call, gradient: str) -> Fix | None:
     """Write ``g.reshape(...)`` for ``g.view(...)``, or make the gradient contiguous before.
 
-    ``reshape`` is a view wherever ``view`` works, and a copy elsewhere; a pointer keeps no tensor alive. So where the
+    ``reshape`` is a view wherever ``view`` works, and a copy elsewhere; a pointer keeps no tensor alive. So if the
     gradient may be written to, or its pointer is taken, the gradient itself is made contiguous at the start.
     """
     method = fn.backward
@@ -40,7 +40,7 @@ def allow_any_layout(fn: FunctionClass, call: cst.Call, gradient: str) -> Fix | 
 
 
 def _contiguous_first(fn: FunctionClass, code: MethodCode, gradient: str) -> Fix | None:
-    """Bind the gradient anew; None where it may be None, or the name means something else inside."""
+    """Rebind the gradient; None if it may be None, or the name means something else in a nested scope."""
     params = [node for node in code.nodes() if isinstance(node, cst.Param) and node.name.value == gradient]
     if fn.materializes_grads is not Tri.YES or len(params) != 1 or code.bindings(gradient):
         return None
@@ -49,7 +49,7 @@ def _contiguous_first(fn: FunctionClass, code: MethodCode, gradient: str) -> Fix
 
 
 def _may_be_written(code: MethodCode, gradient: str) -> bool:
-    """Whether something in place may change the gradient, directly or through a view."""
+    """Whether an in-place operation may modify the gradient, directly or through a view."""
     targets = [mutation.target for mutation in code.method.facts.of(Mutation)]
     return not all(target is not None and _is_another(usual_storage(target), gradient) for target in targets)
 
@@ -62,7 +62,7 @@ def _is_another(tensor: Value | None, gradient: str) -> bool:
 
 
 def _are_sizes(arguments: object) -> bool:
-    """Whether the arguments of ``view`` are certainly sizes, and no dtype."""
+    """Whether the arguments of ``view`` are certainly sizes, not a dtype."""
     args = [each for each in arguments if isinstance(each, cst.Arg)] if isinstance(arguments, (tuple, list)) else []
     if any(each.keyword is not None or each.star == "**" for each in args):
         return False

@@ -1,4 +1,4 @@
-"""Decorators put on, moved and replaced, each with its comments."""
+"""Adding, moving and replacing decorators, each with its comments."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ONCE_DIFFERENTIABLE = ("torch.autograd.function.once_differentiable",)
 
 
 def make_static(fn: FunctionClass, method: Method) -> Fix | None:
-    """Add ``@staticmethod`` as the outermost decorator; a receiver that stands before the ctx goes.
+    """Add ``@staticmethod`` as the outermost decorator; a receiver before the ctx is removed.
 
-    None where the body uses that receiver: it is not known what for.
+    None if the body uses that receiver: its purpose is unknown.
     """
     layout = layout_of(fn, method)
     if layout is None or mentions(method.node, "staticmethod"):
@@ -47,12 +47,12 @@ def make_static(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def works_by_accident(method: Method) -> bool:
-    """Whether a call may work although one parameter is too many: each argument arrives one place further on."""
+    """Whether a call may work in spite of an extra parameter: each argument arrives in the next parameter."""
     return any(not param.required for param in method.params)
 
 
 def without_receiver(layout: Layout, method: Method) -> Edit | None:
-    """Drop the receiver before the ctx; None where the body uses it."""
+    """Remove the receiver before the ctx; None if the body uses it."""
     receiver = method.receiver
     if receiver is None or not method.facts.complete or mentions(method.node.body, receiver.name):
         return None
@@ -79,7 +79,7 @@ def _wraps_as_found(name: str | None, keeps_signature: Tri) -> bool:
 
 
 def lines_of_decorator(layout: Layout, node: cst.Decorator, *, first: bool = False) -> tuple[int, int]:
-    """The lines of a decorator, with the comments above it; those above the first one speak of the method."""
+    """The lines of a decorator, with the comments above it; those above the first one belong to the method."""
     start = layout.line_start(layout.start(node))
     for line in [] if first else node.leading_lines:
         start = min(start, layout.line_start(layout.start(line)))
@@ -106,9 +106,9 @@ def static_for_class(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
-    """Add ``@once_differentiable`` below ``@staticmethod``, or as the first decorator, and import it where that is new.
+    """Add ``@once_differentiable`` below ``@staticmethod``, or as the first decorator, and import it if necessary.
 
-    None for a class method, and for one with a receiver before the ctx: what the mark wraps must take the ctx first.
+    None for a class method, and for one with a receiver before the ctx: the decorated function must take the ctx first.
     """
     layout, code = layout_of(fn, method, head=bool(method.node.decorators)), module_code(fn)
     if layout is None or code is None or method.binding is Binding.CLASS or method.receiver is not None:

@@ -1,4 +1,4 @@
-"""What a fix changes, as a unified diff."""
+"""The changes of a fix as a unified diff."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 _CONTEXT = 3
-"""So many unchanged lines are shown around each change."""
+"""The number of unchanged lines around each change."""
 
 _Choice = tuple[int, int, Optional["_Choice"]]
 
 _EXACT = 250_000
-"""Stretches with no more pairs of lines than this are compared line by line; difflib's shortcut does for the others."""
+"""Ranges with at most this many pairs of lines are compared line by line; the others by difflib's heuristic."""
 
 
 def unified_diff(before: Source, after: Source, *, named: bool = True) -> Iterator[str]:
     """The lines of the diff between two texts, each with its line ending; without file names unless ``named``.
 
-    Of a notebook, a diff of each cell that changes, which is always named.
+    For a notebook, a diff of each changed cell, which is always named.
     """
     for name, old, new in before.changes(after):
         lines = _hunks(_lines(old), _lines(new))
@@ -50,15 +50,15 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """A stretch of lines as the head of a hunk names it."""
+    """A range of lines in the header of a hunk."""
     count = end - start
     return str(start + 1) if count == 1 else f"{start + 1 if count else start},{count}"
 
 
 class _Matcher(SequenceMatcher[str]):
-    """Matches the lines that occur once in either text first, then the stretches between them.
+    """Matches the lines that are unique in both texts first, then the ranges between them.
 
-    difflib by itself reports frequent lines of a long text as changed, or compares each of them with all its equals.
+    difflib by itself reports frequent lines of a long text as changed, or compares each of them with all equal ones.
     """
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ class _Matcher(SequenceMatcher[str]):
         self.old, self.new = old, new
 
     def get_matching_blocks(self) -> list[Match]:
-        """The stretches that are equal, in order, and an empty one at the end."""
+        """The ranges that are equal, in order, and an empty one at the end."""
         old, new = self.old, self.new
         found: list[Match] = []
         start, new_start = 0, 0
@@ -81,7 +81,7 @@ class _Matcher(SequenceMatcher[str]):
 
 
 def _add(found: list[Match], block: Match) -> None:
-    """Append a stretch, or make the last one longer where they meet."""
+    """Append a range, or extend the last one if they are adjacent."""
     last = found[-1] if found else None
     if last is not None and (last.a + last.size, last.b + last.size) == (block.a, block.b):
         found[-1] = last._replace(size=last.size + block.size)
@@ -90,10 +90,10 @@ def _add(found: list[Match], block: Match) -> None:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest ordered choice of the lines that occur exactly once in either text, by their indices."""
+    """The longest increasing sequence of the lines that are unique in both texts, by their indices."""
     counts, new_counts = Counter(old), Counter(new)
     where = {line: at for at, line in enumerate(old) if counts[line] == 1 == new_counts[line]}
-    lowest: list[int] = []  # the lowest index in ``old`` at which a choice of each length can end
+    lowest: list[int] = []  # the lowest index in ``old`` at which a sequence of each length can end
     ends: list[_Choice] = []
     for at, line in enumerate(new):
         if line in where:

@@ -1,4 +1,4 @@
-"""Putting elements into a tuple or list as it is written: on its line, or on lines of their own like the others."""
+"""Inserting elements into a tuple or list: on the same line, or on lines of their own like the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def insert_elements(layout: Layout, display: cst.Tuple | cst.List, before: int, new: str, times: int) -> list[Edit]:
-    """Edits that put ``new`` as ``times`` elements before element number ``before`` of a display that is not empty."""
+    """Edits that insert ``new`` as ``times`` elements before element number ``before`` of a non-empty display."""
     indentation = _indentation_of_own_lines(layout, display)
     if indentation is None:
         return list(_on_the_line(layout, display, before, [new] * times))
@@ -45,7 +45,7 @@ def _on_lines_of_their_own(
     if isinstance(element.comma, cst.Comma):
         yield layout.insert(layout.line_end(layout.after_comma(element.comma)), line * times)
         return
-    # The last one without a comma: it gets one, and the new last one has none.
+    # The last one without a comma gets one, and the new last one has none.
     end = end_of_element(layout, element)
     rest = (line * times)[:-1]
     if layout.line_end(end) == end:
@@ -56,7 +56,7 @@ def _on_lines_of_their_own(
 
 
 def _indentation_of_own_lines(layout: Layout, display: cst.Tuple | cst.List) -> str | None:
-    """The white space before each element where all stand on lines of their own, in brackets that stand on others."""
+    """The whitespace before each element if all are on lines of their own, in brackets that are on other lines."""
     opening, closing = _after_opening(layout, display), _before_closing(layout, display)
     if opening is None or closing is None or not layout.nothing_but_a_comment_follows(opening):
         return None
@@ -74,12 +74,12 @@ def _indentation_of_own_lines(layout: Layout, display: cst.Tuple | cst.List) -> 
 
 
 def start_of_element(layout: Layout, element: cst.BaseElement) -> int:
-    """Where an element starts, its star included."""
+    """The start of an element, including its star."""
     return layout.start(element) if isinstance(element, cst.StarredElement) else layout.start(element.value)
 
 
 def end_of_element(layout: Layout, element: cst.BaseElement) -> int:
-    """Where an element ends, without its comma."""
+    """The end of an element, without its comma."""
     return layout.end(element.value)
 
 

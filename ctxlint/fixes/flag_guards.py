@@ -1,4 +1,4 @@
-"""Computing a gradient only where its input wants one."""
+"""Computing a gradient only if its input needs one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compute_under_flag(fn: FunctionClass, found: Unconditional) -> Fix | None:
-    """``… if ctx.needs_input_grad[1] else None`` behind a gradient that is written on one line."""
+    """Append ``… if ctx.needs_input_grad[1] else None`` to a gradient that is written on one line."""
     code = None if fn.backward is None else code_of_method(fn, fn.backward)
     if code is None or fn.backward is None or fn.backward.ctx is None or code.holds_comment(found.value):
         return None

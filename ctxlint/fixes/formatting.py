@@ -1,7 +1,7 @@
-"""The layout of what fixes write: within the project's line length, on one line where it fits, no blank line left over.
+"""The layout of fixed code: within the project's line length, on one line if it fits, without superfluous blank lines.
 
-A statement is laid out anew where it was laid out in that way before, or where a fix makes it too long; every other
-layout is its author's.
+A statement is reformatted if it had a formatter's layout before, or if a fix makes it too long; every other layout is
+preserved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def formatted(source: Source, fix: Fix, width: int) -> Fix:
-    """``fix`` with what it writes laid out; what it inserts ends its lines by a line feed alone."""
+    """``fix`` with its text formatted; inserted lines end in a bare line feed."""
     if "\r" in source.text or source.has_cells:
         return fix
     edits: list[Edit] = []
@@ -40,7 +40,7 @@ def formatted(source: Source, fix: Fix, width: int) -> Fix:
 
 @dataclass(frozen=True)
 class _Region:
-    """Whole statements that edits touch: the lines ``first`` to ``last`` of the file."""
+    """Whole statements that edits affect: the lines ``first`` to ``last`` of the file."""
 
     source: Source
     first: int
@@ -48,7 +48,7 @@ class _Region:
     edits: tuple[Edit, ...]
 
     def formatted(self, width: int) -> Sequence[Edit]:
-        """The edits, or the one that writes the same and lays it out."""
+        """The edits, or a single one with their result formatted."""
         start = self.source.line_starts[self.first - 1]
         before = self.source.lines(self.first, self.last)
         after = apply_edits(before, [Edit(each.start - start, each.end - start, each.content) for each in self.edits])
@@ -64,7 +64,7 @@ class _Region:
         return [_smallest(Edit(start, start + len(before), written), before)]
 
     def _without_blank_lines_over(self, old: list[str], new: list[str]) -> list[str]:
-        """Where statements went, no more blank lines in a row than stood on the one or the other side of them."""
+        """Limit the blank lines where statements were removed to the maximum before and after them."""
         if not any(_takes_lines_out(self.source, edit) for edit in self.edits):
             return new
         most = max((len(list(group)) for blank, group in itertools.groupby(old, _is_blank) if blank), default=1)
@@ -75,7 +75,7 @@ class _Region:
 
 
 def _regions(source: Source, edits: Sequence[Edit]) -> Iterator[_Region]:
-    """The edits, with those together that touch the same statements or blank lines."""
+    """The edits, grouped by the statements or blank lines that they affect."""
     inside = _inside(source)
     spans: list[tuple[int, int, list[Edit]]] = []
     for edit in edits:
@@ -105,13 +105,13 @@ def _starts_line(source: Source, *offsets: int) -> bool:
     return all(source.position(offset).column == 1 for offset in offsets)
 
 
-@lru_cache(maxsize=1)  # all fixes of a file ask, one after the other
+@lru_cache(maxsize=1)  # consecutive fixes are for the same file
 def _inside(source: Source) -> _InsideLines:
     return _InsideLines(source)
 
 
 class _InsideLines:
-    """As ``_continued_lines``, of those statements that are asked for."""
+    """Like ``_continued_lines``, computed for requested statements only."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -120,7 +120,7 @@ class _InsideLines:
         self._found: dict[int, set[int]] = {}
 
     def __contains__(self, line: int) -> bool:
-        """Whether a line begins inside a bracket or string, or behind a backslash."""
+        """Whether a line begins inside a bracket or string, or after a backslash."""
         at = bisect_right(self._firsts, line) - 1
         if at < 0:
             return False
@@ -130,12 +130,12 @@ class _InsideLines:
 
 
 def _continued_lines(source: Source) -> frozenset[int]:
-    """The lines that begin inside a bracket or string, or behind a backslash."""
+    """The lines that begin inside a bracket or string, or after a backslash."""
     return frozenset(number for block in source.blocks for number in lines_inside(source, StatementLines(*block)))
 
 
 def _statements(text: str) -> Iterator[str]:
-    """The lines of a text, with those in one that are in the same bracket or string."""
+    """The lines of a text, joined if they are in the same bracket or string."""
     source = Source("", text)
     inside = _continued_lines(source)
     lines: list[str] = []
@@ -150,11 +150,11 @@ def _statements(text: str) -> Iterator[str]:
 
 
 _CANDIDATES = 8
-"""A fix keeps the order of statements, so the partner of one is among the next few that have none."""
+"""A fix keeps the order of statements, so the partner of one is among the next few unmatched ones."""
 
 
 def _partners(old: list[str], new: list[str]) -> list[str | None]:
-    """For each new statement the one that it was; None for one that there was not."""
+    """The old version of each new statement; None for added ones."""
     same = set(old) & set(new)
     gone = [each for each in old if each not in same]
     come = [at for at, each in enumerate(new) if each not in same]
@@ -170,7 +170,7 @@ def _partners(old: list[str], new: list[str]) -> list[str | None]:
 
 
 def _laid_out(source: Source, before: str | None, text: str, width: int) -> str:
-    """A statement that a fix changed or put in, laid out where that is called for."""
+    """A statement that a fix changed or added, formatted if necessary."""
     is_long = _is_long(text, width)
     if before is None:
         wanted = is_long or ("\n" in text.strip() and text.strip() not in source.text)
@@ -184,7 +184,7 @@ def _is_long(text: str, width: int) -> bool:
 
 
 def _format(text: str, width: int) -> str | None:
-    """A statement in the layout of a formatter, with its line ending; None where that is not known."""
+    """A statement in a formatter's layout, with its line ending; None if that is unknown."""
     code = text.strip("\n")
     indentation = code[: len(code) - len(code.lstrip())]
     found = laid_out(textwrap.dedent(code), indentation, width)
@@ -194,7 +194,7 @@ def _format(text: str, width: int) -> str | None:
 
 
 def _meaning(code: str) -> str | None:
-    """What a statement says, whatever its layout."""
+    """The content of a statement, independent of its layout."""
     code = textwrap.dedent(code)
     if code.startswith("@"):
         code += "\ndef f(): pass"
@@ -209,7 +209,7 @@ def _meaning(code: str) -> str | None:
 
 
 def _smallest(edit: Edit, before: str) -> Edit:
-    """An edit without the whole lines at its edges that stay as they are."""
+    """An edit without unchanged whole lines at its edges."""
     old, new = list(StringIO(before, newline="")), list(StringIO(edit.content, newline=""))
     front = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new)))
     rest = zip(reversed(old[front:]), reversed(new[front:]))

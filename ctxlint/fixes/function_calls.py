@@ -1,4 +1,4 @@
-"""Calls of a Function written as ``Fn.apply(...)``."""
+"""Rewriting calls of a Function as ``Fn.apply(...)``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
 def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:
-    """Call ``apply`` on the class itself. None where arguments would be lost, go by keyword, or are no inputs."""
+    """Call ``apply`` on the class itself. None if arguments would be lost, are keywords, or are not inputs."""
     place, source = call.callee_span, file.source
     if place is None or call.keywords or call.double_starred:
         return None
@@ -35,20 +35,20 @@ def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | No
 
 
 def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
-    """Whether ``forward`` can take what the constructor is given."""
+    """Whether ``forward`` can take the arguments of the constructor."""
     fewest, most = fn.required_inputs, None if fn.variadic_inputs is not None else len(fn.inputs)
     return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))
 
 
 def _is_used_as_instance(file: SourceFile, start: int) -> bool:
-    """Whether what is made at ``start`` is called, or asked for ``apply``, by the name that it is bound to."""
+    """Whether the instance created at ``start`` is called, or its ``apply`` read, through the name bound to it."""
     text = file.source.text
     target = _BOUND.search(text, text.rfind("\n", 0, start) + 1, start)
     return target is not None and file.instances.is_used(target[1])
 
 
 def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:
-    """Take ``apply`` of the class, not of an instance: ``Fn.apply`` for ``Fn().apply``. None beside ``__init__``."""
+    """Read ``apply`` from the class, not an instance: ``Fn.apply`` for ``Fn().apply``. None with an ``__init__``."""
     found = _WITHOUT_ARGUMENTS.fullmatch(source.text, source.offset(call.span.start), source.offset(call.span.end))
     if found is None or "__init__" in fn.methods:
         return None

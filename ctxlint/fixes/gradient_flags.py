@@ -1,4 +1,4 @@
-"""Computing a gradient under the flag of the input for which it is returned."""
+"""Computing a gradient under the flag of the input that it is returned for."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Line = cst.CSTNode
 
 
 def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
-    """Test the flag of the input that gets the gradient, with a test of its own where others share the one it has.
+    """Test the flag of the input that gets the gradient, in a separate test if others share the present one.
 
-    None where the place in the tuple may be what is wrong, and where what is computed under the test hangs together.
+    None if the position in the tuple may be wrong instead, and if the computations under the test depend on each other.
     """
     code = None if fn.backward is None else code_of_method(fn, fn.backward)
     named = max(misplaced.slot, *misplaced.flags) < len(fn.inputs)
@@ -42,11 +42,11 @@ def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The flag or the place
+# Flag or position
 
 
 def _flag_is_wrong(fn: FunctionClass, misplaced: Misplaced) -> bool:
-    """Whether the gradient stands in the right place: by its name, or since nothing else can take the other place."""
+    """Whether the gradient is in the right position: by its name, or because nothing else can take the other one."""
     (flag,) = misplaced.flags
     if misplaced.name in _names_of_gradient(fn.inputs[misplaced.slot].name):
         return True
@@ -56,14 +56,14 @@ def _flag_is_wrong(fn: FunctionClass, misplaced: Misplaced) -> bool:
 
 
 def _names_of_gradient(name: str) -> frozenset[str]:
-    """What the gradient of an input is usually called."""
+    """The usual names of the gradient of an input."""
     return frozenset(
         (f"{name}_grad", f"{name}_gradient", f"grad_{name}", f"grad{name}", f"d{name}", f"d_{name}", f"g{name}")
     )
 
 
 def _has_its_own(fn: FunctionClass, flag: int) -> bool:
-    """Whether every return gives an input a gradient that is computed under its own flag."""
+    """Whether every return has a gradient for an input that is computed under its own flag."""
     backward = fn.backward
     slots = [each.slots[flag] for each in fn.gradients if flag < len(each.slots)]
     if backward is None or len(slots) != len(fn.gradients):
@@ -93,7 +93,7 @@ def _in_tuple(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list
 
 
 def _index(test: cst.BaseExpression) -> cst.Integer | None:
-    """The number in ``….needs_input_grad[1]``, or in the same of a name for it."""
+    """The number in ``….needs_input_grad[1]``, or the same with an alias of it."""
     if not isinstance(test, cst.Subscript) or len(test.slice) != 1:
         return None
     index = test.slice[0].slice
@@ -106,7 +106,7 @@ def _index(test: cst.BaseExpression) -> cst.Integer | None:
 
 @dataclass(frozen=True)
 class _Test:
-    """An ``if`` under which a gradient is computed. ``own`` are those of its lines that serve that gradient alone."""
+    """An ``if`` under which a gradient is computed. ``own`` are the lines that only this gradient uses."""
 
     node: cst.If
     lines: Sequence[Line]
@@ -141,14 +141,14 @@ def _in_block(code: MethodCode, misplaced: Misplaced) -> list[Edit] | None:
 
 
 def _head(code: MethodCode, line: Line, text: str) -> Edit | None:
-    """Put the head of a block in above a line and its comments."""
+    """Insert the head of a block above a line and its comments."""
     statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
     place = code.before(statement, "")
     return None if place is None else Edit(place.start, place.start, text)
 
 
 def _test_around(code: MethodCode, misplaced: Misplaced) -> _Test | None:
-    """The one test of the flag under which all values of a gradient are computed, if it can be taken apart."""
+    """The only test of the flag under which all values of a gradient are computed, if it can be split."""
     name, (flag,) = misplaced.name, misplaced.flags
     tests: dict[cst.If, None] = {}
     holding: list[cst.CSTNode] = []
@@ -176,7 +176,7 @@ def _test_around(code: MethodCode, misplaced: Misplaced) -> _Test | None:
 def _served(
     code: MethodCode, test: cst.If, lines: Sequence[Line], name: str, holding: Sequence[cst.CSTNode]
 ) -> list[Line] | None:
-    """The lines of a block that compute one gradient; None where others need them, or they need others."""
+    """The lines of a block that compute one gradient; None if others depend on them, or they on others."""
 
     def line_of(node: cst.CSTNode) -> Line | None:
         return next((each for each in (node, *code.above(node)) if each in lines), None)
@@ -217,7 +217,7 @@ def _bound_in(code: MethodCode, line: Line) -> set[str]:
 
 
 def _bound_before(code: MethodCode, test: cst.If, name: str) -> bool:
-    """Whether a name has a value where the test stands, whatever the flags are: it is none of the method's own, too."""
+    """Whether a name has a value before the test, whatever the flags are; includes names that are not local."""
     if not code.bindings(name) or any(param.name == name for param in code.method.params):
         return True
     blocks = [each for each in code.above(test) if isinstance(each, cst.BaseSuite)]
@@ -242,7 +242,7 @@ def _is_none_bound(code: MethodCode, use: cst.Name) -> bool:
 
 
 def _else_is_none(test: cst.If, name: str) -> bool:
-    """Whether there is no ``else``, or one that binds the name to None and does nothing more."""
+    """Whether there is no ``else``, or one that only binds the name to None."""
     if test.orelse is None:
         return True
     if not isinstance(test.orelse, cst.Else):

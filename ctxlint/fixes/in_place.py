@@ -1,4 +1,4 @@
-"""Mending in-place changes: marking the input that forward changes, copying the gradient that backward changes."""
+"""Fixes for in-place modifications: marking a modified input, copying a modified gradient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def mark_dirty(fn: FunctionClass, method: Method, mutation: Mutation, tensor: Parameter) -> Fix | None:
-    """Mark an input before it is changed, where that is right; join an earlier ``mark_dirty``."""
+    """Mark an input before it is modified, if that is right; extend an earlier ``mark_dirty``."""
     code = code_of_method(fn, method)
     if code is None or method.ctx is None or fn.style is not Style.CTX_IN_FORWARD:
         return None
@@ -54,7 +54,7 @@ def mark_dirty(fn: FunctionClass, method: Method, mutation: Mutation, tensor: Pa
 
 
 def copy_gradient(fn: FunctionClass, method: Method, mutation: Mutation, gradient: str) -> Fix | None:
-    """Change a copy of an incoming gradient: write ``g = g * 2`` for ``g *= 2``, else ``g = g.clone()`` before."""
+    """Modify a copy of an incoming gradient: write ``g = g * 2`` for ``g *= 2``, otherwise ``g = g.clone()`` before."""
     code = code_of_method(fn, method)
     if code is None or all(param.name != gradient for param in method.positional):
         return None

@@ -1,4 +1,4 @@
-"""Arguments of ``apply`` passed by position instead of by keyword."""
+"""Passing arguments of ``apply`` by position instead of by keyword."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | None:
-    """Take the names off, put the arguments in order, and write the defaults of inputs that were left out between them.
+    """Remove the names, order the arguments, and insert the defaults of inputs that were left out between them.
 
-    None where the inputs or the arguments are not certain, and where their order changes and they may do something.
+    None if the inputs or the arguments are not certain, and if their order changes and they may have side effects.
     """
     code = module_code(file)
     inputs = _inputs(fn)
@@ -51,14 +51,14 @@ def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fi
 
 
 def _inputs(fn: FunctionClass) -> tuple[Input, ...] | None:
-    """What ``apply`` takes, where that is certain."""
+    """The inputs that ``apply`` takes, if they are certain."""
     forward = fn.forward
     if forward is None or fn.style is Style.UNKNOWN or forward.binding is not Binding.STATIC:
         return None
     if not forward.signature_known or forward.lacks_ctx or forward.receiver is not None:
         return None
     if forward.node.params.posonly_params and forward.own_params:
-        return None  # these have names that no call may use
+        return None  # these have reserved names
     return tuple(each for each in fn.inputs if each.param.kind is ParameterKind.POSITIONAL)
 
 
@@ -72,7 +72,7 @@ def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
 
 
 def _defaults_before(slots: tuple[Input, ...], given: Container[str | None]) -> list[str] | None:
-    """The defaults of inputs that were left out, as they stand before each argument that is given, in order."""
+    """The source text of the defaults to insert before each argument, in order."""
     found, left_out = [], ""
     for each in slots:
         if each.name in given:
@@ -87,7 +87,7 @@ def _defaults_before(slots: tuple[Input, ...], given: Container[str | None]) -> 
 
 
 def _in_place(code: ModuleCode, ordered: list[ast.keyword], defaults: list[str]) -> list[Edit] | None:
-    """Every argument stays where it is and loses its name."""
+    """Every argument keeps its position and loses its name."""
     edits: list[Edit] = []
     for keyword, before in zip(ordered, defaults):
         value = _after_equals(code, keyword)
@@ -100,7 +100,7 @@ def _in_place(code: ModuleCode, ordered: list[ast.keyword], defaults: list[str])
 def _reordered(
     code: ModuleCode, ordered: list[ast.keyword], defaults: list[str], keywords: list[ast.keyword]
 ) -> list[Edit] | None:
-    """The arguments change places; none of them may do anything but give a value."""
+    """The arguments are reordered; none of them may have side effects."""
     text = code.source.text
     edits: list[Edit] = []
     for there, keyword, before in zip(keywords, ordered, defaults):
@@ -112,13 +112,13 @@ def _reordered(
 
 
 def _after_equals(code: ModuleCode, keyword: ast.keyword) -> int | None:
-    """Where the value of ``name=value`` begins, its parentheses included; None where the name is spelled otherwise."""
+    """The start of the value in ``name=value``, including parentheses; None if the name is spelled differently."""
     found = re.compile(rf"{keyword.arg}[ \t]*=[ \t]*").match(code.source.text, code.start(keyword))
     return None if found is None else found.end()
 
 
 def _plain_end(code: ModuleCode, keyword: ast.keyword) -> int | None:
-    """Where ``name=value`` ends, for a name, an attribute or a constant without parentheses around it."""
+    """The end of ``name=value``, for a name, an attribute or a constant without parentheses around it."""
     value: ast.expr = keyword.value
     while isinstance(value, ast.Attribute):
         value = value.value
@@ -130,7 +130,7 @@ def _plain_end(code: ModuleCode, keyword: ast.keyword) -> int | None:
 
 
 def _literal_default(each: Input) -> str | None:
-    """The default of an input, where it means the same in every scope."""
+    """The default of an input, if it means the same in every scope."""
     default = each.param.node.default
     value = default.expression if isinstance(default, cst.UnaryOperation) else default
     literal = isinstance(value, (cst.Integer, cst.Float, cst.SimpleString)) or (

@@ -1,4 +1,4 @@
-"""Names from torch 0.3 replaced by what they do today."""
+"""Replacing names from torch 0.3 by their modern equivalents."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NO_EFFECT = ("None", "False")
 
 
 def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix | None:
-    """Write ``x`` for ``Variable(x)``, or what it does to ``x`` where that is meant.
+    """Replace ``Variable(x)`` by ``x``, or by its effect on ``x`` if that is intended.
 
-    That is ``x.detach().requires_grad_()`` with ``requires_grad=True``, and ``x.detach()`` where the method turns
-    gradients on itself. None for anything but one tensor and these keywords.
+    That is ``x.detach().requires_grad_()`` with ``requires_grad=True``, and ``x.detach()`` if the method enables
+    gradients itself. None for anything but one tensor and these keywords.
     """
     code, node = code_of_method(fn, method), call.node
     if code is None or not isinstance(node, cst.Call):
@@ -62,7 +62,7 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
 
 
 def _assigns_to(node: cst.CSTNode, tensor: cst.BaseExpression) -> TypeGuard[cst.Assign]:
-    """Whether a statement only gives a name what is left of it: ``x = Variable(x)``."""
+    """Whether a statement only assigns what remains to the same name: ``x = Variable(x)``."""
     if not isinstance(node, cst.Assign) or len(node.targets) != 1 or not isinstance(tensor, cst.Name):
         return False
     target = node.targets[0].target
@@ -85,12 +85,12 @@ _NO_TENSORS = (
 
 
 def turns_gradients_on(method: Method) -> bool:
-    """Whether a method turns gradients on itself, so that what is detached there makes a difference."""
+    """Whether a method enables gradients itself, so that detaching makes a difference."""
     return any(each.callee in _GRADIENTS_ON for each in method.facts.of(GenericCall))
 
 
 def variable_arguments(node: cst.CSTNode) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None, bool]:
-    """The tensor, and what ``requires_grad`` is where it may be true; and whether that is all there is."""
+    """The tensor, and ``requires_grad`` if it may be true; and whether these are all arguments."""
     tensor: cst.BaseExpression | None = None
     requires_grad: cst.BaseExpression | None = None
     for number, arg in enumerate(node.args if isinstance(node, cst.Call) else ()):
@@ -122,7 +122,7 @@ def _without_name(code: MethodCode, node: cst.Call, start: int) -> list[Edit] | 
 
 
 def _is_delimited(code: MethodCode, node: cst.Call, tensor: cst.BaseExpression) -> bool:
-    """Whether any expression may stand where the call stands, without parentheses."""
+    """Whether any expression may replace the call, without parentheses."""
     if isinstance(tensor, cst.NamedExpr):
         return False
     parent = code.parents[node]
@@ -136,9 +136,9 @@ def _is_delimited(code: MethodCode, node: cst.Call, tensor: cst.BaseExpression) 
 
 
 def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
-    """Write ``Function`` for the base called ``old``.
+    """Replace the base ``old`` by ``Function``.
 
-    None where instances count: the class has an ``__init__``, or an instance is made with arguments or keeps state.
+    None if instances matter: the class has an ``__init__``, or an instance is created with arguments or keeps state.
     """
     layout, code = layout_of(fn), module_code(fn)
     made = any(each.how.startswith("construct") and (each.positional or each.keywords) for each in fn.calls)
@@ -164,7 +164,7 @@ def derive_from_function(fn: FunctionClass, old: str) -> Fix | None:
 
 
 def drop_shared_storage(fn: FunctionClass, method: Method, call: ContextCall) -> Fix | None:
-    """Take the statement out; None where the call stands in an expression, or its arguments may do something."""
+    """Remove the statement; None if the call is part of an expression, or its arguments may have side effects."""
     code = code_of_method(fn, method)
     if code is None or not isinstance(call.node, cst.Call):
         return None

@@ -1,4 +1,4 @@
-"""One call for what two calls of ctx on the same path are told: the second replaces the first."""
+"""Merging two calls of ctx on the same path, of which the second overrides the first."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall) -> Fix | None:
-    """Give the second call what the first one was given, too, and take the first one out.
+    """Add the arguments of the first call to the second one, and remove the first one.
 
-    Offered for two statements of one block. Safe where backward takes as many saved tensors as both calls are given
-    together: it raises as it is. A first call that is given nothing else is only taken out.
+    Offered for two statements of one block. Safe if backward unpacks as many saved tensors as both calls have together:
+    it currently raises. A first call whose arguments are all in the second one is only removed.
     """
     code = code_of_method(fn, method)
     if code is None or not isinstance(earlier.node, cst.Call) or not isinstance(later.node, cst.Call):
@@ -54,7 +54,7 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
 
 
 def _applicability(fn: FunctionClass, earlier: ContextCall, later: ContextCall) -> Applicability | None:
-    """How far merging can be trusted; None where backward would get more tensors than it takes."""
+    """The applicability of merging; None if backward would get more tensors than it unpacks."""
     if not earlier.method.startswith("save_"):
         return Applicability.UNSAFE
     readers = [each for each in fn.reading_methods if saving_call(each) == earlier.method]

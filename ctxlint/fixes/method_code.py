@@ -1,4 +1,4 @@
-"""The code of one method as a tree that can be walked upwards, and edits that put in, take out or change statements."""
+"""The code of one method as a tree with parents, and edits that insert, remove or change statements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 
 
 def code_of_method(fn: FunctionClass, method: Method) -> MethodCode | None:
-    """The code of a method that a fix may touch; None where it may not."""
+    """The code of a method that a fix may change; None if it may not."""
     key = (MethodCode, id(method))
     if key not in fn.notes:
         layout = layout_of(fn, method)
@@ -43,7 +43,7 @@ class MethodCode:
     layout: Layout
     method: Method
     notes: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was worked out about it, and may be needed again."""
+    """Cached results about it."""
 
     def fix(
         self,
@@ -53,9 +53,9 @@ class MethodCode:
         *,
         joins: bool = False,
     ) -> Fix | None:
-        """A fix of these edits, unsafe at best where a comment would be lost; ``joins`` as in ``Fix``.
+        """A fix of these edits, at best unsafe if a comment would be lost; ``joins`` as in ``Fix``.
 
-        None where an edit could not be made, two of them overlap, or there is none.
+        None if an edit is None, two of them overlap, or there are none.
         """
         every = set(edits)
         ordered = tuple(sorted(edit for edit in every if edit is not None))
@@ -69,11 +69,11 @@ class MethodCode:
 
     @property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
-        """What each node of code stands in, up to the method itself."""
+        """The parent of each node of code, up to the method itself."""
         return self.method.parents
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes of code around a node, the nearest first; the method is the last."""
+        """The ancestors of a node, the nearest first; the method is the last."""
         return self.method.above(node)
 
     def nodes(self) -> Iterable[cst.CSTNode]:
@@ -84,26 +84,26 @@ class MethodCode:
 
     @property
     def names(self) -> tuple[cst.Name, ...]:
-        """Every name that means a variable: no attribute, no keyword of a call."""
+        """Every name of a variable: no attributes, no keywords of calls."""
         return self.method.variables
 
     def names_below(self, node: cst.CSTNode) -> set[str]:
-        """The names of the variables that a node of code names."""
+        """The names of variables in a node of code."""
         below = parents_below(node)
         return {each.value for each in below if type(each) is cst.Name and not self.method.is_label(each)}
 
     def uses(self, name: str) -> list[cst.Name]:
-        """Every place at which a variable is named, in the order of the text."""
+        """Every occurrence of a variable, in the order of the text."""
         if name not in self.notes:
             self.notes[name] = sorted(self.named(name), key=self.layout.start)
         return list(self.notes[name])
 
     def named(self, name: str) -> Sequence[cst.Name]:
-        """As ``uses``, in no particular order."""
+        """Like ``uses``, in no particular order."""
         return self.method.named.get(name, ())
 
     def fresh(self, *wanted: str) -> str:
-        """The first of some names, numbered where all are taken, that means nothing in this method."""
+        """The first of some names, numbered if all are taken, that is unused in this method."""
         taken = self.method.named
         for name in wanted:
             if name not in taken and name.isidentifier():
@@ -114,21 +114,21 @@ class MethodCode:
         return f"{wanted[0]}_{number}"
 
     def bindings(self, name: str) -> list[int]:
-        """The offsets at which a variable is bound or deleted anywhere in the method, parameters left out."""
+        """The offsets at which a variable is bound or deleted anywhere in the method, except as a parameter."""
         return sorted(self.layout.start(node) for node in self.method.binders.get(name, ()))
 
     def binds(self, name: str) -> bool:
-        """Whether a variable is bound or deleted anywhere in the method, other than as a parameter."""
+        """Whether a variable is bound or deleted anywhere in the method, except as a parameter."""
         return name in self.method.binders
 
     def rebound_between(self, names: Iterable[str], start: int, end: int) -> bool:
-        """Whether one of some variables is bound in a stretch of the text."""
+        """Whether one of some variables is bound in a range of the text."""
         return any(start <= at < end for name in names for at in self.bindings(name))
 
-    # Places
+    # Positions
 
     def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | None:
-        """The small statement that a node is or stands in; None for one in the head of a compound statement."""
+        """The simple statement that contains a node; None for one in the head of a compound statement."""
         for each in (node, *self.above(node)):
             if isinstance(each, cst.BaseSmallStatement):
                 return each
@@ -137,22 +137,22 @@ class MethodCode:
         return None
 
     def always_runs(self, node: cst.CSTNode) -> bool:
-        """Whether a node stands in the body of the method itself, or in nothing but ``with`` blocks of it."""
+        """Whether a node is in the body of the method itself, or only in ``with`` blocks of it."""
         around = [each for each in self.above(node) if isinstance(each, (cst.BaseCompoundStatement, *_SCOPES))]
         return all(isinstance(each, cst.With) for each in around[:-1]) and around[-1:] == [self.method.node]
 
     def in_own_scope(self, node: cst.CSTNode) -> bool:
-        """Whether a node stands in no function, lambda or class inside the method."""
+        """Whether a node is in no nested function, lambda or class."""
         return not any(isinstance(each, _SCOPES) and each is not self.method.node for each in self.above(node))
 
     def block(self, node: cst.CSTNode) -> cst.BaseSuite | None:
-        """The innermost block that a node stands in."""
+        """The innermost block that contains a node."""
         return next((each for each in self.above(node) if isinstance(each, cst.BaseSuite)), None)
 
     # Edits
 
     def first(self, text: str) -> Edit | None:
-        """Put in a statement as the first one, after a docstring."""
+        """Insert a statement as the first one, after a docstring."""
         body = self.method.node.body
         if isinstance(body, cst.SimpleStatementSuite):
             small = next((each for each in body.body if not _is_string(each)), None)
@@ -176,12 +176,12 @@ class MethodCode:
         return self.layout.insert(self.layout.source.line_starts[number - 1], f"{indentation}{text}\n")
 
     def start(self, statement: cst.CSTNode) -> int:
-        """Where a statement starts, its decorators included."""
+        """The start of a statement, including its decorators."""
         decorators = getattr(statement, "decorators", ())
         return self.layout.start(decorators[0] if decorators else statement)
 
     def before(self, statement: cst.CSTNode, text: str) -> Edit | None:
-        """Put in a statement before another one, and before the comment right above that."""
+        """Insert a statement before another one, and before the comment right above that."""
         start = self.start(statement)
         indentation = self.layout.indentation(start)
         if indentation is not None:
@@ -194,14 +194,14 @@ class MethodCode:
         return None
 
     def _comment_of_its_own(self, statement: cst.CSTNode, number: int) -> bool:
-        """Whether a line is one of the comments that stand above a statement."""
+        """Whether a line is one of the comments above a statement."""
         owner = self.parents[statement] if isinstance(statement, cst.BaseSmallStatement) else statement
         above = len(getattr(owner, "leading_lines", ()))
         first = self.layout.line_number(self.start(statement)) - above
         return number >= first and self.layout.source.line(number).lstrip().startswith("#")
 
     def after(self, statement: cst.BaseSmallStatement, text: str) -> Edit:
-        """Put in a statement after a small one: on the next line where that one has its lines to itself."""
+        """Insert a statement after a simple one: on the next line if that one shares its line with no other."""
         end = self.layout.end(statement)
         line = self.parents[statement]
         indentation = self.layout.indentation(self.layout.start(statement))
@@ -211,14 +211,14 @@ class MethodCode:
         return self.layout.insert(self.layout.line_end(end), f"\n{indentation}{text}")
 
     def stands_alone(self, statement: cst.BaseSmallStatement) -> bool:
-        """Whether a block holds nothing but this statement, so that ``pass`` must take its place."""
+        """Whether a block contains only this statement, so that ``pass`` must replace it."""
         line = self.parents[statement]
         if len(getattr(line, "body", ())) > 1:
             return False
         return isinstance(line, cst.SimpleStatementSuite) or len(getattr(self.parents[line], "body", ())) == 1
 
     def without(self, statement: cst.BaseSmallStatement) -> Edit:
-        """Take out a small statement; a comment behind it stays."""
+        """Remove a simple statement; a comment after it stays."""
         start, end = self.layout.start(statement), self.layout.end(statement)
         line = self.parents[statement]
         others = list(getattr(line, "body", ()))
@@ -246,7 +246,7 @@ class MethodCode:
 
 
 def _keeps_its_place(line: str) -> bool:
-    """Whether a line below the head stays there: it is blank, or a comment with the types of the parameters."""
+    """Whether a line after the head stays there: it is blank, or a type comment of the parameters."""
     return not line.strip() or line.lstrip().startswith("# type:")
 
 

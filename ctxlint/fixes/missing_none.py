@@ -1,4 +1,4 @@
-"""Putting the None of inputs that are no tensors in: into a display, into ``(None,) * 3``, or around a value."""
+"""Inserting None for inputs that are not tensors: into a display, into ``(None,) * 3``, or around a value."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Slot
 
 Additions = tuple[tuple[int, int], ...]
-"""Before which of the slots as they are written so many None are put in; the number of slots means at the end."""
+"""Pairs of a slot and the number of None to insert before it; the number of slots means at the end."""
 
 
 def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Shortfall]) -> Fix | None:
-    """Put None where ``shortfall`` says; None where it is not known where that is, or how to write it.
+    """Insert None according to ``shortfall``; None if the positions, or how to write it, are unknown.
 
-    ``every`` holds the shortfalls of the class: returns with several alternatives are fixed for all of them or not
-    at all. Unsafe where it is only likely that just the last None are missing.
+    ``every`` has the shortfalls of the class: returns with several alternatives are fixed for all of them or not at
+    all. Unsafe if it is only likely that just the last None are missing.
     """
     placement, method = shortfall.placement or shortfall.guess, fn.backward
     layout = layout_of(fn, method)
@@ -49,12 +49,12 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
 
 
 def _is_known(placement: Placement | None) -> bool:
-    """Whether it is known well enough where the None belong."""
+    """Whether the positions of the missing None are certain enough."""
     return placement is not None and (placement.unique or placement.likely)
 
 
 def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]) -> Fix | None:
-    """Write None for the gradients at these positions; None where one of them does not stand by itself."""
+    """Write None for the gradients at these positions; None if one of them is not a separate expression."""
     layout, method = layout_of(fn, fn.backward), fn.backward
     if layout is None or method is None:
         return None
@@ -65,12 +65,12 @@ def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]
 
 
 def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | None:
-    """Leave the last ``count`` None out; None where they are not written at the end."""
+    """Remove the last ``count`` None; None if they are not written at the end."""
     layout, method = layout_of(fn, fn.backward), fn.backward
     if layout is None or method is None or count >= len(returned.slots):
         return None
     edits = _Mender(layout, fn, method, ()).shortened(returned, count)
-    # A comment behind them, or among them, likely speaks of them.
+    # A comment after them, or among them, is probably about them.
     lost = any("#" in layout.text[edit.start : layout.line_end(edit.end)] for edit in edits)
     if edits:
         have = len(returned.slots)
@@ -80,7 +80,7 @@ def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | Non
 
 
 def additions(returned: Returned, placement: Placement) -> Additions:
-    """Where the None go: behind those that stand there already, before the next gradient."""
+    """Where to insert the None: after the present ones, before the next gradient."""
     written = [at for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
     wanted = [at for at, slot in enumerate(placement.slots) if slot is not None]
     found: list[tuple[int, int]] = []
@@ -95,9 +95,9 @@ def additions(returned: Returned, placement: Placement) -> Additions:
 
 @dataclass(frozen=True)
 class _Atom:
-    """A slot as it is written: element ``at`` of ``display``, or what ``count`` in ``(None,) * 3`` makes many of.
+    """The code of a slot: element ``at`` of ``display``, or what ``count`` in ``(None,) * 3`` repeats.
 
-    Without ``node`` it stands for unknown many slots.
+    Without ``node``, it stands for an unknown number of slots.
     """
 
     node: cst.BaseExpression | None
@@ -107,7 +107,7 @@ class _Atom:
 
 
 class _Mender:
-    """Finds the text that makes the gradients of one class."""
+    """Finds the code that creates the gradients of one class."""
 
     def __init__(self, layout: Layout, fn: FunctionClass, method: Method, every: SequenceOf[Shortfall]) -> None:
         self.layout = layout
@@ -117,7 +117,7 @@ class _Mender:
         self.names = _names_in(method.node)
 
     def edits(self, shortfall: Shortfall) -> list[Edit]:
-        """The edits that fix one return; none where it cannot be told how to write it."""
+        """The edits that fix one return; empty if it is unknown how to write it."""
         returned, placement = shortfall.returned, shortfall.placement or shortfall.guess
         statement = returned.node
         if placement is None or not isinstance(statement, cst.Return) or statement.value is None:
@@ -134,7 +134,7 @@ class _Mender:
         return self._around_value(statement.value, returned, wanted)
 
     def replaced(self, returned: Returned, positions: tuple[int, ...]) -> list[Edit]:
-        """The edits that write None at some positions; none where these are not elements of a display."""
+        """The edits that write None at some positions; empty if these are not elements of a display."""
         statement, value = returned.node, returned.value
         if not isinstance(statement, cst.Return) or statement.value is None:
             return []
@@ -151,7 +151,7 @@ class _Mender:
         return edits
 
     def shortened(self, returned: Returned, count: int) -> list[Edit]:
-        """The edits that leave the last slots out; none where they are not the last elements of one display."""
+        """The edits that remove the last slots; empty if they are not the last elements of one display."""
         statement = returned.node
         if not isinstance(statement, cst.Return) or statement.value is None:
             return []
@@ -171,7 +171,7 @@ class _Mender:
         return self._without_last(display, count)
 
     def _without_last(self, display: cst.Tuple | cst.List, count: int) -> list[Edit]:
-        """Take the last elements of a display out; what stands behind their last comma stays as it is."""
+        """Remove the last elements of a display; what follows their last comma is unchanged."""
         kept = display.elements[-count - 1]
         end = end_of_element(self.layout, display.elements[-1])
         alone = len(display.elements) - count == 1 and isinstance(display, cst.Tuple)
@@ -185,15 +185,15 @@ class _Mender:
         return [self.layout.delete(start, end)]
 
     def _written_atoms(self, expression: cst.BaseExpression, returned: Returned) -> list[_Atom]:
-        """The gradients as they are written in a tuple that nothing else sees; none where that is not known."""
+        """The code of the gradients in a tuple without aliases; empty if it is unknown."""
         value = returned.value
         written = self._written(expression, value) if isinstance(value, Sequence) else None
         return [] if written is None else _fitted(list(self._atoms(written)), returned.slots) or []
 
-    # Where it is written
+    # Where the code is
 
     def _written(self, expression: cst.BaseExpression, value: Sequence) -> cst.BaseExpression | None:
-        """The expression that makes this alternative of what is returned, where nothing else sees it."""
+        """The expression that creates this alternative of the returned value, if it has no aliases."""
         node = value.node
         for leaf in branches_of(expression):
             if leaf is node:
@@ -205,7 +205,7 @@ class _Mender:
         return None
 
     def _only_returned(self, name: str) -> bool:
-        """Whether a local name is given values by plain assignments only, and only returned as it is."""
+        """Whether a local name is only bound by plain assignments, and only returned."""
         returned = sum(
             isinstance(leaf, cst.Name) and leaf.value == name
             for event in self.method.returns
@@ -215,7 +215,7 @@ class _Mender:
         return self.names.occurrences.get(name, 0) == len(self.names.assigned.get(name, ())) + returned
 
     def _used_once(self, name: str) -> cst.BaseExpression | None:
-        """What a local name stands for that is assigned once and read once."""
+        """The value of a local name that is assigned once and read once."""
         assigned = self.names.assigned.get(name, [])
         return assigned[0] if len(assigned) == 1 and self.names.occurrences.get(name) == 2 else None
 
@@ -234,7 +234,7 @@ class _Mender:
         return edits
 
     def _edits_between(self, atoms: list[_Atom], before: int, times: int) -> list[Edit]:
-        """Put in ``times`` None before the slot ``before``."""
+        """Insert ``times`` None before the slot ``before``."""
         previous = atoms[before - 1] if before > 0 else None
         following = atoms[before] if before < len(atoms) else None
         for near in (previous, following):
@@ -247,14 +247,14 @@ class _Mender:
         return []
 
     def _atoms(self, expression: cst.BaseExpression) -> Iterator[_Atom]:
-        """The elements of a tuple or list as they are written."""
+        """The code of the elements of a tuple or list."""
         if isinstance(expression, (cst.Tuple, cst.List)):
             for at, element in enumerate(expression.elements):
                 if not isinstance(element, cst.StarredElement):
                     yield _Atom(element.value, expression, at)
                     continue
                 for atom in self._atoms(element.value):
-                    # What cannot be written into itself is one element of the display around it.
+                    # A starred value whose own code cannot be changed is one element of the display around it.
                     itself = atom.display is not None or atom.count is not None
                     yield atom if itself else _Atom(atom.node, expression, at)
         elif isinstance(expression, cst.BinaryOperation) and isinstance(expression.operator, cst.Add):
@@ -269,10 +269,10 @@ class _Mender:
         else:
             yield _Atom(None)
 
-    # Around what is returned
+    # Around the returned value
 
     def _around_tuple(self, expression: cst.BaseExpression, returned: Returned, wanted: Additions) -> list[Edit]:
-        """``return *gradients, None``, where all that the return may give lacks the same."""
+        """``return *gradients, None``, if all possible values of the return lack the same."""
         front, behind = _edges(wanted, len(returned.slots))
         if not self._same_for_all(returned, front, behind) or front + behind != sum(times for _at, times in wanted):
             return []
@@ -288,7 +288,7 @@ class _Mender:
         return []
 
     def _around_value(self, expression: cst.BaseExpression, returned: Returned, wanted: Additions) -> list[Edit]:
-        """``return gradient, None``, where all that the return may give is one gradient or None."""
+        """``return gradient, None``, if all possible values of the return are one gradient or None."""
         front, behind = _edges(wanted, 1)
         if not self._same_for_all(returned, front, behind):
             return []
@@ -305,7 +305,7 @@ class _Mender:
         return edits
 
     def _inside_parentheses(self, expression: cst.BaseExpression, front: int, behind: int) -> list[Edit]:
-        """One gradient in parentheses that stand on lines of their own becomes a tuple in them."""
+        """Turn one gradient in parentheses on lines of their own into a tuple in these."""
         layout = self.layout
         opening, closing = layout.start(expression) + 1, layout.end(expression) - 1
         first = self.layout.source.offset(self.fn.span(expression).start)
@@ -325,7 +325,7 @@ class _Mender:
         return edits
 
     def _same_for_all(self, returned: Returned, front: int, behind: int) -> bool:
-        """Whether every other alternative of this return lacks the same: as many None before and behind."""
+        """Whether every other alternative of this return lacks the same number of None before and after."""
         is_tuple = isinstance(returned.value, Sequence)
         explained = {id(each.returned): each for each in self.every}
         for other in self.fn.gradients:
@@ -345,7 +345,7 @@ class _Mender:
 
 
 def _edges(wanted: Additions, count: int) -> tuple[int, int]:
-    """How many None are put in at the front, and how many at the end."""
+    """The number of None to insert at the front, and at the end."""
     found = dict(wanted)
     return found.get(0, 0), found.get(count, 0)
 
@@ -355,7 +355,7 @@ def _nones(count: int) -> str:
 
 
 def _fitted(atoms: list[_Atom], slots: tuple[Slot, ...]) -> list[_Atom] | None:
-    """One atom for each slot; None where what is written is not what was computed."""
+    """One atom for each slot; None if the code does not correspond to the computed value."""
     unknown = [at for at, atom in enumerate(atoms) if atom.node is None]
     if len(unknown) > 1:
         return None
@@ -398,7 +398,7 @@ def _is_none_literal(node: cst.BaseExpression) -> bool:
 
 @dataclass(frozen=True)
 class _Names:
-    """The local names of a method: what plain assignments give them, and how often each stands anywhere in it."""
+    """The local names of a method: their plain assignments, and how often each occurs anywhere in it."""
 
     assigned: Mapping[str, list[cst.BaseExpression]]
     occurrences: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""A whole file as ``ast`` sees it: which names its imports bind, where its expressions stand, and imports put in."""
+"""A whole file as ``ast``: the names that its imports bind, positions of its expressions, and adding imports."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Import = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Names:
-    """What a file does with names, in whatever scope: how often it binds and reads each one.
+    """How a file uses names, in any scope: how often it binds and reads each one.
 
-    ``texts`` are its string constants. ``decorators`` stand in the order of ``ast.walk``.
+    ``texts`` are its string constants. ``decorators`` are in the order of ``ast.walk``.
     """
 
     bound: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class Names:
 
 
 def names_in(module: ast.Module) -> Names:
-    """The names of a file, by one walk over it, with which all fixes can do."""
+    """The names of a file, from one walk over it, which serves all fixes."""
     found = Names()
     for node in _walk(module):
         kind = type(node)
@@ -61,9 +61,9 @@ _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 
 
 def _walk(module: ast.Module) -> list[Any]:
-    """What ``ast.walk`` gives, in a fifth of its time, with strings and the like among it."""
+    """The result of ``ast.walk``, in a fifth of its time, with strings and the like among the nodes."""
     nodes: list[Any] = [module]
-    for node in nodes:  # which grows on the way
+    for node in nodes:  # grows during iteration
         for name in _FIELDS[type(node)]:
             value = getattr(node, name, None)
             if type(value) is list:
@@ -74,7 +74,7 @@ def _walk(module: ast.Module) -> list[Any]:
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """The names of the fields that may hold nodes, by the type of the node; none for what is no node."""
+    """The names of the fields that may contain nodes, by node type; empty for anything that is not a node."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
         names = getattr(kind, "_fields", ()) if kind is not ast.Constant else ()
@@ -87,7 +87,7 @@ _FIELDS = _Fields()
 
 
 def module_code(file: FunctionClass | SourceFile) -> ModuleCode | None:
-    """The code of a file, or of that of a Function; None where ``ast`` cannot read it."""
+    """The code of a file, or of the file of a Function; None if ``ast`` cannot parse it."""
     file.source.read_whole()
     return None if file.tree is None else _module_code(file.source, file.tree)
 
@@ -108,7 +108,7 @@ class ModuleCode:
 
     @cached_property
     def names(self) -> Names:
-        """What the whole file does with each name."""
+        """How the whole file uses each name."""
         return names_in(self.module)
 
     def times_bound(self, name: str) -> int:
@@ -116,23 +116,23 @@ class ModuleCode:
         return self.names.bound[name] if self._mentions(name) else 0
 
     def _mentions(self, name: str) -> bool:
-        """Whether the text has the name somewhere: most files do not have the one that an import would bring."""
+        """Whether the text contains the name: most files do not contain the one that an import would bind."""
         text = self.source.text
         return name in (text if text.isascii() else unicodedata.normalize("NFKC", text))
 
     def means_package(self, name: str) -> bool:
-        """Whether ``name`` is a package wherever it stands: ``import name`` at the top, and no other binding."""
+        """Whether ``name`` is a package everywhere: ``import name`` at the top, and no other binding."""
         plain = any(isinstance(statement, ast.Import) and _binds(statement, name) for statement in self.module.body)
         return plain and self.times_bound(name) == sum(_binds(each, name) for each in self.names.plain_imports)
 
     def name_for(
         self, targets: tuple[str, ...], before: int, *, import_it: bool = True
     ) -> tuple[str, Edit | None] | None:
-        """How to write one of ``targets``, names of one thing, from the 1-based line ``before`` on, and its import.
+        """How to write one of ``targets``, names of one object, from the 1-based line ``before`` on, and its import.
 
-        The name that an import gives it already. Else the name of the first one with an import, or all of it after
-        ``torch.`` or the like; ``import_it`` says which of these is better. None where the names mean something else,
-        or nothing of that package is imported at the top.
+        Prefers a name that an import already binds. Otherwise, the name of the first target with an import, or its full
+        name with ``torch.`` or the like; ``import_it`` decides between these. None if the names mean something else, or
+        nothing of that package is imported at the top.
         """
         for statement in self._imports(before):
             for alias in statement.names if isinstance(statement, ast.ImportFrom) else ():
@@ -153,7 +153,7 @@ class ModuleCode:
         return [each for each in body if isinstance(each, (ast.Import, ast.ImportFrom)) and each.lineno < before]
 
     def _import_line(self, module: str, name: str, before: int) -> Edit | None:
-        """An import in a line of its own, below the last one of the same package that sorts before it."""
+        """An import on a line of its own, below the last one of the same package that sorts before it."""
         package = module.partition(".")[0]
         own = [each for each in self._imports(before) if package in _packages(each) and self._ends_its_line(each)]
         sorted_before = [each for each in own if isinstance(each, ast.Import) or _origin(each) <= module]
@@ -164,23 +164,23 @@ class ModuleCode:
         return Edit(start, start, f"from {module} import {name}\n")
 
     def _ends_its_line(self, statement: ast.stmt) -> bool:
-        """Whether the line after a statement is no part of another one."""
+        """Whether the line after a statement belongs to no other one."""
         last = statement.end_lineno or statement.lineno
         spans = ((each.lineno, each.end_lineno or each.lineno) for each in self.module.body if each is not statement)
         return last < self.source.line_count and not any(first <= last < end for first, end in spans)
 
-    # Places
+    # Positions
 
     def start(self, node: ast.expr | ast.keyword) -> int:
-        """Where an expression starts, its parentheses not included."""
+        """The start of an expression, without its parentheses."""
         return self._offset(node.lineno, node.col_offset)
 
     def end(self, node: ast.expr) -> int:
-        """Where an expression ends, its parentheses not included."""
+        """The end of an expression, without its parentheses."""
         return self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def _offset(self, line: int, column: int) -> int:
-        """The offset of a place that ``ast`` counts in bytes."""
+        """The offset of a position that ``ast`` counts in bytes."""
         before = self.source.line(line).encode("utf-8", "surrogatepass")[:column]
         return self.source.offset(Position(line, len(before.decode("utf-8", "surrogatepass")) + 1))
 
@@ -190,11 +190,11 @@ def _binds(statement: ast.Import, package: str) -> bool:
 
 
 def _origin(statement: Import) -> str:
-    """The module that ``from`` names; empty for any other import, and for one that is relative."""
+    """The module of a ``from`` import; empty for any other import, and for a relative one."""
     return (statement.module or "") if isinstance(statement, ast.ImportFrom) and statement.level == 0 else ""
 
 
 def _packages(statement: Import) -> set[str]:
-    """The packages that an import takes from."""
+    """The packages of an import."""
     names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else [_origin(statement)]
     return {name.partition(".")[0] for name in names}

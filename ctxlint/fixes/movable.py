@@ -1,4 +1,4 @@
-"""Which statements of ``forward`` do nothing but tell the ctx something, at whatever time they run."""
+"""Statements of ``forward`` that only write to ctx, and do so independently of when they run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _ASKING = frozenset(
         "stride",
     }
 )
-"""Methods that say something about a tensor that does not change."""
+"""Methods that return invariant properties of a tensor."""
 _OF_THE_GRAPH = frozenset({"grad", "grad_fn", "is_leaf", "requires_grad", "_version", "output_nr"})
 """Attributes that torch sets between forward and the end of ``apply``."""
 
 
 def concerns_ctx_alone(code: MethodCode, line: cst.CSTNode) -> bool:
-    """Whether a line saves, marks, or sets attributes from what is named, perhaps under a test; and nothing more."""
+    """Whether a line only saves, marks, or sets attributes of ctx from names, possibly under a test."""
     if isinstance(line, cst.SimpleStatementLine):
         return all(_tells_ctx(code, each) for each in line.body)
     if not isinstance(line, cst.If) or not _is_plain(code, line.test, computing=True):
@@ -46,7 +46,7 @@ def concerns_ctx_alone(code: MethodCode, line: cst.CSTNode) -> bool:
 
 
 def marks_alone(line: cst.CSTNode) -> bool:
-    """Whether a line only calls ``mark_dirty`` or ``mark_non_differentiable``, whatever the tensors hold."""
+    """Whether a line only calls ``mark_dirty`` or ``mark_non_differentiable``, independent of the tensors' contents."""
     return isinstance(line, cst.SimpleStatementLine) and all(
         isinstance(each, cst.Expr)
         and isinstance(each.value, cst.Call)
@@ -86,9 +86,9 @@ def _is_ctx(code: MethodCode, node: cst.CSTNode) -> bool:
 
 
 def _is_plain(code: MethodCode, node: cst.BaseExpression, *, computing: bool) -> bool:
-    """Whether an expression only names things and asks tensors for what does not change.
+    """Whether an expression consists only of names and invariant properties of tensors.
 
-    ``computing`` says that operators are fine, too: what they give is no tensor.
+    ``computing`` allows operators too: their result is not a tensor.
     """
     if _is_ctx(code, node):
         return False

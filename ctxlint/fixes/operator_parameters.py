@@ -1,4 +1,4 @@
-"""The parameters of an operator's ``setup_context`` called as torch calls them."""
+"""Renaming the parameters of an operator's ``setup_context`` to the names that torch passes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _NAMED = (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)
 
 
 def call_them_so(file: SourceFile, operator: Operator, expected: list[str]) -> Fix | None:
-    """Rename the parameters of ``setup_context``; put ``keyword_only_inputs`` in, or a parameter that is not used out.
+    """Rename the parameters of ``setup_context``; add ``keyword_only_inputs``, or remove an unused parameter.
 
-    None where it is not plain which parameter is which, where a name is taken, and where the function serves operators
-    with and without keyword-only parameters.
+    None if it is unclear which parameter is which, if a name is taken, and if the function serves operators with and
+    without keyword-only parameters.
     """
     setup, code = operator.setup_context, module_code(file)
     if setup is None or code is None or not setup.facts.complete or not _is_plain(file, setup):
@@ -53,7 +53,7 @@ def call_them_so(file: SourceFile, operator: Operator, expected: list[str]) -> F
 
 
 def _is_plain(file: SourceFile, setup: Method) -> bool:
-    """Whether a fix may touch the function, and all its parameters have names that a call may use."""
+    """Whether a fix may change the function, and all its parameters can be passed by name."""
     if setup.slice.source is not file.source or not setup.slice.faithful:
         return False
     return not setup.node.params.posonly_params and all(param.kind in _NAMED for param in setup.params)
@@ -84,7 +84,7 @@ def _added(layout: Layout, setup: Method) -> Fix | None:
 def _renamed(
     layout: Layout, setup: Method, expected: list[str], missing: list[str], surplus: list[Param], *, alone: bool
 ) -> Fix | None:
-    """Each parameter with a wrong name gets the one that is missing: the only one, or the one of its place."""
+    """Each parameter with a wrong name gets the missing one: the only one, or the one at its position."""
     pairs = list(zip(surplus, missing))
     if len(surplus) != len(missing):
         return None
@@ -98,7 +98,7 @@ def _renamed(
             edits += rename_parameter(layout, setup.node, param.node, name)
     except Untraceable:
         return None
-    # The ctx is known by what is done with it; which of two others is which, by its place alone.
+    # The ctx is identified by its uses; the other two only by their positions.
     others = [name for name in missing if name != "ctx"]
     forced = len(pairs) == 1 or (len(others) == 1 and setup.treats_ctx_as_ctx)
     safe = alone and forced and all(param.required for param in surplus)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def take_gradients(fn: FunctionClass, count: int) -> Fix | None:
-    """Let backward take ``count`` gradients: add a parameter for each output without one, or drop unused ones."""
+    """Let backward take ``count`` gradients: add a parameter for each output without one, or remove unused ones."""
     backward = fn.backward
     layout = layout_of(fn, backward)
     if layout is None or backward is None or not backward.facts.complete:
@@ -32,7 +32,7 @@ def _add(layout: Layout, fn: FunctionClass, backward: Method, outputs: range) ->
     if not listed or listed[-1].has_default or backward.variadic is not None:
         return None
     if not backward.node.params.params:
-        return None  # they stand before a slash
+        return None  # they are positional-only
     names = _gradient_names(fn, backward, outputs)
     annotations = {_annotation(layout, each) for each in backward.positional}
     annotation = annotations.pop() if len(annotations) == 1 else ""
@@ -46,9 +46,9 @@ def _annotation(layout: Layout, param: Param) -> str:
 
 
 def _gradient_names(fn: FunctionClass, backward: Method, outputs: range) -> list[str]:
-    """A name for the gradient of each of these outputs, made in the way of the parameters that are there.
+    """A name for the gradient of each of these outputs, in the style of the present parameters.
 
-    Never ``_``: whether the gradient may be ignored is for the author to decide, and for CTX211 to ask.
+    Never ``_``: only the author can decide whether to ignore the gradient, and CTX211 reports it.
     """
     numbered = re.fullmatch(r"(.*\D)(\d+)", backward.positional[-1].name) if backward.positional else None
     first = int(numbered[2]) - (outputs.start - 1) if numbered else -1
@@ -66,13 +66,13 @@ def _gradient_names(fn: FunctionClass, backward: Method, outputs: range) -> list
 
 
 def _prefix(fn: FunctionClass, index: int, gradient: str) -> str:
-    """What stands before the name of an output in that of its gradient: ``d`` in ``dout``."""
+    """The prefix that turns the name of an output into that of its gradient: ``d`` in ``dout``."""
     output = _output_name(fn, index)
     return gradient.removesuffix(output) if output is not None and gradient.endswith(output) else ""
 
 
 def _output_name(fn: FunctionClass, index: int) -> str | None:
-    """The variable that forward returns as output number ``index``, where all returns that name one name the same."""
+    """The variable that forward returns as output number ``index``, if all returns with a name have the same."""
     slots = [each.slots[index] for each in fn.outputs if index < len(each.slots)]
     names = {slot.node.value for slot in slots if isinstance(slot.node, cst.Name) and slot.node.value != "None"}
     return names.pop() if len(names) == 1 else None

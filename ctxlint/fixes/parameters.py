@@ -1,4 +1,4 @@
-"""Parameters put in, dropped and renamed, and where a function uses them."""
+"""Adding, removing and renaming parameters, and finding their uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
 
 
 class Untraceable(Exception):
-    """A use of a name that cannot be told from that of another one."""
+    """A use of a name that may refer to another binding."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -27,9 +27,9 @@ class Untraceable(Exception):
 
 
 def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) -> Edit | None:
-    """Take a positional parameter out, with its comma, and a comment behind it on a line of its own.
+    """Remove a positional parameter, with its comma, and a comment after it on its own line.
 
-    None where the syntax would not allow that.
+    None if the syntax would not allow that.
     """
     params = function.params
     if any(each is param for each in params.posonly_params) and len(params.posonly_params) == 1:
@@ -46,7 +46,7 @@ def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) 
         elif own_line:
             end = layout.line_end(blank)
         if layout.line_end(end) == end and own_line and end < len(layout.text):
-            # It had its lines for itself: the next one takes its place.
+            # It had its own lines: the next one takes its place.
             following = end
             while layout.text[following : following + 1].isspace():
                 following += 1
@@ -59,7 +59,7 @@ def drop_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param) 
 
 
 def insert_parameter(layout: Layout, function: cst.FunctionDef, before: cst.Param | None, name: str) -> Edit:
-    """Put a parameter in before another one, or as the only one."""
+    """Insert a parameter before another one, or as the only one."""
     if before is None:
         return layout.insert(layout.start(function.params), name)
     start = layout.start(before)
@@ -68,7 +68,7 @@ def insert_parameter(layout: Layout, function: cst.FunctionDef, before: cst.Para
 
 
 def append_parameters(layout: Layout, after: cst.Param, names: list[str]) -> Edit:
-    """Put parameters in behind another one that has no default."""
+    """Insert parameters after another one without default."""
     end = _end_of(layout, after)
     indentation = layout.indentation(layout.start(after))
     comma = layout.after_comma(after.comma) if isinstance(after.comma, cst.Comma) else None
@@ -78,7 +78,7 @@ def append_parameters(layout: Layout, after: cst.Param, names: list[str]) -> Edi
 
 
 def drop_last_parameters(layout: Layout, params: list[cst.Param], kept: int) -> Edit | None:
-    """Take out the parameters behind the first ``kept`` ones, all positional; None where comments would be lost."""
+    """Remove the parameters after the first ``kept`` ones, all positional; None if comments would be lost."""
     if kept < 1:
         return None
     start, end = _end_of(layout, params[kept - 1]), _end_of(layout, params[-1])
@@ -86,7 +86,7 @@ def drop_last_parameters(layout: Layout, params: list[cst.Param], kept: int) -> 
 
 
 def _end_of(layout: Layout, param: cst.Param) -> int:
-    """Where a parameter ends, its annotation and default included, its comma not."""
+    """The end of a parameter, including its annotation and default, without its comma."""
     last: cst.CSTNode = param.name
     if param.annotation is not None:
         last = param.annotation.annotation
@@ -100,14 +100,19 @@ def _end_of(layout: Layout, param: cst.Param) -> int:
 
 
 def rename_parameter(layout: Layout, function: cst.FunctionDef, param: cst.Param, new: str) -> list[Edit]:
-    """Edits that rename a parameter and all its uses. Raises Untraceable where a use cannot be told."""
+    """Edits that rename a parameter and all its uses.
+
+    Raises:
+        Untraceable: The binding of a use is ambiguous.
+    """
     return [layout.replace(node, new) for node in (param.name, *uses_of(function, param.name.value))]
 
 
 def uses_of(function: cst.FunctionDef, name: str) -> list[cst.Name]:
-    """Where the body of a function uses, binds or deletes its own local ``name``, in nested scopes that see it too.
+    """Where the body of a function uses, binds or deletes its own local ``name``, including nested scopes that see it.
 
-    Raises Untraceable for a class inside the function that mentions it, and for an import of that name.
+    Raises:
+        Untraceable: A nested class mentions it, or an import binds it.
     """
     found: list[cst.Name] = []
     _collect(function.body, name, found)
@@ -115,7 +120,7 @@ def uses_of(function: cst.FunctionDef, name: str) -> list[cst.Name]:
 
 
 def mentions(node: cst.CSTNode, name: str) -> bool:
-    """Whether ``name`` stands anywhere in the code of a node, as a name of any scope; attributes do not count."""
+    """Whether ``name`` occurs anywhere in the code of a node, as a name of any scope; attributes do not count."""
     if isinstance(node, cst.Name):
         return node.value == name
     if isinstance(node, cst.Attribute):
@@ -137,7 +142,7 @@ def _collect(node: cst.CSTNode, name: str, found: list[cst.Name]) -> None:
 
 
 def _parts_that_see(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
-    """The parts of a node in which ``name`` means what it means around the node."""
+    """The parts of a node in which ``name`` has the same binding as around the node."""
     if isinstance(node, (cst.Attribute, cst.Arg)):
         yield node.value
     elif isinstance(node, cst.MatchKeywordElement):
@@ -172,7 +177,7 @@ def _all_params(params: cst.Parameters) -> Iterator[cst.Param]:
 
 
 def _outside_of(params: cst.Parameters) -> Iterator[cst.CSTNode]:
-    """The defaults and annotations, which the scope around the function evaluates."""
+    """The defaults and annotations, which are evaluated in the enclosing scope."""
     for param in _all_params(params):
         if param.default is not None:
             yield param.default

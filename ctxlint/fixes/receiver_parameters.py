@@ -1,4 +1,4 @@
-"""The ctx among the parameters of a method: called by its name, put in, or left out, and the receiver before it."""
+"""The ctx parameter of a method: renaming, adding, or removing it, and the receiver before it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = "ctx"
 
 
 def call_it_ctx(fn: FunctionClass, method: Method) -> Fix | None:
-    """Rename the parameter that gets the ctx, and its uses; None where ``ctx`` means something else in the method."""
+    """Rename the parameter that gets the ctx, and its uses; None if ``ctx`` means something else in the method."""
     layout, param = layout_of(fn, method), method.ctx
     if layout is None or param is None or not method.facts.complete:
         return None
@@ -41,9 +41,9 @@ def call_it_ctx(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def add_ctx(fn: FunctionClass, method: Method) -> Fix | None:
-    """Put ``ctx`` in as the first parameter; None where the name is taken.
+    """Add ``ctx`` as the first parameter; None if the name is taken.
 
-    Safe where the body uses a ``ctx`` that it has not got; else it is likely, but not sure, that this is what is meant.
+    Safe if the body uses an unbound ``ctx``; otherwise it is likely, but not certain, that this is intended.
     """
     layout = layout_of(fn, method)
     if layout is None or not method.facts.complete:
@@ -68,7 +68,7 @@ def add_ctx(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
-    """Take the receiver before the ctx out; None where the body uses it."""
+    """Remove the receiver before the ctx; None if the body uses it."""
     layout = layout_of(fn, method)
     if layout is None or method.receiver is None:
         return None
@@ -80,10 +80,10 @@ def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def drop_ctx(fn: FunctionClass, method: Method, *, ignored_setup_context: bool = False) -> Fix | None:
-    """Take the ctx out of a method that gets none; None where the body uses it.
+    """Remove the ctx from a method that gets none; None if the body uses it.
 
-    Unsafe where a call may work by accident today, each input one place further on, and where it may run on a torch
-    that ignores ``setup_context``.
+    Unsafe if a call may currently work by accident, with each input in the next parameter, and if the code may run on a
+    torch that ignores ``setup_context``.
     """
     layout, param = layout_of(fn, method), method.ctx
     if layout is None or param is None or not method.facts.complete:
@@ -102,12 +102,12 @@ def drop_ctx(fn: FunctionClass, method: Method, *, ignored_setup_context: bool =
 
 
 def _by_hand_unsafe(fn: FunctionClass, method: Method) -> Applicability:
-    """Safe, unless the same file calls the method by hand, and so may count on its parameters."""
+    """Safe, unless the same file calls the method directly, and so may depend on its parameters."""
     return Applicability.UNSAFE if method.name in fn.called_directly else Applicability.SAFE
 
 
 def _only_unbound(method: Method) -> bool:
-    """Whether every ``ctx`` in the method is the one that it has not got."""
+    """Whether every ``ctx`` in the method is unbound."""
     if not method.facts.of(UnboundContext) or any(each.name == _NAME for each in method.params):
         return False
     return _NAME not in bound_names(method.node)

@@ -1,4 +1,4 @@
-"""Taking one element out: of the arguments of a call, or of the targets of an unpacking."""
+"""Removing one element: from the arguments of a call, or from the targets of an unpacking."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def drop_argument(layout: Layout, call: cst.Call, at: int) -> list[Edit]:
-    """Edits that take one of several arguments out, with the line that it has to itself and the comment behind it."""
+    """Edits that remove one of several arguments, including its own line and the comment after it."""
     return [_without(layout, items_of(layout, call.args), at, keep_comma=False)]
 
 
 def drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[Edit]:
-    """Edits that unpack one element less of several; the one that stays alone keeps or gets its comma."""
+    """Edits that unpack one element less of several; a single remaining one keeps or gets its comma."""
     items = items_of(layout, target.elements)
     text = layout.code(target)
     single = isinstance(target, cst.Tuple) and len(items) == 2
@@ -33,11 +33,11 @@ def drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[E
 
 
 def _without(layout: Layout, items: list[AppendedItem], at: int, *, keep_comma: bool) -> Edit:
-    """``keep_comma`` says that the comma of the element before must stay."""
+    """``keep_comma``: the comma of the element before must stay."""
     item = items[at]
     after = item.end if item.after is None else item.after
     if layout.indentation(item.start) is not None and layout.nothing_but_a_comment_follows(after):
-        following = layout.source.line_starts[layout.line_number(after)]  # there is one: the closing bracket's at least
+        following = layout.source.line_starts[layout.line_number(after)]  # the closing bracket at least
         return layout.delete(layout.line_start(item.start), following)
     before = items[at - 1] if at else None
     if before is not None:

@@ -1,4 +1,4 @@
-"""Edits that keep the return annotation of a method true when its gradients become more or fewer."""
+"""Edits that keep the return annotation of a method correct when its number of gradients changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRAPPERS = ("Optional", "typing.Optional")
 
 
 def annotate_more(layout: Layout, method: Method, count: int, additions: Iterable[tuple[int, int]]) -> list[Edit]:
-    """Edits for ``count`` gradients that get so many None before some of them, where the annotation names so many."""
+    """Edits for ``count`` gradients with None inserted before some of them, if the annotation has as many elements."""
     annotation = _annotation(layout, method)
     if annotation is None:
         return []
@@ -43,7 +43,7 @@ def annotate_more(layout: Layout, method: Method, count: int, additions: Iterabl
 
 
 def annotate_fewer(layout: Layout, method: Method, count: int, kept: int) -> list[Edit]:
-    """Edits for the first ``kept`` of ``count`` gradients, where the annotation names so many."""
+    """Edits for the first ``kept`` of ``count`` gradients, if the annotation has as many elements."""
     annotation = _annotation(layout, method)
     listed = None if annotation is None else _elements(annotation, count)
     if annotation is None or listed is None:
@@ -54,7 +54,7 @@ def annotate_fewer(layout: Layout, method: Method, count: int, kept: int) -> lis
 
 
 def annotate_none(layout: Layout, method: Method, count: int, positions: Iterable[int]) -> list[Edit]:
-    """Edits for gradients that become None, where the annotation names ``count``."""
+    """Edits for gradients that become None, if the annotation has ``count`` elements."""
     annotation = _annotation(layout, method)
     listed = None if annotation is None else _elements(annotation, count)
     if listed is None:
@@ -63,7 +63,7 @@ def annotate_none(layout: Layout, method: Method, count: int, positions: Iterabl
 
 
 def _annotation(layout: Layout, method: Method) -> cst.BaseExpression | None:
-    """What a method says that it returns; None where that is nothing, or has a comment in it."""
+    """The return annotation of a method; None if there is none, or it contains a comment."""
     returns = method.node.returns
     if returns is None or "#" in layout.code(returns.annotation):
         return None
@@ -71,7 +71,7 @@ def _annotation(layout: Layout, method: Method) -> cst.BaseExpression | None:
 
 
 def _elements(annotation: cst.BaseExpression, count: int) -> Sequence[cst.BaseExpression] | None:
-    """The elements of ``tuple[A, B]``, where there are ``count``."""
+    """The elements of ``tuple[A, B]``, if there are ``count``."""
     if not isinstance(annotation, cst.Subscript) or dotted(annotation.value) not in _TUPLES:
         return None
     slices = [each.slice.value for each in annotation.slice if isinstance(each.slice, cst.Index)]
@@ -81,7 +81,7 @@ def _elements(annotation: cst.BaseExpression, count: int) -> Sequence[cst.BaseEx
 
 
 def _is_one_tensor(annotation: cst.BaseExpression) -> bool:
-    """Whether an annotation says: one tensor, or None."""
+    """Whether an annotation denotes one tensor, or None."""
     if isinstance(annotation, cst.Subscript) and dotted(annotation.value) in _WRAPPERS and len(annotation.slice) == 1:
         inner = annotation.slice[0].slice
         return isinstance(inner, cst.Index) and _is_one_tensor(inner.value)
@@ -94,5 +94,5 @@ def _is_one_tensor(annotation: cst.BaseExpression) -> bool:
 
 
 def _tuple_name(layout: Layout) -> str:
-    """``Tuple`` in a file that imports that, since it may run on a Python on which ``tuple[...]`` is an error."""
+    """``Tuple`` in a file that imports it, because it may run on a Python on which ``tuple[...]`` is an error."""
     return "Tuple" if _IMPORTED.search(layout.text) else "tuple"

@@ -1,4 +1,4 @@
-"""Mending what ``save_for_backward`` is given: lists get a star, numbers become attributes of ctx."""
+"""Fixes for arguments of ``save_for_backward``: lists get a star, numbers become attributes of ctx."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def save_properly(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> Fix | None:
-    """Star a list of tensors, or keep a number in an attribute of ctx."""
+    """Star a list of tensors, or store a number in an attribute of ctx."""
     code = code_of_method(fn, method)
     if code is None or argument.node is None or not isinstance(call.node, cst.Call):
         return None
@@ -48,7 +48,7 @@ def _holds_tensors(value: Value) -> bool:
 
 
 def _star(fn: FunctionClass, code: MethodCode, call: ContextCall, written: cst.Arg, value: Value) -> Fix | None:
-    """``save_for_backward(*tensors)``: safe where backward takes as many, withheld where it takes another number."""
+    """``save_for_backward(*tensors)``: safe if backward unpacks as many, not offered if it unpacks another number."""
     if len(call.arguments) > 1 and not (isinstance(value, Sequence) and value.exact):
         return None
     unpackings = [each for read in fn.saved_reads for each in read.unpackings]

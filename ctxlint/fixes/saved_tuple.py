@@ -26,7 +26,7 @@ _LOOPS = (cst.For, cst.While)
 
 
 def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
-    """Bind the tuple to a name before its first use, or take the name that it has, and read that in all places."""
+    """Bind the tuple to a name before its first use, or use its existing name, and read that everywhere."""
     code, found = code_of_method(fn, method), _reads(fn, method)
     if code is None or found is None:
         return None
@@ -43,13 +43,13 @@ def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def name_of_tuple(fn: FunctionClass, method: Method) -> str | None:
-    """The name that the first read binds the tuple to, where all others may read that instead."""
+    """The name that the first read binds the tuple to, if all others may read that instead."""
     code, found = code_of_method(fn, method), _reads(fn, method)
     return _name_of_all(code, found[1]) if code is not None and found is not None else None
 
 
 def _reads(fn: FunctionClass, method: Method) -> tuple[str, list[cst.Attribute]] | None:
-    """What is read, ``saved_tensors`` or the like, and where; None where it cannot be replaced everywhere."""
+    """What is read, ``saved_tensors`` or the like, and where; None if it cannot be replaced everywhere."""
     code = code_of_method(fn, method)
     vias = {read.via for read in method.facts.of(SavedRead)}
     if code is None or len(vias) != 1 or any(read.called for read in method.facts.of(SavedRead)):
@@ -68,7 +68,7 @@ def _instead(code: MethodCode, read: cst.Attribute, name: str) -> Edit:
 
 
 def _name_of_all(code: MethodCode, reads: list[cst.Attribute]) -> str | None:
-    """The name that the first read is bound to, where it means that in all other places, too."""
+    """The name that the first read is bound to, if it has the same value in all other places."""
     statement = code.statement(reads[0])
     target = _only_target(statement)
     if not isinstance(statement, cst.Assign) or statement.value is not reads[0] or not isinstance(target, cst.Name):
@@ -84,7 +84,7 @@ def _name_of_all(code: MethodCode, reads: list[cst.Attribute]) -> str | None:
 
 
 def _keeps_its_value(code: MethodCode, target: cst.Name, reads: list[cst.Attribute]) -> bool:
-    """Whether a name means at all reads what ``target`` binds it to; the statement of the last one may rebind it."""
+    """Whether a name has at all reads the value that ``target`` binds; the statement of the last one may rebind it."""
     rebound = [at for at in code.bindings(target.value) if at != code.layout.start(target)]
     if not rebound:
         return True
@@ -106,7 +106,7 @@ def _only_target(statement: cst.CSTNode | None) -> cst.BaseExpression | None:
 
 
 def _before_all(code: MethodCode, reads: list[cst.Attribute]) -> Statement | None:
-    """The statement that the binding can stand before: it holds or precedes all reads, and no loop repeats it."""
+    """The statement to insert the binding before: it contains or precedes all reads, and no loop repeats it."""
     shared = [node for node in code.above(reads[0]) if all(node in code.above(read) for read in reads[1:])]
     outermost = next((at for at in reversed(range(len(shared))) if isinstance(shared[at], _LOOPS)), None)
     if outermost is not None:
@@ -117,7 +117,7 @@ def _before_all(code: MethodCode, reads: list[cst.Attribute]) -> Statement | Non
         return None
     inside = chain[: chain.index(around)]
     if any(isinstance(node, (cst.Try, cst.TryStar)) for node in inside):
-        return None  # what is caught there would not be any more
+        return None  # an exception there would not be caught any more
     line = inside[-1]
     if isinstance(line, cst.BaseCompoundStatement):
         return line
@@ -138,7 +138,7 @@ def without_call(fn: FunctionClass, method: Method, read: SavedRead) -> Fix | No
 
 
 def unpack_the_one(fn: FunctionClass, method: Method, read: SavedRead, use: TupleUsedAsTensor) -> Fix | None:
-    """``x, = ctx.saved_tensors`` for ``x = ctx.saved_tensors``, where one tensor is saved and ``x`` means that one."""
+    """``x, = ctx.saved_tensors`` for ``x = ctx.saved_tensors``, if one tensor is saved and ``x`` denotes it."""
     code = code_of_method(fn, method)
     if code is None or saved_counts(fn, saving_call(method)) != frozenset({1}):
         return None
@@ -174,7 +174,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 def index_the_one(fn: FunctionClass, method: Method, use: TupleUsedAsTensor) -> Fix | None:
-    """``ctx.saved_tensors[0]`` where the tuple itself is used as a tensor and holds one."""
+    """``ctx.saved_tensors[0]`` if the tuple itself is used as a tensor and contains one."""
     code = code_of_method(fn, method)
     if code is None or saved_counts(fn, saving_call(method)) != frozenset({1}):
         return None

@@ -1,4 +1,4 @@
-"""Moving a tensor from an attribute of ctx into ``save_for_backward``: the edits in forward, and the fix as a whole."""
+"""Moving a tensor from an attribute of ctx into ``save_for_backward``: the edits in forward, and the whole fix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
-    """Give the tensor to the one ``save_for_backward``, or to a new one, and unpack it in backward."""
+    """Add the tensor to the only ``save_for_backward``, or to a new one, and unpack it in backward."""
     if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_asked:
         return None
     keeping = _keeping(fn, stash.write)
@@ -53,9 +53,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
 
 
 def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
-    """Whether nothing is done but that a variable joins the save and the unpacking, and the statement goes.
+    """Whether the only change is that a variable joins the save and the unpacking, and the statement is removed.
 
-    The block of the statement keeps the save, and no other statement goes.
+    The block of the statement keeps the save, and no other statement is removed.
     """
     if keeping.save_statement is None or not isinstance(keeping.value, cst.Name):
         return False
@@ -70,7 +70,7 @@ def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
 
 
 def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) -> Fix | None:
-    """Read the saved tensor instead of the attribute that holds it as well, and drop the attribute."""
+    """Read the saved tensor instead of the attribute that also holds it, and remove the attribute."""
     keeping = _keeping(fn, write)
     if keeping is None or keeping.save is not save or not isinstance(keeping.value, cst.Name):
         return None
@@ -89,11 +89,11 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
 
 
 def _applicability(uses: KeptUses, kept: Value | None) -> Applicability:
-    """Unsafe where the fix may change what happens.
+    """Unsafe if the fix may change behaviour.
 
-    That is where backward hands the tensor on, since what is unpacked under saved-tensor hooks is another object; and
-    where it does not always use a tensor that others can change, since each unpacking asks whether they did. One that
-    is kept on a condition is taken to be used on the same.
+    That is the case if the tensor escapes from backward, because unpacking under saved-tensor hooks returns another
+    object; and if backward does not always use a tensor that others can modify, because each unpacking checks for
+    modifications. One that is stored under a condition is assumed to be used under the same.
     """
     options = kept.options() if kept is not None else ()
     changed_by_others = NONE not in options and not all(isinstance(each, Fresh) for each in options)
@@ -101,14 +101,14 @@ def _applicability(uses: KeptUses, kept: Value | None) -> Applicability:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is certain
+# Preconditions
 
 
 @dataclass(frozen=True)
 class _Keeping:
-    """An attribute that is set once on every path through ``writer`` and read by ``reader`` alone, in plain sight.
+    """An attribute that is set once on every path through ``writer`` and read only by ``reader``, without aliases.
 
-    ``save`` is the one ``save_for_backward``, which runs on every path as well; None where there is none.
+    ``save`` is the only ``save_for_backward``, which also runs on every path; None if there is none.
     """
 
     fn: FunctionClass
@@ -127,18 +127,18 @@ class _Keeping:
 
     @property
     def ctx(self) -> str:
-        """What the ctx is called where the attribute is set."""
+        """The name of ctx where the attribute is set."""
         return self.writer.method.ctx.name if self.writer.method.ctx is not None else "ctx"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the tensor may be called in backward, the best name first."""
+        """Possible names of the tensor in backward, the best name first."""
         attribute = self.write.attribute
         own = (self.value.value,) if isinstance(self.value, cst.Name) else ()
         return (attribute, *own, f"saved_{attribute.lstrip('_')}")
 
     def mutated_after(self) -> bool:
-        """Whether forward changes the tensor in place once it would be saved."""
+        """Whether forward modifies the tensor in place after it would be saved."""
         origin = usual_storage(self.write.value) if self.write.value is not None else None
         start = self.writer.layout.start(self.statement)
         if self.save_statement is not None:
@@ -151,7 +151,7 @@ class _Keeping:
         )
 
     def more_follow(self) -> bool:
-        """Whether forward sets another attribute further down that may be moved next: that needs names as arguments."""
+        """Whether forward sets another attribute below that may be moved next: that needs names as arguments."""
         start = self.writer.layout.start(self.statement)
         return any(
             self.writer.layout.start(other.node) > start
@@ -161,7 +161,7 @@ class _Keeping:
         )
 
     def reads_as(self, name: str) -> list[Edit] | None:
-        """Edits that let forward itself read a variable where it reads the attribute; None where that may differ."""
+        """Edits that replace forward's own reads of the attribute by a variable; None if its value may differ."""
         layout = self.writer.layout
         end = layout.end(self.statement)
         reads = self.uses.reads.get(self.write.attribute, [])
@@ -202,7 +202,7 @@ def _keeping(fn: FunctionClass, write: ContextWrite) -> _Keeping | None:
 
 
 def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
-    """Whether nobody but the methods of the class can read what is kept on ctx, as far as this file shows."""
+    """Whether only the methods of the class can read what is stored on ctx, as far as this file shows."""
     if not fn.signature_judgeable or fn.has_subclass or fn.called_directly or fn.escapes:
         return False
     if any(method.facts.of(ContextLent) for method in fn.methods.values()):
@@ -225,7 +225,7 @@ def _names_attribute(fn: FunctionClass, method: Method, attribute: str) -> bool:
 
 
 def _on_every_path(code: MethodCode, event: Event) -> bool:
-    """Whether an event happens once before each way out of the method."""
+    """Whether an event happens exactly once before each exit of the method."""
     facts = code.method.facts
     through = facts.falls_through.value == "no" or bool(facts.end_done >> event.order & 1)
     return (
@@ -254,7 +254,7 @@ def _saving_edits(keeping: _Keeping) -> list[Edit] | None:
 
 
 def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
-    """``ctx.x = x``: the statement goes, or becomes the save, or keeps the value where the name gets another one."""
+    """``ctx.x = x``: the statement is removed, becomes the save, or keeps the value if the name is rebound."""
     writer, statement = keeping.writer, keeping.statement
     reads = keeping.reads_as(name)
     if reads is not None and keeping.save is None:
@@ -273,7 +273,7 @@ def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
 
 
 def _of_expression(keeping: _Keeping) -> list[Edit] | None:
-    """``ctx.x = expression``: it becomes an argument, or is bound to a variable where forward needs it again."""
+    """``ctx.x = expression``: it becomes an argument, or is bound to a variable if forward needs it again."""
     layout, used = keeping.writer.layout, keeping.write.attribute in keeping.uses.reads
     text = _as_argument(keeping)
     if text is None:
@@ -298,7 +298,7 @@ def _of_expression(keeping: _Keeping) -> list[Edit] | None:
 
 
 def _beside_other_targets(keeping: _Keeping) -> list[Edit] | None:
-    """``y = ctx.y = expression``: the attribute goes, the variable is saved."""
+    """``y = ctx.y = expression``: the attribute is removed, the variable is saved."""
     layout, targets = keeping.writer.layout, keeping.statement.targets
     name = next((each.target.value for each in targets if isinstance(each.target, cst.Name)), None)
     if name is None:
@@ -312,7 +312,7 @@ def _beside_other_targets(keeping: _Keeping) -> list[Edit] | None:
 
 
 def _save_after(keeping: _Keeping, name: str) -> list[Edit] | None:
-    """Save a variable that the statement binds: join a later save, or save right after it."""
+    """Save a variable that the statement binds: extend a later save, or save right after it."""
     if keeping.save is None:
         return [keeping.writer.after(keeping.statement, _call(keeping, name))]
     if _save_is_later(keeping):
@@ -336,9 +336,9 @@ def _save_is_later(keeping: _Keeping) -> bool:
 
 
 def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: bool = False) -> list[Edit] | None:
-    """Append an argument to the save where it stands, if the variables in it mean the same there.
+    """Append an argument to the save in place, if the variables in it have the same values there.
 
-    ``after`` says that the statement itself binds them.
+    ``after``: the statement itself binds them.
     """
     save, statement = keeping.save, keeping.save_statement
     if save is None or statement is None or not isinstance(save.node, cst.Call):
@@ -352,9 +352,9 @@ def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: boo
 
 
 def _moved_save(keeping: _Keeping, text: str) -> tuple[str, Edit] | None:
-    """The save with one more argument, as it may stand where the attribute is set now, further down.
+    """The save with one more argument, to be moved down to where the attribute is set now.
 
-    And the edit that takes it away where it stands. An argument that is another value further down gets a variable.
+    And the edit that removes it from its old place. An argument whose value differs further down gets a variable.
     """
     save, statement, writer = keeping.save, keeping.save_statement, keeping.writer
     if save is None or statement is None or not isinstance(save.node, cst.Call) or _save_is_later(keeping):
@@ -380,7 +380,7 @@ def _moved_save(keeping: _Keeping, text: str) -> tuple[str, Edit] | None:
 
 
 def _is_fixed(keeping: _Keeping, expression: cst.BaseExpression) -> bool:
-    """Whether an expression gives the same object as long as its variables do: a name, one of the inputs."""
+    """Whether an expression is the same object as long as its variables are: a name, one of the inputs."""
     if isinstance(expression, cst.Subscript) and isinstance(expression.value, cst.Name):
         method = keeping.writer.method
         tuples = {param.name for param in method.positional[:1] if method.name == "setup_context"}
@@ -404,7 +404,7 @@ _WITHOUT_BRACKETS = (
 
 
 def _as_argument(keeping: _Keeping) -> str | None:
-    """The text of the value as an argument; None where it cannot be one."""
+    """The text of the value as an argument; None if it cannot be one."""
     layout, value = keeping.writer.layout, keeping.value
     if not isinstance(value, _WITHOUT_BRACKETS):
         return None

@@ -1,4 +1,4 @@
-"""Moving what concerns the ctx from ``forward`` to a new ``setup_context``."""
+"""Moving the statements about ctx from ``forward`` to a new ``setup_context``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Line = cst.CSTNode
 
 
 def split_forward(fn: FunctionClass) -> Fix | None:
-    """Give ``forward`` no ctx, and what it did with that to ``setup_context``.
+    """Remove ctx from ``forward``, and move the statements about it to ``setup_context``.
 
-    Offered where these are statements of their own that need nothing but the inputs and what is returned. None for a
-    method that is called or overridden elsewhere, that is decorated, or that returns in several places.
+    Offered if these are separate statements that need nothing but the inputs and what is returned. None for a method
+    that is called or overridden elsewhere, that is decorated, or that returns in several places.
     """
     forward = fn.forward
     if forward is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
@@ -46,7 +46,7 @@ def split_forward(fn: FunctionClass) -> Fix | None:
         return None
     if not forward.facts.complete or forward.facts.is_generator or forward.facts.is_async:
         return None
-    # Most forwards save what they compute on the way; that shows without a look at the text.
+    # Most forwards save intermediates, which can be detected without the text.
     code = MethodCode(Layout(fn.source, fn.slice), forward)
     movable = None if _saves_its_own(fn, forward) else _movable(code)
     if movable is None or layout_of(fn, forward) is None:
@@ -61,11 +61,11 @@ def split_forward(fn: FunctionClass) -> Fix | None:
 
 @dataclass(frozen=True)
 class _Split:
-    """What becomes of one forward: ``moved`` are the lines that go, ``last`` is its last line.
+    """The transformation of one forward: ``moved`` are the lines to move, ``last`` is its last line.
 
-    ``inputs`` are the names of the inputs that those lines need; ``outputs`` has, for each value that is returned, the
-    name that they need it under, or None. ``single`` says that one value is returned, and no tuple. ``renamed`` are the
-    edits for attributes of ctx that forward reads itself.
+    ``inputs`` are the names of the inputs that those lines need; ``outputs`` has, for each returned value, its name in
+    those lines, or None. ``single``: one value is returned, not a tuple. ``renamed`` are the edits for attributes of
+    ctx that forward reads itself.
     """
 
     code: MethodCode
@@ -77,7 +77,7 @@ class _Split:
     renamed: tuple[Edit, ...] = field(default=())
 
     def taken_out(self) -> list[Edit]:
-        """Edits that take the lines out of forward, with their comments."""
+        """Edits that remove the lines from forward, with their comments."""
         return [Edit(start, end, "") for start, end in map(self._place, self.moved)]
 
     def _place(self, line: Line) -> tuple[int, int]:
@@ -91,7 +91,7 @@ class _Split:
         return layout.source.line_starts[first - 1], layout.source.line_starts[last]
 
     def _end(self, line: Line) -> int:
-        """Where the last statement of a line ends."""
+        """The end of the last statement on a line."""
         body: object = line
         while not isinstance(body, cst.BaseSmallStatement):
             if isinstance(body, cst.If):
@@ -102,7 +102,7 @@ class _Split:
         return self.code.layout.end(body)
 
     def method(self) -> list[Edit]:
-        """The edit that puts ``setup_context`` in below forward."""
+        """The edit that inserts ``setup_context`` below forward."""
         layout, method = self.code.layout, self.code.method
         outer = layout.indentation(self.code.start(method.node)) or ""
         inner = layout.indentation(layout.start(self.last)) or ""
@@ -119,7 +119,7 @@ class _Split:
         return [layout.insert(at, "\n\n" + re.sub(r"\r\n?", "\n", "\n".join(lines)))]
 
     def _text(self, line: Line) -> str:
-        """A line as it stands in ``setup_context``: the one value that is returned is called ``output`` there."""
+        """A line for ``setup_context``, where a single returned value is called ``output``."""
         layout = self.code.layout
         start, end = self._place(line)
         text = layout.text[start:end]
@@ -139,7 +139,7 @@ def _targets(names: list[str]) -> str:
 
 
 class _Movable(NamedTuple):
-    """The lines that concern the ctx, where these need nothing but inputs and what is returned, by their names."""
+    """The lines about ctx, if they need nothing but inputs and what is returned, by name."""
 
     lines: tuple[Line, ...]
     uses: ContextUses
@@ -149,7 +149,7 @@ class _Movable(NamedTuple):
 
 
 def _movable(code: MethodCode) -> _Movable | None:
-    """What may be moved, as far as that shows without knowing where things stand."""
+    """What may be moved, as far as that is known without positions."""
     body = code.method.node.body
     if not isinstance(body, cst.IndentedBlock) or any(line.comment is not None for line in body.footer):
         return None
@@ -192,7 +192,7 @@ def _split(code: MethodCode, movable: _Movable) -> _Split | None:
 
 
 def _saves_its_own(fn: FunctionClass, forward: Method) -> bool:
-    """Whether forward saves something by a name that is neither an input nor what it returns."""
+    """Whether forward saves a name that is neither an input nor returned."""
     body = forward.node.body
     returned = _returned(forward, tuple(body.body)) if isinstance(body, cst.IndentedBlock) else None
     if returned is None:
@@ -204,7 +204,7 @@ def _saves_its_own(fn: FunctionClass, forward: Method) -> bool:
 
 
 def _returned(method: Method, lines: tuple[Line, ...]) -> tuple[tuple[str | None, ...], bool] | None:
-    """The names of the values that the one ``return``, the last line, gives, and whether that is no tuple."""
+    """The names of the values in the only ``return``, the last line, and whether that is not a tuple."""
     last = lines[-1]
     if len(method.returns) != 1 or not isinstance(last, cst.SimpleStatementLine) or len(last.body) != 1:
         return None
@@ -220,7 +220,7 @@ def _returned(method: Method, lines: tuple[Line, ...]) -> tuple[tuple[str | None
 
 
 def _with_ctx(code: MethodCode, uses: ContextUses, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """The lines of forward that do something with the ctx, other than reading an attribute that forward sets."""
+    """The lines of forward that use the ctx, except for reading an attribute that forward sets."""
     nodes = [each for found in uses.stores.values() for each in found]
     nodes += [each for name, found in uses.reads.items() if name not in uses.stores for each in found]
     around = {above for each in nodes for above in code.above(each)}
@@ -236,7 +236,7 @@ def _bound(code: MethodCode, name: str, *, above: Line | None = None, below: Lin
 
 
 def _changed_below(code: MethodCode, line: Line) -> bool:
-    """Whether forward changes in place, further down, what a line deals with that does more than mark it."""
+    """Whether forward modifies in place, further down, what a line uses for more than marking."""
     if marks_alone(line):
         return False
     ctx, start = code.method.ctx, code.layout.start(line)
@@ -259,7 +259,7 @@ def _changed_below(code: MethodCode, line: Line) -> bool:
 
 
 def _looked_into(code: MethodCode, name: str, line: Line) -> bool:
-    """Whether a line reads an attribute or an item of what a name stands for."""
+    """Whether a line reads an attribute or an item of a name."""
     return any(
         isinstance(code.parents[use], (cst.Attribute, cst.Subscript))
         for use in code.uses(name)
@@ -268,7 +268,7 @@ def _looked_into(code: MethodCode, name: str, line: Line) -> bool:
 
 
 def _stored_into(code: MethodCode, use: cst.CSTNode) -> bool:
-    """Whether an attribute or an item of what a name stands for is bound: ``name.a = …``, ``name.a[0] += …``."""
+    """Whether an attribute or an item of a name is bound: ``name.a = …``, ``name.a[0] += …``."""
     node, parent = use, code.parents[use]
     while isinstance(parent, (cst.Attribute, cst.Subscript)) and parent.value is node:
         node, parent = parent, code.parents[parent]
@@ -278,13 +278,13 @@ def _stored_into(code: MethodCode, use: cst.CSTNode) -> bool:
 _CHANGING = frozenset(
     {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "sort", "update"}
 )
-"""Methods that change a list or a dict."""
+"""Methods that modify a list or a dict."""
 _OWN = frozenset({"inputs", "output", "_"})
-"""What ``setup_context`` calls things itself."""
+"""Names of ``setup_context`` itself."""
 
 
 def _clash(code: MethodCode, inputs: set[str], needed: set[str], *, single: bool) -> bool:
-    """Whether a name would mean two things in ``setup_context``."""
+    """Whether a name would have two meanings in ``setup_context``."""
     ctx = code.method.ctx
     if ctx is None or ctx.name in _OWN or inputs & _OWN or "_" in needed or inputs & needed:
         return True
@@ -292,7 +292,7 @@ def _clash(code: MethodCode, inputs: set[str], needed: set[str], *, single: bool
 
 
 def _reads_of_moved(code: MethodCode, uses: ContextUses, moved: tuple[Line, ...]) -> list[Edit] | None:
-    """Edits that let forward read the variable that an attribute was set to; None where that may be another value."""
+    """Edits that replace forward's reads of an attribute by its variable; None if that may have another value."""
     edits: list[Edit] = []
     for attribute, stores in uses.stores.items():
         reads = [each for each in uses.reads.get(attribute, ()) if not any(line in code.above(each) for line in moved)]

@@ -1,4 +1,4 @@
-"""Tuples in the place of lists, where a method returns what autograd wants as one tuple."""
+"""Replacing lists by tuples, where a method returns what autograd requires to be a tuple."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def return_a_tuple(
 ) -> Fix | None:
     """Return a tuple instead of a list: a display with other brackets, ``tuple(...)`` around anything else.
 
-    ``every`` holds all that the method returns. None where one return gives both lists and what is no container, or
-    where the number of elements would not fit the inputs.
+    ``every`` has all that the method returns. None if one return has both lists and other values, or if the number of
+    elements would not match the inputs.
     """
     layout = layout_of(fn, method)
     statement = returned.node
@@ -42,24 +42,24 @@ def return_a_tuple(
 
 
 def _made_by(value: Value, leaf: cst.BaseExpression) -> bool:
-    """Whether this expression itself makes the value."""
+    """Whether this very expression creates the value."""
     return getattr(value, "node", None) is leaf
 
 
 def _is_no_tuple(value: Value) -> bool:
-    """Whether it is a container, or gives elements, and is no tuple."""
+    """Whether it is a container or an iterator, but not a tuple."""
     return isinstance(value, (Mapping, Scalar)) or (isinstance(value, Sequence) and value.kind != "tuple")
 
 
 def _is_ordered(value: Value) -> bool:
-    """Whether ``tuple(value)`` has what the value holds, in the order in which it was put in."""
+    """Whether ``tuple(value)`` has the elements of the value in insertion order."""
     if isinstance(value, Sequence):
         return value.kind in ("tuple", "list", "generator")
     return isinstance(value, (TensorTuple, Variadic)) and is_container(value) is Tri.YES
 
 
 def _as_tuple(layout: Layout, expression: cst.BaseExpression) -> list[Edit]:
-    """Edits that make a tuple of a list, or of what gives the elements one by one."""
+    """Edits that turn a list, or an iterator, into a tuple."""
     if isinstance(expression, cst.List):
         return _display(layout, expression)
     if isinstance(expression, cst.ListComp):
@@ -77,7 +77,7 @@ def _as_tuple(layout: Layout, expression: cst.BaseExpression) -> list[Edit]:
 
 
 def _display(layout: Layout, display: cst.List) -> list[Edit]:
-    """``(a, b)`` for ``[a, b]``; one element alone needs a comma, unless it has one."""
+    """``(a, b)`` for ``[a, b]``; a single element needs a comma, unless it has one."""
     edits = _brackets(layout, display.lbracket, display.rbracket, "(", ")")
     if len(display.elements) == 1 and not isinstance(display.elements[0].comma, cst.Comma):
         at = layout.end(display.elements[0].value)

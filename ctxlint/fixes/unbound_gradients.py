@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
-    """Bind a gradient to None before the tests, in one statement with all others that can be trusted as far.
+    """Bind a gradient to None before the tests, in one statement with all others of the same applicability.
 
-    Offered where the name is nothing but a gradient: all that happens to it unbound is that it is returned for an input
-    under whose flag it is bound. Safe where that flag alone is enough to bind it: torch has no use for the gradient
-    where it stays None.
+    Offered if the name is nothing but a gradient: where it is unbound, it is only returned, for the input under whose
+    flag it is bound. Safe if that flag alone suffices to bind it: torch does not need the gradient if it stays None.
     """
     code = code_of_method(fn, method)
     if code is None:
@@ -59,7 +58,7 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
 def _applicability(
     code: MethodCode, name: str, uses: list[MaybeUnbound], kept: Mapping[str, int]
 ) -> Applicability | None:
-    """How far None can be trusted to be the gradient where the name is not bound; None where it cannot."""
+    """The applicability of None as the gradient where the name is unbound; None if it is not certain."""
     bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
     if len({each.node for each in bindings}) != len(code.bindings(name)) or any(each.in_loop for each in bindings):
         return None
@@ -75,7 +74,7 @@ def _applicability(
 
 
 def _hangs_on(binding: Assigned, slot: int, given: Iterable[Guard]) -> bool:
-    """Whether one input's flag is all that it takes for a binding, on the way that leads to a use."""
+    """Whether a binding depends only on one input's flag, on the path that leads to a use."""
     ways = set(given)
     return all(guard in ways or _is_flag(guard, slot) for guard in binding.guards)
 
@@ -88,7 +87,7 @@ def _is_flag(guard: Guard, slot: int) -> bool:
 
 
 def returned_position(code: MethodCode, node: cst.CSTNode) -> int | None:
-    """The position at which a ``return`` gives a name as it is; None for every other use."""
+    """The position at which a ``return`` has a name; None for every other use."""
     parent = code.parents[node]
     if isinstance(parent, cst.Return):
         return 0
@@ -106,7 +105,7 @@ def returned_position(code: MethodCode, node: cst.CSTNode) -> int | None:
 
 
 def _before_all(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Statement | None:
-    """The statement of the block around all bindings and uses that holds the first binding; no loop repeats it."""
+    """The statement that contains the first binding, in the block around all bindings and uses; no loop repeats it."""
     bindings = [each.node for each in code.method.facts.of(Assigned) if each.name == name]
     nodes = [*bindings, *(use.node for use in uses)]
     shared = [each for each in code.above(nodes[0]) if all(each in code.above(node) for node in nodes[1:])]
@@ -123,7 +122,7 @@ def _before_all(code: MethodCode, name: str, uses: list[MaybeUnbound]) -> Statem
 
 
 def _bound(code: MethodCode, place: Statement, names: list[str]) -> Edit | None:
-    """``a = b = None`` before a statement; the names join such a statement where the block has one above."""
+    """``a = b = None`` before a statement; the names are added to such a statement above in the block, if any."""
     chain = _chain_above(code, place)
     text = "".join(f"{name} = " for name in names)
     if chain is not None:
@@ -132,7 +131,7 @@ def _bound(code: MethodCode, place: Statement, names: list[str]) -> Edit | None:
 
 
 def _chain_above(code: MethodCode, place: Statement) -> cst.Assign | None:
-    """The last ``a = b = None`` above a statement, in its block and with a line of its own."""
+    """The last ``a = b = None`` above a statement, in its block and on a line of its own."""
     line = place if isinstance(place, cst.BaseCompoundStatement) else code.parents[place]
     siblings = list(getattr(code.parents[line], "body", ()))
     above = siblings[: siblings.index(line)] if line in siblings else []

@@ -1,4 +1,4 @@
-"""Reading a tensor from ``ctx.saved_tensors`` in backward where it was read from an attribute: the edits there."""
+"""Reading a tensor from ``ctx.saved_tensors`` in backward instead of from an attribute: the edits there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def read_from_saved(
 ) -> list[Edit] | None:
     """Edits that replace each read of ``ctx.attribute`` by a name that the saved tensor is unpacked to.
 
-    ``saved`` tensors are saved so far. ``position`` is that of the tensor; None for one that is saved as the last one
-    from now on. ``wanted`` are names for it, the best one first. Gives None where the method takes the saved tensors in
-    another way than by one plain unpacking, or does with the attribute what no saved tensor allows.
+    ``saved`` tensors are saved so far. ``position`` is that of the tensor; None for one that will be saved as the last
+    one. ``wanted`` are names for it, the best one first. Returns None if the method reads the saved tensors in another
+    way than by one plain unpacking, or uses the attribute in a way that no saved tensor allows.
     """
     uses = context_uses(code)
     reads = uses.reads.get(attribute, [])
@@ -45,7 +45,7 @@ def read_from_saved(
 
 
 def _is_replaceable(code: MethodCode, read: cst.Attribute) -> bool:
-    """Whether a name can stand in the place of a read, and a tensor without attributes of its own is enough there."""
+    """Whether a name can replace a read, and a tensor without attributes of its own suffices there."""
     parent = code.parents[read]
     if isinstance(parent, cst.FormattedStringExpression) and parent.equal is not None:
         return False
@@ -70,7 +70,7 @@ def _wants_a_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
 def _unpack_anew(
     code: MethodCode, reads: list[cst.Attribute], saved: int, position: int | None, wanted: tuple[str, ...]
 ) -> list[Edit] | None:
-    """Unpack after the docstring; the tensors that nobody takes go to ``_``."""
+    """Unpack after the docstring; unused tensors are bound to ``_``."""
     others = saved if position is None else saved - 1
     if (others and code.uses("_")) or code.method.ctx is None:
         return None
@@ -86,11 +86,11 @@ def _unpack_anew(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The unpacking that is there
+# An existing unpacking
 
 
 def plain_unpacking(code: MethodCode, read: cst.Attribute, saved: int) -> cst.Tuple | cst.List | None:
-    """The target of ``a, b = ctx.saved_tensors``, where it takes exactly the tensors that are saved."""
+    """The target of ``a, b = ctx.saved_tensors``, if it unpacks exactly the tensors that are saved."""
     statement = code.parents[read]
     if not isinstance(statement, cst.Assign) or statement.value is not read or len(statement.targets) != 1:
         return None
@@ -126,7 +126,7 @@ def _take_from_unpacking(
     position: int,
     wanted: tuple[str, ...],
 ) -> list[Edit] | None:
-    """Read the name that the unpacking gives the tensor; it gets one where it is called ``_``."""
+    """Read the name that the unpacking binds to the tensor; it gets one if that is ``_``."""
     element = target.elements[position].value
     if not isinstance(element, cst.Name):
         return None
@@ -147,7 +147,7 @@ def _take_from_unpacking(
 def _uses_afterwards(
     code: MethodCode, reads: list[cst.Attribute], alias: _Alias | None, target: cst.CSTNode
 ) -> list[cst.CSTNode]:
-    """What will read the unpacked name: the reads that stay, and the uses of the variable that takes their place."""
+    """What will read the unpacked name: the remaining reads, and the uses of the variable that replaces others."""
     found: list[cst.CSTNode] = [read for read in reads if alias is None or read is not alias.statement.value]
     if alias is not None:
         uses = (use for use in code.uses(alias.name) if use is not alias.target)
@@ -156,7 +156,7 @@ def _uses_afterwards(
 
 
 def _all_follow(code: MethodCode, target: cst.CSTNode, nodes: list[cst.CSTNode]) -> bool:
-    """Whether nodes stand in the block of an unpacking, after it: it has run wherever they do."""
+    """Whether nodes are in the block of an unpacking, after it: it has run wherever they do."""
     statement = code.statement(target)
     if statement is None:
         return False
@@ -165,12 +165,12 @@ def _all_follow(code: MethodCode, target: cst.CSTNode, nodes: list[cst.CSTNode])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Names for what was read
+# Existing names
 
 
 @dataclass(frozen=True)
 class _Alias:
-    """``name = ctx.attribute``, where it binds the name first: the unpacking can do so, and the statement go."""
+    """``name = ctx.attribute``, if it binds the name first: the unpacking can bind it, and the statement is removed."""
 
     name: str
     target: cst.Name
@@ -180,9 +180,9 @@ class _Alias:
 def _alias(
     code: MethodCode, reads: list[cst.Attribute], also: str | None = None, unpacking: cst.CSTNode | None = None
 ) -> _Alias | None:
-    """The first such statement. ``also`` is a name that the unpacking binds already.
+    """The first such statement. ``also`` is a name that the unpacking already binds.
 
-    The name may be bound again later if the statement and the ``unpacking`` are in the body of the method.
+    The name may be rebound later if the statement and the ``unpacking`` are in the body of the method.
     """
     parameters = {param.name for param in code.method.params}
     for read in reads:

@@ -1,4 +1,4 @@
-"""Saving no tensor that backward never reads: out of the call, and out of every unpacking."""
+"""Removing a saved tensor that backward never reads: from the call, and from every unpacking."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def leave_out(fn: FunctionClass, position: int, saved: Slot) -> Fix | None:
 
 
 def _gives_a_tensor(expression: cst.BaseExpression) -> bool:
-    """Whether an expression does nothing but name a tensor, or copy it."""
+    """Whether an expression only names a tensor, or copies it."""
     if isinstance(expression, cst.Name):
         return True
     if isinstance(expression, cst.Attribute):
@@ -62,7 +62,7 @@ def _gives_a_tensor(expression: cst.BaseExpression) -> bool:
 
 
 def _taken_without(reader: MethodCode, position: int, count: int) -> list[Edit] | None:
-    """Edits that unpack all saved tensors but one; None where that one is bound to a name that is used elsewhere."""
+    """Edits that unpack all saved tensors but one; None if that one is bound to a name with other uses."""
     uses = context_uses(reader)
     reads = uses.reads.get("saved_tensors", [])
     if not uses.plain or "saved_variables" in uses.reads:

@@ -1,7 +1,7 @@
-"""One statement in the layout of ``ruff format`` and ``black``: on one line where it fits, else split at a bracket.
+"""One statement in the layout of ``ruff format`` and ``black``: on one line if it fits, otherwise split at a bracket.
 
-This is for what fixes write: assignments, returns, calls, decorators and the heads of functions. What would need more
-than a few rules, such as comments or strings over several lines, is not laid out.
+For the code that fixes write: assignments, returns, calls, decorators and the heads of functions. Code that needs more
+than a few rules, such as comments or multi-line strings, is not formatted.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NO_STATEMENT = frozenset(keyword.kwlist) - {
 
 
 class _Unknown(Exception):
-    """A layout that takes more than the rules below."""
+    """A layout beyond the rules below."""
 
 
 def laid_out(text: str, indentation: str, width: int) -> str | None:
-    """The lines of a statement, indented; None where its layout is not known, or does not fit.
+    """The lines of a statement, indented; None if its layout is unknown, or does not fit.
 
-    ``text`` is the statement as it stands on its lines, or the head of a function.
+    ``text`` is the statement on its lines, or the head of a function.
     """
     try:
         code = _flat(_tokens(text))
@@ -55,7 +55,7 @@ def laid_out(text: str, indentation: str, width: int) -> str | None:
 
 @dataclass(frozen=True)
 class _Code:
-    """A stretch of code on one line: its tokens, and the space before each of them."""
+    """A piece of code on one line: its tokens, and the space before each of them."""
 
     tokens: tuple[str, ...]
     spaces: tuple[str, ...]
@@ -79,7 +79,7 @@ class _Code:
         raise _Unknown
 
     def outside(self) -> list[int]:
-        """The indices of the tokens that stand in no bracket; the brackets themselves count."""
+        """The indices of the tokens outside of brackets, including the outermost brackets themselves."""
         found, at = [], 0
         while at < len(self.tokens):
             found.append(at)
@@ -90,24 +90,28 @@ class _Code:
         return found
 
     def items(self) -> list[_Code]:
-        """The parts between commas; a comma at the end counts for nothing."""
+        """The parts between commas; a trailing comma is ignored."""
         commas = [at for at in self.outside() if self.tokens[at] == ","]
         edges = [-1, *commas, len(self)]
         return [self[before + 1 : after] for before, after in pairwise(edges) if before + 1 < after]
 
     @property
     def is_list(self) -> bool:
-        """Whether it has a comma in no bracket."""
+        """Whether it has a comma outside of brackets."""
         return any(self.tokens[at] == "," for at in self.outside())
 
     @property
     def has_operator(self) -> bool:
-        """Whether an operator stands in no bracket."""
+        """Whether it has an operator outside of brackets."""
         return any(self.tokens[at] in _OPERATORS for at in self.outside())
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """The tokens of a statement. Raises _Unknown for one with a comment, a backslash or a long string in it."""
+    """The tokens of a statement.
+
+    Raises:
+        _Unknown: It contains a comment, a backslash or a multi-line string.
+    """
     found = []
     previous_row = 1
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -125,7 +129,11 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
 
 
 def _flat(tokens: list[tokenize.TokenInfo]) -> _Code:
-    """The statement on one line. Raises _Unknown for one that a comma before a bracket keeps on several lines."""
+    """The statement on one line.
+
+    Raises:
+        _Unknown: A magic trailing comma keeps it on several lines.
+    """
     strings, spaces = [tokens[0].string], [""]
     for before, token in pairwise(tokens):
         same = before.end[0] == token.start[0]
@@ -149,7 +157,7 @@ def _are_one_tuples(code: _Code) -> bool:
 
 
 def _without_parentheses(code: _Code) -> _Code:
-    """The code without parentheses around the whole value, which only allow for several lines."""
+    """The code without parentheses around the whole value that only allow line breaks."""
     start = _value(code)
     if 0 < start < len(code) and code.tokens[start] == "(" and code.end(start) == len(code) - 1:
         inside = code[start + 1 : len(code) - 1]
@@ -164,14 +172,14 @@ def _without_parentheses(code: _Code) -> _Code:
 
 
 def _value(code: _Code) -> int:
-    """Where the value of a statement begins: behind ``return`` or the last ``=``; 0 for an expression."""
+    """The start of the value in a statement: after ``return`` or the last ``=``; 0 for an expression."""
     if code.tokens[0] == "return":
         return 1
     return max((at + 1 for at in code.outside() if code.tokens[at] == "="), default=0)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# On several
+# On several lines
 
 
 def _wrapped(code: _Code, indentation: str, width: int) -> list[str]:
@@ -191,7 +199,7 @@ def _wrapped(code: _Code, indentation: str, width: int) -> list[str]:
 
 
 def _long_targets(targets: _Code, value: _Code, indentation: str, width: int) -> list[str]:
-    """``a, b = value``, where the value cannot be split: it goes on a line of its own, or each target does."""
+    """``a, b = value``, if the value cannot be split: it is put on a line of its own, or each target is."""
     if len(f"{indentation}{targets} = (") <= width:
         return [f"{indentation}{targets} = (", f"{_deeper(indentation)}{value}", f"{indentation})"]
     if targets.tokens[0] == "(" and targets.end(0) == len(targets) - 1:
@@ -211,7 +219,7 @@ def _head(code: _Code, indentation: str, width: int) -> list[str]:
 
 
 def _split(prefix: str, value: _Code, indentation: str, width: int, *, statement: bool) -> list[str]:
-    """``prefix`` and a value that does not fit behind it; ``statement`` says that it may get parentheses."""
+    """``prefix`` and a value that does not fit after it; ``statement``: it may get parentheses."""
     bracketed = value.tokens[0] in _PAIRS
     if value.is_list:
         if len(value.items()) == 2 and value.tokens[-1] != "," and (bracketed or value.tokens[-1] in _CLOSING):
@@ -234,10 +242,10 @@ def _split(prefix: str, value: _Code, indentation: str, width: int, *, statement
 
 
 def _at_bracket(prefix: str, value: _Code, indentation: str, width: int, *, last_only: bool = False) -> list[str]:
-    """A value split at the last of its brackets that the first line has room for, or at the very last."""
+    """A value split at the last bracket that fits on the first line, or at the very last."""
     every = [at for at in value.outside() if value.tokens[at] in _PAIRS]
     if not last_only and sum(value.tokens[at] == "(" and value.tokens[at - 2] == "." for at in every[1:]) > 1:
-        raise _Unknown  # a chain of calls, one a line
+        raise _Unknown  # a chain of calls, one per line
     brackets = [at for at in every if value.end(at) > at + 1]
     for opening in reversed(brackets[-1:] if last_only else brackets):
         first = f"{prefix}{value[: opening + 1]}"
@@ -248,7 +256,7 @@ def _at_bracket(prefix: str, value: _Code, indentation: str, width: int, *, last
 
 
 def _bracket(first: str, inside: _Code, last: str, indentation: str, width: int) -> list[str]:
-    """What stands in a bracket, on one line of its own or on one for each element."""
+    """The content of a bracket, on one line of its own or on one for each element."""
     is_head = first.startswith(("def ", "async "))
     body = f"{_deeper(indentation)}{inside}"
     if len(body) <= width and (inside.is_list or not is_head):
@@ -262,13 +270,13 @@ def _bracket(first: str, inside: _Code, last: str, indentation: str, width: int)
 
 
 def _named(item: _Code, indentation: str, width: int) -> list[str]:
-    """An argument that does not fit on one line, with the name that it is passed by."""
+    """An argument that does not fit on one line, with its keyword."""
     equals = next((at + 1 for at in item.outside() if item.tokens[at] == "="), 0)
     return _split(str(item[:equals]), item[equals:], indentation, width, statement=False)
 
 
 def _exploded(first: str, inside: _Code, indentation: str, width: int) -> list[str]:
-    """One element a line, each with a comma."""
+    """One element per line, each with a comma."""
     lines = [first]
     deeper = _deeper(indentation)
     for item in inside.items():

@@ -1,4 +1,4 @@
-"""Writing findings down: one file per output format, each with one function ``render(report)`` that yields text."""
+"""Output formats: one module each, with one function ``render(report)`` that yields text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MODULES = {"json": "json_list"}
 
 
 class Report(NamedTuple):
-    """What there is to write: the files in order of path, whether unsafe fixes would be applied, and how to show it.
+    """The content of a report: the files in order of path, whether unsafe fixes would be applied, and how to show it.
 
-    ``quiet`` leaves out the summary.
+    ``quiet`` omits the summary.
     """
 
     results: tuple[FileResult, ...]
@@ -47,11 +47,11 @@ class Report(NamedTuple):
         return tuple(diagnostic for _, diagnostic in self.findings)
 
     def visible(self) -> Report:
-        """The report with nothing but visible names and messages."""
+        """The report with non-printable characters in names and messages replaced."""
         return self._replace(results=tuple(map(visible_result, self.results)))
 
     def is_fixable(self, diagnostic: Diagnostic) -> bool:
-        """Whether ``--fix``, with the options as they are, would fix it: what ``[*]`` marks."""
+        """Whether ``--fix``, with the current options, would fix it: the meaning of ``[*]``."""
         applicability = applicability_of(diagnostic)
         if applicability is None:
             return False
@@ -59,7 +59,7 @@ class Report(NamedTuple):
 
 
 def applicability_of(diagnostic: Diagnostic) -> Applicability | None:
-    """How far the fix of a finding can be trusted; None where it has none."""
+    """The applicability of a finding's fix; None if it has none."""
     return None if diagnostic.fix is None or not diagnostic.fix.edits else diagnostic.fix.applicability
 
 

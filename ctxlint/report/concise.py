@@ -1,4 +1,4 @@
-"""One line for each finding: ``path:line:column: CODE message``. Editors and flake8's pattern read it."""
+"""One line for each finding: ``path:line:column: CODE message``. Parsed by editors and flake8's pattern."""
 
 from __future__ import annotations
 

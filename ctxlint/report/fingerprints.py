@@ -1,4 +1,4 @@
-"""A name for each finding that stays the same while lines above it come and go."""
+"""An identifier for each finding that is stable when lines above it are added or removed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def with_fingerprints(report: Report) -> Iterator[tuple[FileResult, Diagnostic, str]]:
-    """Every finding with its fingerprint: 16 hexadecimal digits, different for each finding of the report.
+    """Every finding with its fingerprint: 16 hexadecimal digits, unique in the report.
 
-    It is made of path, code, the text of the line without its spaces, and, for equals among those, a running number.
+    It is computed from path, code, the text of the line without its spaces, and, if those are equal, a running number.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     for result, diagnostic in report.findings:

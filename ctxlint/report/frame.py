@@ -1,4 +1,4 @@
-"""A few lines of a file with marks under what a finding is about."""
+"""A few lines of a file with marks under the span of a finding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _CONTEXT = 1
 _LONGEST = 6
-"""A marked stretch with more lines than this loses its middle."""
+"""A marked range with more lines than this is shown without its middle."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Draws the place ``span`` of ``source``; ``mark`` is the character under it."""
+    """Draws ``span`` of ``source``; ``mark`` is the character under it."""
 
     source: Source
     span: Span
@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def _shown(self) -> range:
-        """The lines to show: the marked ones with some context, blank lines at either end left out."""
+        """The lines to show: the marked ones with some context, without blank lines at either end."""
         first = max(self.span.start.line - _CONTEXT, 1)
         last = min(self.last_marked + _CONTEXT, self.source.line_count)
         while first < self.span.start.line and not self.source.line(first).strip():
@@ -102,7 +102,7 @@ class Frame:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal ``text`` takes, as ``visible`` shows it."""
+    """How many columns of a terminal ``text`` takes after ``visible``."""
     if text.isascii():
         return len(text) + (len(TAB) - 1) * text.count("\t")
     return sum(map(_columns, visible(text)))

@@ -1,4 +1,4 @@
-"""The default: each finding with the code that it is about, what else belongs to it, and its fix as a diff."""
+"""The default: each finding with its code frame, its related places, and its fix as a diff."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) ->
 
 
 def _without_repeats(related: Sequence[Related]) -> Iterator[tuple[Related, list[Related]]]:
-    """The places with a message of their own, each with the later places of its file that have the same message."""
+    """The places with distinct messages, each with the later places of its file that have the same message."""
     groups: dict[tuple[str, str], list[Related]] = {}
     for each in related:
         groups.setdefault((each.path, each.message), []).append(each)
@@ -80,7 +80,7 @@ def _place(located: Located, path: str, style: TextStyle, mark: str = "^") -> It
 
 
 def fix_diff(source: Source, fix: Fix, style: TextStyle) -> Iterator[str]:
-    """What ``fix`` changes: old lines with ``-``, new ones with ``+`` and their numbers, one line around.
+    """The diff of ``fix``: old lines with ``-``, new ones with ``+`` and their numbers, one line of context.
 
     Cells of a notebook are shown one by one.
     """
@@ -120,7 +120,7 @@ def _diff(located: LocatedEdits, style: TextStyle) -> Iterator[str]:
 
 
 def _touched(source: Source, edits: Sequence[Edit]) -> tuple[int, int]:
-    """The lines that the edits are in, with two around."""
+    """The lines of the edits, with two lines of context."""
     first = min((source.position(edit.start).line for edit in edits), default=1)
     last = max((source.position(edit.end).line for edit in edits), default=1)
     return max(first - 2, 1), min(last + 2, source.line_count)

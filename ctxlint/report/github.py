@@ -1,4 +1,4 @@
-"""Workflow commands that GitHub Actions shows beside the code of a pull request."""
+"""Workflow commands that GitHub Actions shows next to the code of a pull request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _properties(diagnostic: Diagnostic, span: Span) -> dict[str, object]:
         "file": absolute(diagnostic.path),
         "line": start.line,
     }
-    if start.line != end.line:  # GitHub drops columns, and the whole place with them, on more than one line
+    if start.line != end.line:  # GitHub ignores the position if a multi-line one has columns
         return {**properties, "endLine": end.line}
     return {**properties, "col": start.column, "endLine": end.line, "endColumn": end.column}
 

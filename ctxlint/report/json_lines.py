@@ -1,4 +1,4 @@
-"""The records of the ``json`` format, one to a line."""
+"""The records of the ``json`` format, one per line."""
 
 from __future__ import annotations
 

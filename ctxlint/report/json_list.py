@@ -1,4 +1,4 @@
-"""A JSON list with one record for each finding, with the keys that ruff gives it."""
+"""A JSON list with one record for each finding, with the same keys as in ruff."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(report: Report) -> Iterator[str]:
-    """The list. With ``--show-fixes`` it is an object: ``diagnostics`` is the list, ``fixed`` tells what was fixed."""
+    """The list. With ``--show-fixes`` it is an object: ``diagnostics`` is the list, ``fixed`` the fixes."""
     records = list(all_records(report))
     document: Any = {"diagnostics": records, "fixed": list(_fixed(report))} if report.show_fixes else records
     yield json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
@@ -58,12 +58,12 @@ def _records(result: FileResult) -> Iterator[dict[str, Any]]:
 
 
 def location(position: Position) -> dict[str, int]:
-    """A place: 1-based, columns in characters."""
+    """A position: 1-based, columns in characters."""
     return {"column": position.column, "row": position.line}
 
 
 def fix_record(diagnostic: Diagnostic, source: Source | None) -> dict[str, Any] | None:
-    """The fix with its edits in order; None where there is none. In a notebook each says its cell."""
+    """The fix with its edits in order, if any. In a notebook each has its cell."""
     if diagnostic.fix is None or source is None or applicability_of(diagnostic) is None:
         return None
     return {

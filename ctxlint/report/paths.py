@@ -1,4 +1,4 @@
-"""File names as the programs that read reports want them."""
+"""File names for programs that read reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def absolute(path: str) -> str:
 
 
 def relative(path: str) -> str:
-    """The path from the current folder, with slashes, where there is one; else the path as it is."""
+    """The path relative to the current folder, with slashes, if possible; otherwise unchanged."""
     if path == STDIN:
         return path
     try:

@@ -1,4 +1,4 @@
-"""One line for each finding, as pylint writes it: ``path:line: [CODE] message``."""
+"""One line for each finding, in pylint's format: ``path:line: [CODE] message``."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _range(source: Source | None, start: Position, end: Position) -> dict[str, d
 
 
 def _place(source: Source | None, position: Position) -> dict[str, int]:
-    """A position as reviewdog counts: columns are bytes of UTF-8."""
+    """A position for reviewdog: columns are bytes of UTF-8."""
     column = position.column
     if source is not None and not source.has_cells:
         before = source.line(position.line)[: column - 1]

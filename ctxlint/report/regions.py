@@ -1,7 +1,7 @@
-"""Places for programs that know lines of files only.
+"""Positions for programs that only support lines of files.
 
-A line of a cell is none of the file. As ruff does it, a finding in a notebook is sent to the start of the file; unlike
-there, its message says the cell.
+A line of a cell is not a line of the file. As in ruff, a finding in a notebook is located at the start of the file;
+unlike there, its message contains the cell.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def span_in_file(diagnostic: Diagnostic, source: Source | None) -> Span:
-    """The span of a finding; the start of the file where it is in a cell."""
+    """The span of a finding; the start of the file if it is in a cell."""
     return diagnostic.span if locate(diagnostic, source).cell is None else WHOLE_FILE
 
 
 def message_with_cell(diagnostic: Diagnostic, source: Source | None) -> str:
-    """The message of a finding, after its place where that is in a cell."""
+    """The message of a finding, prefixed with its position if that is in a cell."""
     located = locate(diagnostic, source)
     return diagnostic.message if located.cell is None else f"{located.place}: {diagnostic.message}"

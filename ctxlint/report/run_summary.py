@@ -1,4 +1,4 @@
-"""The last lines of a report for people: how many findings, how many of them can be fixed, what was fixed."""
+"""The last lines of a report for people: the number of findings, of available fixes, and of applied ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def summary(report: Report) -> Iterator[str]:
-    """The lines after the findings; none for a run that found nothing, or that is to be quiet."""
+    """The lines after the findings; none without findings, or with ``quiet``."""
     if report.quiet:
         return
     if report.show_fixes:
@@ -50,7 +50,7 @@ def unsafe_count(report: Report) -> int:
 
 
 def fix_summary(report: Report, *, would: bool) -> str:
-    """The line of ``--fix-only``, and, when nothing is written (``would``), of ``--diff``."""
+    """The summary of ``--fix-only``, and, if nothing is written (``would``), of ``--diff``."""
     fixed = fix_count(report)
     unsafe = 0 if report.unsafe_fixes else unsafe_count(report)
     if fixed:
@@ -63,7 +63,7 @@ def fix_summary(report: Report, *, would: bool) -> str:
 
 
 def list_of_fixes(report: Report) -> Iterator[str]:
-    """What ``--show-fixes`` adds: the rules that were fixed, file by file, the most frequent first."""
+    """The output of ``--show-fixes``: the fixed rules, file by file, the most frequent first."""
     if not fix_count(report):
         return
     style = TextStyle(on=report.color)

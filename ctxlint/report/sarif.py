@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code scanning services read."""
+"""SARIF 2.1.0, for code scanning services."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ROOT = "%SRCROOT%"
 
 
 def render(report: Report) -> Iterator[str]:
-    """One document with one run. File names are relative to ``%SRCROOT%``, the folder that ctxlint was started in."""
+    """One document with one run. File names are relative to ``%SRCROOT%``, the current folder."""
     codes = sorted({(each.code, each.name, each.url) for each in report.diagnostics})
     numbers = {code: number for number, (code, _, _) in enumerate(codes)}
     failed = any(result.failed for result in report.results)
@@ -86,7 +86,7 @@ def _described(rule: Rule[Any]) -> dict[str, Any]:
 
 
 def _plain(markdown: str) -> str:
-    """Paragraphs in one line each, for readers that know no Markdown."""
+    """Paragraphs on one line each, for readers without Markdown."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in markdown.split("\n\n"))
 
 
@@ -168,5 +168,5 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _pascal(name: str) -> str:
-    """``MissingNone`` for ``missing-none``, as SARIF wants names of rules."""
+    """``MissingNone`` for ``missing-none``, the style of rule names in SARIF."""
     return "".join(word.capitalize() for word in name.split("-"))

@@ -1,4 +1,4 @@
-"""The settings of a run, for people who wonder where they come from."""
+"""The effective settings of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def describe(path: str, settings: Settings) -> Iterator[str]:
-    """The lines of ``--show-settings``: every option as it came out, and the rules that are on."""
+    """The lines of ``--show-settings``: the value of every option, and the enabled rules."""
     from ctxlint.rules import all_rules
 
     yield f"Resolved settings for: {visible(path)}\n"
@@ -37,7 +37,7 @@ def describe(path: str, settings: Settings) -> Iterator[str]:
 
 
 def _toml(value: object) -> str:
-    """``value`` roughly as TOML writes it."""
+    """``value`` in approximate TOML syntax."""
     if value is None:
         return "(not set)"
     if isinstance(value, bool):

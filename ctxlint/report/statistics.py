@@ -1,4 +1,4 @@
-"""How often each rule was broken."""
+"""The number of findings by rule."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def statistics(report: Report) -> list[Statistic]:
 
 
 def render_statistics(report: Report, output_format: str) -> Iterator[str]:
-    """A list of records with the ``json`` format; with any other, a table for people."""
+    """A list of records with the ``json`` format; otherwise a table for people."""
     found = statistics(report)
     if output_format == "json":
         import json

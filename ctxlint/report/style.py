@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TextStyle:
-    """Paints words when ``on``, and leaves them alone when not."""
+    """Colours text if ``on``, otherwise returns it unchanged."""
 
     on: bool
 
     def paint(self, text: str, codes: str) -> str:
-        """``text`` between the escape sequences for ``codes`` (such as ``1;31``), where colours are on."""
+        """``text`` between the escape sequences for ``codes`` (such as ``1;31``), if colours are on."""
         return f"\x1b[{codes}m{text}\x1b[0m" if self.on and text else text
 
     def bold(self, text: str) -> str:
-        """What the eye should find first."""
+        """The most important text."""
         return self.paint(text, "1")
 
     def code(self, text: str) -> str:
@@ -32,9 +32,9 @@ class TextStyle:
         return self.paint(text, "1;34")
 
     def removed(self, text: str) -> str:
-        """A line that a fix takes away."""
+        """A line that a fix removes."""
         return self.paint(text, "31")
 
     def added(self, text: str) -> str:
-        """A line that a fix puts in."""
+        """A line that a fix adds."""
         return self.paint(text, "32")

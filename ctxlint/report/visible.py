@@ -1,8 +1,8 @@
-"""Text of a checkout as terminals, logs and systems of CI may be given it.
+"""Makes text from a checkout safe for terminals, logs and CI systems.
 
-Whatever has no picture of its own could move the cursor, hide or reorder text, or begin a line; and a line can be a
-command to GitHub Actions (``::name``, ``##[name]``) or to Azure Pipelines (``##vso[name]``). A stand-in takes its
-place. JSON and XML escape it, and mean the same.
+Non-printable characters could move the cursor, hide or reorder text, or begin a line; and a line can be a command to
+GitHub Actions (``::name``, ``##[name]``) or to Azure Pipelines (``##vso[name]``). They are replaced by a visible
+substitute. In JSON and XML they are escaped, which preserves their meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
 
 
 def visible(text: str) -> str:
-    """``text`` on one line: tabs as spaces, a stand-in for whatever is not printable or begins a command."""
+    """``text`` on one line: tabs as spaces, a substitute for whatever is not printable or begins a command."""
     if not text.isprintable():
         text = "".join(map(_visible, text))
     if "::" in text:
@@ -42,22 +42,22 @@ def _visible(char: str) -> str:
 
 
 def is_active(text: str) -> bool:
-    """Whether ``text``, a line without its end, could do more than be read."""
+    """Whether ``text``, a line without its end, is more than printable text."""
     return visible(text) != text.replace("\t", TAB)
 
 
 def is_command(text: str) -> bool:
-    """Whether ``text``, a line of a list for programs, is more than one, or commands a terminal or a system of CI."""
+    """Whether ``text``, a line of a list for programs, is several lines, or commands a terminal or a CI system."""
     return any(found.search(text) for found in (_CONTROL, _COMMAND, _COMMAND_AT_START))
 
 
 def visible_result(result: FileResult) -> FileResult:
-    """``result`` with nothing but visible names and messages, each of which is one line."""
+    """``result`` with names and messages made visible, each on one line."""
     return result._replace(path=visible(result.path), diagnostics=tuple(map(_diagnostic, result.diagnostics)))
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:
-    from dataclasses import replace  # start-up: a run without findings has no use for it
+    from dataclasses import replace  # start-up: a run without findings does not need it
 
     fix = diagnostic.fix
     return replace(
@@ -72,17 +72,17 @@ def _diagnostic(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def one_line(message: str) -> str:
-    """A message without line breaks, as ``visible`` shows it."""
+    """A message on one line, after ``visible``."""
     return visible(" ".join(message.splitlines()))
 
 
 def in_json(text: str) -> str:
-    """A JSON text with escapes in the place of what is not visible; it means the same."""
+    """A JSON text in which non-printable characters are escaped."""
     return _escaped(text, lambda char: "".join(f"\\u{unit:04x}" for unit in _units(char)))
 
 
 def in_xml(text: str) -> str:
-    """An XML text with references in the place of what is not visible; it means the same."""
+    """An XML text in which non-printable characters are references."""
     return _escaped(text, lambda char: f"&#{ord(char)};")
 
 

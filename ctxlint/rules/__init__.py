@@ -1,6 +1,6 @@
 """The rules: one file each, found by listing this folder.
 
-A module named ``ctxNNN_some_name.py`` holds exactly one subclass of ``Rule``. Nothing else has to be told about it.
+A module named ``ctxNNN_some_name.py`` holds exactly one subclass of ``Rule``. No other registration is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from ctxlint.rules.base import Rule
 
 @cache
 def all_rules() -> tuple[Rule[Any], ...]:
-    """Every rule, sorted by code. Raises ValueError when two rules share a code or a name."""
+    """Every rule, sorted by code.
+
+    Raises:
+        ValueError: Two rules share a code or a name.
+    """
     found = map(_rule_in, rule_modules())
     rules = tuple(sorted(found, key=lambda rule: rule.code))
     for label in ("code", "name"):

@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The base class of rules."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Category", "Finding", "FixAvailability", "Rule"]
 
 
 class Category(Enum):
-    """What kind of trouble a rule is about."""
+    """What kind of problem a rule is about."""
 
     CORRECTNESS = "correctness"
     """Raises, or gives wrong gradients."""
     SUSPICIOUS = "suspicious"
-    """Works in the usual case and misleads or breaks in another."""
+    """Usually works, but misleads or breaks in other cases."""
     PERFORMANCE = "performance"
-    """Costs memory or time for nothing."""
+    """Wastes memory or time."""
     MODERNIZE = "modernize"
-    """An old way for which a newer one exists."""
+    """Outdated, with a newer alternative."""
     PEDANTIC = "pedantic"
-    """Legal; some projects want it otherwise."""
+    """Legal; some projects disallow it."""
 
 
 class FixAvailability(Enum):
@@ -45,9 +45,9 @@ Subject = TypeVar("Subject")
 class Rule(ABC, Generic[Subject]):
     """One claim about the contract of ``torch.autograd.Function``.
 
-    A rule's docstring is its documentation page. Its ``subject`` says what it reads: FunctionClass, ApplyCall or
-    SourceFile (see ``ctxlint.model.function``). ``check`` is pure: the same subject gives the same findings, and
-    nothing is kept between calls.
+    A rule's docstring is its documentation page. Its ``subject`` is the type that it checks: FunctionClass, ApplyCall
+    or SourceFile (see ``ctxlint.model.function``). ``check`` is pure: the same subject gives the same findings, and
+    there is no state between calls.
     """
 
     code: ClassVar[str]
@@ -58,10 +58,10 @@ class Rule(ABC, Generic[Subject]):
     fix: ClassVar[FixAvailability] = FixAvailability.NEVER
     since: ClassVar[str] = "0.1.0"
     unnecessary: ClassVar[bool] = False
-    """Whether what it points at is there for nothing; editors show that faded."""
+    """Whether the reported code is unnecessary; editors show it faded."""
     about_backward: ClassVar[bool] = False
-    """Whether all it says comes true only when autograd runs backward; it is not asked where that never happens."""
+    """Whether all consequences occur only when autograd runs backward; the rule is skipped if that never happens."""
 
     @abstractmethod
     def check(self, subject: Subject, settings: Settings) -> Iterator[Finding]:
-        """Yield a finding for each place in ``subject`` that breaks the claim."""
+        """Yield a finding for each place in ``subject`` that violates the claim."""

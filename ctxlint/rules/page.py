@@ -24,7 +24,7 @@ def explanation_of(rule: Rule[Any]) -> str:
 
 
 def page_of(rule: Rule[Any]) -> str:
-    """The whole page: title, what kind of rule it is, whether it is on, whether it fixes, and the explanation."""
+    """The whole page: title, category, whether it is on by default, whether it has fixes, and the explanation."""
     state = "on by default" if rule.default else "off by default"
     facts = f"Category: {rule.category.value}, {state}. Since {rule.since}."
     parts = [f"# {rule.name} ({rule.code})", facts, _FIX[rule.fix], explanation_of(rule)]
@@ -32,12 +32,12 @@ def page_of(rule: Rule[Any]) -> str:
 
 
 def summary_of(rule: Rule[Any]) -> str:
-    """The first sentence of ``What it does``, in one line."""
+    """The first sentence of ``What it does``, on one line."""
     text = " ".join(section_of(rule, "What it does").split("\n\n")[0].split())
     return re.split(r"(?<=\.)\s", text, maxsplit=1)[0] or rule.name
 
 
 def section_of(rule: Rule[Any], heading: str) -> str:
-    """The text below one heading of the page; empty where the page does not have it."""
+    """The text below one heading of the page; empty if there is none."""
     found = re.search(rf"^## {re.escape(heading)}\n+(.*?)(?=\n## |\Z)", explanation_of(rule), re.DOTALL | re.MULTILINE)
     return found[1].strip() if found else ""

@@ -1,4 +1,4 @@
-"""The second places that explain a finding: where what was kept is read, where what is read was saved."""
+"""Related places that explain a finding: where a stored value is read, where a saved tensor was saved."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
-    """The places of ``nodes``, as far as they are in the file of ``fn``, in order."""
+    """The positions of ``nodes`` that are in the file of ``fn``, in order."""
     found = (fn.whereabouts(node) for node in nodes)
     spans = {span for source, span in (each for each in found if each is not None) if source is fn.source}
     return tuple(Related(span, message) for span in sorted(spans))
 
 
 def way_to(fn: FunctionClass, *mutations: Mutation) -> tuple[Related, ...]:
-    """From the calls of functions of the project to the statements that change tensors."""
+    """From the calls of project functions to the statements that modify tensors."""
     own = os.path.abspath(fn.source.path)
     distinct = {step: None for mutation in mutations for step in mutation.through}
     steps = ((step, os.path.abspath(step.path)) for step in distinct)

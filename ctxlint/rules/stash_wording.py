@@ -1,4 +1,4 @@
-"""What CTX301 and CTX302 say of a kept tensor by what backward does with it."""
+"""Wording of CTX301 and CTX302 about a stored tensor, depending on how backward uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def asked_of(stash: Stash) -> str:
-    """How the fact goes on where backward does not read the tensor's values: ``, of which backward wants `shape```."""
+    """The end of the fact if backward does not read the tensor's values: ``, of which backward wants `shape```."""
     if not stash.uses.only_asked:
         return ""
     method = f"`{stash.fn.backward.name}`" if stash.fn.backward is not None else "backward"
@@ -21,13 +21,13 @@ def asked_of(stash: Stash) -> str:
 
 
 def _in_order(asked: str) -> tuple[int, str]:
-    """The usual ones first, as one writes them: ``torch.zeros(shape, dtype=dtype, device=device)``."""
+    """The usual ones first, in the usual order: ``torch.zeros(shape, dtype=dtype, device=device)``."""
     usual = ("shape", "dtype", "layout", "device")
     return (usual.index(asked) if asked in usual else len(usual)), asked
 
 
 def remedy(stash: Stash) -> str:
-    """What to write."""
+    """What to write instead."""
     if not stash.uses.only_asked:
         return f"Use `save_for_backward`{' for the tensors in it' if stash.beside_others else ''}."
     if not stash.uses.asked:

@@ -1,4 +1,4 @@
-"""What a finding says where it rests on what a helper returns: the helper's name, and a note where it stands."""
+"""Wording of a finding that depends on the return value of a helper: the helper's name, and a note at its position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
-    """The finding, with the helpers that what it ``rests_on`` comes from."""
+    """The finding, with the helpers that its ``rests_on`` values come from."""
     helpers = helpers_behind(fn, finding.rests_on)
     if not helpers:
         return finding
@@ -35,13 +35,13 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
 
 
 def _parted(message: str) -> tuple[str, str, str]:
-    """The fact that a message begins with, and the rest of it."""
+    """The first clause of a message, the fact, and the rest."""
     semicolon = message.partition("; ")
     return semicolon if semicolon[1] else message.partition(". ")
 
 
 def _notes(helper: Helper, path: str) -> tuple[Related, ...]:
-    """Where the helper returns, in the file ``path``, which is empty for that of the finding."""
+    """The positions of the helper's returns, in the file ``path``, which is empty for that of the finding."""
     span, note = helper.name_span, f"`{helper.name}` is here"
     if helper.falls is not None:
         note = f"`{helper.name}` ends without `return`{when(helper.falls)}"

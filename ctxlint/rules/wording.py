@@ -1,4 +1,4 @@
-"""Turns of phrase that the messages of several rules share."""
+"""Phrases that the messages of several rules share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def quoted(names: Iterable[str], conjunction: str = "and") -> str:
-    """```a`, `b` and `c```: names in code quotes, joined as a sentence joins them."""
+    """```a`, `b` and `c```: names in code quotes, joined as in a sentence."""
     marked = [f"`{name}`" for name in names]
     if len(marked) < 2:
         return "".join(marked)
@@ -28,7 +28,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(number: int, noun: str, names: Sequence[str]) -> str:
-    """``2 inputs (`x`, `slope`)``; the names stand there where each has one and they are few and short."""
+    """``2 inputs (`x`, `slope`)``; with the names if each has one and they are few and short."""
     named = len(names) == number <= _FEW and 0 < sum(map(len, names)) <= _SHORT
     return f"{counted(number, noun)} ({', '.join(f'`{name}`' for name in names)})" if named else counted(number, noun)
 
@@ -43,7 +43,7 @@ def all_inputs(fn: FunctionClass) -> str:
 
 
 def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
-    """Who wants how many gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
+    """The function that determines the number of gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
     if expected.call is not None:
         return f"the call on {expected.call.place} passes {counted(expected.count, 'input')}"
     if expected.count == len(fn.inputs) and fn.variadic_inputs is None:
@@ -66,7 +66,7 @@ _MOMENTS = {
 
 
 def refusal(method: Method) -> str:
-    """How a sentence about what torch passes goes on where a method takes one parameter too many."""
+    """The clause about what torch passes, if a method takes one parameter too many."""
     if method.variadic is not None or any(param.has_default for param in method.positional):
         return (
             " and shifts every input by one" if method.name == "forward" else " and shifts the other arguments by one"
@@ -75,14 +75,14 @@ def refusal(method: Method) -> str:
 
 
 def place_of_gradients(fn: FunctionClass, returned: Returned) -> Span:
-    """Where to speak of what backward returns: at the return, or at this class's own part where it is inherited."""
+    """Where to report what backward returns: at the return, or at this class's own part if it is inherited."""
     if fn.backward is None or fn.backward.inherited:
         return own_place(fn, fn.backward)
     return fn.span(returned.node)
 
 
 def own_place(fn: FunctionClass, method: Method | None) -> Span:
-    """The name of a method, or of another part of this class where the method is inherited."""
+    """The name of a method, or of another part of this class if the method is inherited."""
     for each in (method, fn.forward):
         if each is not None and not each.inherited:
             return fn.span(each.node.name)
@@ -90,7 +90,7 @@ def own_place(fn: FunctionClass, method: Method | None) -> Span:
 
 
 def when(path: tuple[Guard, ...]) -> str:
-    """When a path is taken, in words; nothing where it always does."""
+    """When a path is taken, in words; empty if always."""
     if not path:
         return ""
     last = path[-1]
