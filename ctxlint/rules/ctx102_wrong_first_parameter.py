@@ -103,7 +103,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
 
 
 def _fix(fn: FunctionClass, method: Method) -> Fix | None:
-    """What fixes the case that ``_message`` speaks of."""
+    """The fix for the case in ``_message``."""
     if method.binding is Binding.CLASS and _lacks_class(method):
         return None if method.receiver is None or method.receiver.name in _RECEIVERS else static_for_class(fn, method)
     if method.binding is not Binding.CLASS and method.receiver is not None:
@@ -114,7 +114,7 @@ def _fix(fn: FunctionClass, method: Method) -> Fix | None:
 
 
 def _message(fn: FunctionClass, method: Method) -> str | None:
-    """What is wrong with the first parameters of a method; None for nothing."""
+    """The problem with the first parameters of a method; None if there is none."""
     if method.name == "vmap":
         return None
     what = f"`{method.name}` of `{fn.name}`"
@@ -126,7 +126,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
                 f"`@staticmethod`, or put `cls` first."
             )
     elif receiver is not None:
-        # Without @staticmethod this is CTX101's finding, whose fix drops the receiver too.
+        # Without @staticmethod, CTX101 reports it, and its fix removes the receiver too.
         if method.binding is Binding.INSTANCE or not fn.applied:
             return None
         return (
@@ -155,14 +155,14 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
 
 
 def _lacks_class(method: Method) -> bool:
-    """Whether what stands first in a class method is meant to be the ctx."""
+    """Whether the first parameter of a class method is meant to be the ctx."""
     receiver = method.receiver
     return receiver is not None and (is_context_name(receiver.name) or used_as_context(method.node.body, receiver.name))
 
 
 def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
     if method.name == "forward" and (fn.has_subclass or not (fn.applied or fn.backward is not None)):
-        return None  # a base whose subclasses bring setup_context, or a class that is used as a namespace
+        return None  # a base whose subclasses define setup_context, or a class that is used as a namespace
     receiver = [method.receiver.name] if method.receiver is not None else []
     written = ", ".join([*receiver, "ctx", *(_written(param.node) for param in method.own_params)])
     advice = f"Write `{method.name}({written})`."
@@ -176,7 +176,7 @@ def _without_ctx(fn: FunctionClass, method: Method, what: str) -> str | None:
 
 
 def _without_room(fn: FunctionClass, method: Method) -> str:
-    """What else torch does where a method has no parameter for the ctx: it raises, unless there is room all the same."""
+    """The consequence if a method has no parameter for the ctx: torch raises, unless another one can take it."""
     room = len(method.positional) - 1
     if method.name in ("backward", "vjp") and room > 0 and method.variadic is None:
         counts = [returned.count for returned in fn.outputs]

@@ -1,4 +1,4 @@
-"""CTX103: forward takes a ctx beside ``setup_context``."""
+"""CTX103: forward takes a ctx although there is a ``setup_context``."""
 
 from __future__ import annotations
 

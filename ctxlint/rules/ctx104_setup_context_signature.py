@@ -94,7 +94,7 @@ class SetupContextSignature(Rule[FunctionClass]):
 
 
 def _is_about_ctx(fn: FunctionClass, method: Method) -> bool:
-    """Whether what is wrong is the first parameter: CTX101's and CTX102's finding."""
+    """Whether the problem is the first parameter, which CTX101 and CTX102 report."""
     receiver = method.receiver
     if method.binding is Binding.CLASS:
         return receiver is None or is_context_name(receiver.name)

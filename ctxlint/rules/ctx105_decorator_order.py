@@ -107,7 +107,7 @@ class DecoratorOrder(Rule[FunctionClass]):
 
 
 def _outside(method: Method) -> tuple[int, int, str] | None:
-    """The place of the outermost decorator above the one that binds, and the place and name of that one."""
+    """The position of the outermost decorator above the binding one, and the position and name of the latter."""
     names = [(decorator.name or "").rpartition(".")[2] for decorator in method.decorators]
     bound = next((at for at, name in enumerate(names) if name in _BINDING), 0)
     for at, decorator in enumerate(method.decorators[:bound]):

@@ -95,7 +95,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         if forward.inherited or backward.inherited or not (forward.signature_known and backward.signature_known):
             return
         if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
-            return  # a class that is never defined (CTX111), or a name that may stand for no decorator at all
+            return  # a class whose definition raises (CTX111), or a name that may be a no-op
         entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
         if exit_ is not None and _notes_by_hand(fn):
             return
@@ -124,7 +124,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
 
 
 def _other_mode(entry: Decorator) -> str:
-    """How backward runs in another mode than forward; with ``cast_inputs``, forward itself runs with autocast off."""
+    """How the autocast mode of backward differs from forward's, which with ``cast_inputs`` runs with it off."""
     if entry.casts_inputs:
         return "torch runs `backward` with autocast on if it is called under autocast"
     return "torch runs `backward` with autocast off"
@@ -138,7 +138,7 @@ def _advice(entry: Decorator) -> str:
 
 
 def _notes_by_hand(fn: FunctionClass) -> bool:
-    """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or could."""
+    """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or may."""
     if "_fwd_used_autocast" in fn.stored_attributes:
         return True
     return any(

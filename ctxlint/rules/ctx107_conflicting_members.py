@@ -1,4 +1,4 @@
-"""CTX107: members of a Function that exclude or demand each other."""
+"""CTX107: members of a Function that exclude or require each other."""
 
 from __future__ import annotations
 

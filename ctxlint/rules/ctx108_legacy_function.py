@@ -1,4 +1,4 @@
-"""CTX108: a Function in the style that torch gave up in 1.5: state on ``self``."""
+"""CTX108: a Function in the style that torch removed in 1.5: state on ``self``."""
 
 from __future__ import annotations
 

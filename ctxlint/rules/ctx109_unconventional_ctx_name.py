@@ -1,4 +1,4 @@
-"""CTX109: the ctx is called something else."""
+"""CTX109: the ctx has another name."""
 
 from __future__ import annotations
 

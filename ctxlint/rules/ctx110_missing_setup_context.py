@@ -92,11 +92,11 @@ class MissingSetupContext(Rule[FunctionClass]):
             return
         if forward.inherited or forward.ctx is None or backward.raises_only or not settings.torch.reach(2, 0):
             return
-        if "forward" in fn.called_directly:  # whoever does that passes a ctx
+        if "forward" in fn.called_directly:  # such callers pass a ctx
             return
         entry = next((each for each in forward.decorators if (each.name or "").endswith("custom_fwd")), None)
         if entry is not None and "cast_inputs" in entry.keywords:
-            return  # beside `setup_context` it would cast nothing (CTX106)
+            return  # with `setup_context` it would cast nothing (CTX106)
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)
         yield Finding(
             fn.span(forward.node.name),

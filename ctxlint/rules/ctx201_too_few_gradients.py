@@ -90,7 +90,7 @@ class TooFewGradients(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if unfit_outputs(fn):
-            return  # torch cannot even call it, which is CTX205
+            return  # torch cannot even call it: CTX205
         every = tuple(shortfalls(fn, defaults_are_bound=defaults_are_bound(fn, settings)))
         for shortfall in every:
             if shortfall.placement is not None or fn.backward is None:

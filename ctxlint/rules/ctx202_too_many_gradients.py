@@ -98,7 +98,7 @@ class TooManyGradients(Rule[FunctionClass]):
 
 
 def _advice(fn: FunctionClass) -> str:
-    """What to write: where an input holds several tensors, the surplus gradients are for these."""
+    """What to write: if an input holds several tensors, the surplus gradients are for these."""
     for each in fn.inputs:
         if holds_tensors(each):
             return f"Pass the content of `{each.name}` as separate inputs."
@@ -106,7 +106,7 @@ def _advice(fn: FunctionClass) -> str:
 
 
 def _surplus(fn: FunctionClass, returned: Returned) -> str | None:
-    """How many inputs there are, in words, where a gradient beyond them is certainly not None."""
+    """The number of inputs, in words, if a gradient beyond them is certainly not None."""
     if _gradient_beyond(returned, len(fn.inputs)):
         return f"`forward` takes {all_inputs(fn)}"
     if fn.style is Style.SETUP_CONTEXT or returned.event.guards:

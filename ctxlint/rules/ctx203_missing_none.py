@@ -1,4 +1,4 @@
-"""CTX203: exactly the inputs that are no tensors got no None."""
+"""CTX203: exactly the inputs that are not tensors got no None."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class MissingNone(Rule[FunctionClass]):
 
 
 def _example(placement: Placement, room: int) -> str:
-    """The end of the message: what to write as code, where that is short enough to be read in it."""
+    """The end of the message: the corrected code, if it is short enough."""
     written = [_code(slot) for slot in placement.slots]
     example = ", ".join(written)
     code = f": `return {example}`."

@@ -1,4 +1,4 @@
-"""CTX204: a gradient for an input that is no tensor."""
+"""CTX204: a gradient for an input that is not a tensor."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
             names = quoted(each.name for each in refused)
             what = f"is not a tensor ({reason})" if len(refused) == 1 else f"are not tensors (`{first.name}`: {reason})"
             if fn.variadic_inputs is None and len(returned.slots) > len(fn.inputs):
-                # What stands there may be meant for another input: an earlier one may hold several tensors.
+                # The gradient there may be meant for another input: an earlier one may hold several tensors.
                 surplus = f" ({counted(len(returned.slots), 'gradient')} for {counted(len(fn.inputs), 'input')})"
                 advice, fix = "Return one gradient for each input, `None` if there is none.", None
             else:
@@ -119,14 +119,14 @@ class GradientForNonTensor(Rule[FunctionClass]):
 
 
 def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
-    """The inputs that get a gradient and certainly are no tensors."""
+    """The inputs that get a gradient and certainly are not tensors."""
     if not returned.known or (fn.variadic_inputs is None and is_shifted(returned, len(fn.inputs))):
         return []
     found: list[Input] = []
     containers = container_inputs_with_gradient(fn)
     for given, slot in zip(fn.inputs, returned.slots):
         if slot.starred or given in containers:
-            break  # what follows may be gradients for what the container holds, which is CTX216
+            break  # further gradients may be for the contents of the container: CTX216
         if is_none(slot.value) is Tri.NO and given.against_a_gradient and not holds_tensors(given):
             found.append(given)
     return found

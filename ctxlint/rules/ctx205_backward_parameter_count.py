@@ -114,7 +114,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
 
 def _fix(fn: FunctionClass, outputs: list[Returned]) -> Fix | None:
-    """As many parameters as there are outputs, where all returns agree on that."""
+    """As many parameters as there are outputs, if all returns agree on that."""
     counts = {each.count for each in outputs}
     count = counts.pop() if len(counts) == 1 else None
     return take_gradients(fn, count) if count else None

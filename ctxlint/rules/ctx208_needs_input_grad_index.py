@@ -1,4 +1,4 @@
-"""CTX208: the flag of an input that there is not."""
+"""CTX208: the flag of an input that does not exist."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
 
 
 def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -> str | None:
-    """What is wrong when all inputs are passed, if anything certainly is."""
+    """The problem if all inputs are passed, if there certainly is one."""
     inputs = len(fn.inputs)
     have = f"`forward` of `{fn.name}` takes {all_inputs(fn)}"
     least = inputs if defaults_are_bound(fn, settings) else fn.required_inputs
@@ -113,7 +113,7 @@ def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) ->
 
 
 def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -> str | None:
-    """What is wrong when a call leaves out an input with a default, where one does or none is seen to pass it."""
+    """The problem if a call leaves out an input with a default, if some call does or none is known to pass it."""
     until = ""
     if fn.style is Style.SETUP_CONTEXT:
         if not settings.torch.fall_below(2, 2):
@@ -146,5 +146,5 @@ _TEST_LENGTH = "Test the length of `ctx.needs_input_grad` first."
 
 
 def _may_ask_whether_it_is_there(guard: Guard) -> bool:
-    """Whether a test may tell that an input was passed: any test does but that of another flag."""
+    """Whether a test may depend on whether an input was passed: any test may, except of another flag."""
     return guard.asks is None or guard.asks.question is not Question.NEEDS_INPUT_GRAD

@@ -132,7 +132,7 @@ class GradientUnbound(Rule[FunctionClass]):
 
 
 def _remedy(fn: FunctionClass, backward: Method, name: str, flags: frozenset[int], fix: Fix | None) -> str:
-    """What to write; the gradient of an input that is bound under the flags of others belongs under its own."""
+    """What to write; a gradient that is bound under the flags of other inputs belongs under its own."""
     returned = {
         index
         for gradients in fn.gradients
@@ -145,13 +145,13 @@ def _remedy(fn: FunctionClass, backward: Method, name: str, flags: frozenset[int
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:
-    """What backward asks for the flag of an input: where forward has kept it, that attribute."""
+    """The test for the flag of an input: if forward stores it, an attribute of ctx."""
     kept = (name for name, flag in kept_flags(fn).items() if flag == index and name in backward.context_attributes)
     return f"ctx.{next(kept, f'needs_input_grad[{index}]')}"
 
 
 def _when(fn: FunctionClass, use: Event, flags: frozenset[int]) -> str:
-    """Which inputs need a gradient when the read is reached and nothing is bound."""
+    """Which inputs need a gradient if the read is reached with the name unbound."""
     asked = sorted(flags_of(use.guards))
     if not asked or max(*asked, *flags) >= len(fn.inputs):
         return "only another input needs a gradient"

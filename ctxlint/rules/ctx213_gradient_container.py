@@ -1,4 +1,4 @@
-"""CTX213: backward returns what is neither a gradient nor a tuple of gradients."""
+"""CTX213: backward returns neither a gradient nor a tuple of gradients."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class GradientContainer(Rule[FunctionClass]):
 
 
 def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
-    """A tuple instead of a list, where it holds as many gradients as there may be."""
+    """A tuple instead of a list, if it has a valid number of gradients."""
     value = returned.value
     if fn.backward is None or (isinstance(value, Sequence) and not _fits(fn, value)):
         return None
@@ -115,13 +115,13 @@ def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
 
 
 def _fits(fn: FunctionClass, value: Sequence) -> bool:
-    """Whether a tuple of these gradients may be as long as autograd expects."""
+    """Whether a tuple of these gradients may have the length that autograd expects."""
     too_many = fn.variadic_inputs is None and value.minimum > len(fn.inputs)
     return not too_many and (not value.exact or value.minimum >= fn.required_inputs)
 
 
 def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) -> str:
-    """What is refused, what torch does, and what to write instead."""
+    """The rejected value, the consequence in torch, and what to write instead."""
     value = refused.value.options()[0]
     if refused.position is None:
         if isinstance(value, Sequence):
@@ -143,18 +143,18 @@ def _complaint(fn: FunctionClass, returned: Returned, refused: RefusedGradient) 
 
 
 def _faces(fn: FunctionClass, refused: RefusedGradient) -> Input | None:
-    """The input that a refused gradient is for."""
+    """The input that a rejected gradient is for."""
     at = refused.position
     return fn.inputs[at] if at is not None and at < len(fn.inputs) else None
 
 
 def _is_plain(refused: RefusedGradient) -> bool:
-    """Whether it is a number, a string or the like, which has no elements to return instead."""
+    """Whether it is a number, a string or the like, without elements to return instead."""
     return isinstance(refused.value.options()[0], (Constant, Scalar, Mapping))
 
 
 def _starred_fits(fn: FunctionClass, returned: Returned, value: Value) -> bool:
-    """Whether the elements of a container, in its place, may make one gradient for each input."""
+    """Whether the elements of a container, unpacked in place, may be one gradient for each input."""
     if fn.variadic_inputs is not None:
         return True
     others = sum(not slot.starred for slot in returned.slots) - 1

@@ -1,4 +1,4 @@
-"""CTX215: forward returns its tensors in a container that autograd does not look into."""
+"""CTX215: forward returns its tensors in a container that autograd does not search."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class UntrackedOutput(Rule[FunctionClass]):
 
 
 def _where(fn: FunctionClass, returned: Returned) -> str:
-    """The condition under which a variable that is returned is the container, where it is another thing without."""
+    """The condition under which a returned variable is the container, if it is something else otherwise."""
     if fn.forward is None or len(returned.event.value.options()) == 1:
         return ""
     made = [each for each in fn.forward.facts.of(Assigned) if each.value == returned.value]
@@ -119,7 +119,7 @@ _LONGEST_CONDITION = 40
 
 
 def _may_be_another(fn: FunctionClass, returned: Returned) -> bool:
-    """Whether a helper gave this container, and gives something else by what it is called with."""
+    """Whether a helper returned this container, and returns something else for other arguments."""
     hidden = [_hides_tensors(option) for option in returned.event.value.options()]
     return not all(hidden) and bool(helpers_behind(fn, (returned.value,)))
 
@@ -129,13 +129,13 @@ def _hides_tensors(value: Value) -> bool:
 
 
 def _gradients_fit(fn: FunctionClass) -> bool:
-    """Whether backward, which torch does not call as it is, gives one gradient for each input once it is called."""
+    """Whether backward, which torch does not call at present, would return one gradient for each input."""
     counts = {each.count for each in fn.gradients} - {None}
     return fn.variadic_inputs is not None or counts <= {len(fn.inputs)}
 
 
 def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
-    """A tuple instead of a flat list, where `backward` takes as many gradients."""
+    """A tuple instead of a flat list, if `backward` takes as many gradients."""
     value = returned.value
     if fn.forward is None or fn.backward is None or not isinstance(value, Sequence) or value.kind != "list":
         return None
@@ -149,7 +149,7 @@ def _fix(fn: FunctionClass, returned: Returned) -> Fix | None:
 
 
 def _untracked(fn: FunctionClass, returned: Returned) -> str | None:
-    """The container that hides tensors from autograd, in words; None where there is none."""
+    """The container that hides tensors from autograd, in words; None if there is none."""
     value = returned.value
     if _hides_tensors(value):
         return _name(value) if _may_hold_tensors(value) else None

@@ -97,7 +97,7 @@ class TensorListInput(Rule[FunctionClass]):
 
 
 def _fact(given: Input) -> str:
-    """What the input is; where its annotation does not say it, how that is known."""
+    """The kind of the input; if its annotation does not show it, the evidence for it."""
     if is_tensor_container(given.param.annotation):
         return "a container of tensors"
     return f"not a tensor ({next(each.reason for each in given.against_a_gradient if each.container).removeprefix('it is ')})"

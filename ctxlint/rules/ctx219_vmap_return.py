@@ -99,7 +99,7 @@ class VmapReturn(Rule[FunctionClass]):
 
 
 def _is_no_pair(value: Value) -> bool:
-    """Whether a value is certainly no tuple of two."""
+    """Whether a value is certainly not a tuple of two."""
     if isinstance(value, Sequence):
         return value.kind != "tuple" or (len(value.slots) != 2 if value.exact else value.minimum > 2)
     return isinstance(value, (Constant, Fresh, View, Single, Mapping)) or (

@@ -104,7 +104,7 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
 
 
 def _what(fn: FunctionClass, method: Method, each: Differentiated) -> str:
-    """What is differentiated, why that raises, and what to write."""
+    """The differentiated tensor, why that raises, and what to write."""
     node, value = each.value_node, each.value
     name = f"`{node.value}`" if isinstance(node, cst.Name) else "a tensor"
     if isinstance(value, View) and detaches(value) and not untracked(fn, method, value.of):

@@ -1,4 +1,4 @@
-"""CTX222: an expensive gradient is computed whether its input wants one or not."""
+"""CTX222: an expensive gradient is computed even if its input needs none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX223: backward reads a name that only forward has."""
+"""CTX223: backward reads a name that only forward binds."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class NameOfForward(Rule[FunctionClass]):
         if backward is None or backward.inherited or fn.forward is None:
             return
         saved = saved_counts(fn, saving_call(backward))
-        if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises before
+        if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first
             return
         seen: set[str] = set()
         for node in names_of_forward(fn, backward):
@@ -93,7 +93,7 @@ class NameOfForward(Rule[FunctionClass]):
 
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
-    """Where backward finds it, if forward keeps it under this name."""
+    """Where backward can read it, if forward stores it under this name."""
     ctx = backward.ctx.name if backward.ctx is not None else "ctx"
     if name in fn.writes_by_attribute:
         return f"Write `{ctx}.{name}`"

@@ -1,4 +1,4 @@
-"""CTX301: an input or output kept in an attribute of ctx."""
+"""CTX301: an input or output stored in an attribute of ctx."""
 
 from __future__ import annotations
 

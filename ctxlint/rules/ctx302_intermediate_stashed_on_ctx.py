@@ -1,4 +1,4 @@
-"""CTX302: a tensor that forward computed, kept in an attribute of ctx."""
+"""CTX302: a tensor that forward computed, stored in an attribute of ctx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX303: something that is no tensor given to ``save_for_backward``."""
+"""CTX303: an argument of ``save_for_backward`` that is not a tensor."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SaveNonTensor(Rule[FunctionClass]):
                     yield from self.arguments(fn, method, call)
 
     def arguments(self, fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[Finding]:
-        """A finding for each argument that is no tensor."""
+        """A finding for each argument that is not a tensor."""
         for argument in call.arguments:
             if argument.node is None:
                 continue
@@ -149,13 +149,13 @@ def _message(method: str, argument: Slot, kind: str) -> str:
 
 
 def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
-    """About a starred argument, one of whose elements is no tensor."""
+    """The message for a starred argument with an element that is not a tensor."""
     name = f"`*{code_of(argument.node)}`" if argument.node is not None else "This argument"
     return f"{name} holds what is not a tensor ({passed.reason}); {_effect(method)}. Save only the tensors among them."
 
 
 def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
-    """What a call passes for a ``*args`` of forward that is no tensor; None where none is seen to."""
+    """What a known call passes for a ``*args`` of forward that is not a tensor, if any."""
     if not isinstance(value, Variadic) or value.role != "input":
         return None
     most = max((len(call.arguments) for call in fn.calls), default=0)
@@ -164,7 +164,7 @@ def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:
 
 
 def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
-    """What a value is, where it is certainly neither a tensor nor None."""
+    """The kind of a value that is certainly neither a tensor nor None."""
     if isinstance(value, Parameter) and value.role == "input":
         return _kind_of_input(fn, value.index)
     if is_tensor(value) is not Tri.NO or is_none(value) is not Tri.NO:
@@ -174,7 +174,7 @@ def _certain_kind(fn: FunctionClass, value: Value) -> str | None:
 
 
 def _kind_of_input(fn: FunctionClass, index: int) -> str | None:
-    """An input counts where something strong speaks against a tensor: a call, where None is allowed for it."""
+    """An input counts if there is strong evidence against a tensor: a call, if None is allowed for it."""
     given = fn.inputs[index]
     if given.is_tensor is not Tri.NO:
         return None

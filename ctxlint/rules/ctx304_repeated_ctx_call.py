@@ -105,7 +105,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     def replaces(
         self, fn: FunctionClass, method: Method, earlier: ContextCall, later: ContextCall
     ) -> Iterator[Finding]:
-        """What the later of two calls does to the earlier one: nothing worth a word where that may stand alone."""
+        """The effect of the later of two calls on the earlier one; nothing if the later one has all its arguments."""
         line = fn.line(earlier.node)
         if not told_again(earlier, later):
             consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
@@ -122,7 +122,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
 
 
 def _for_each(method: Method, call: ContextCall) -> bool:
-    """Whether the call stands in a loop and gets what the loop runs over."""
+    """Whether the call is in a loop and gets the loop's elements."""
     loop = loop_around(method, call)
     if loop is None:
         return False

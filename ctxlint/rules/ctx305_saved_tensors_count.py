@@ -1,4 +1,4 @@
-"""CTX305: backward takes another number of tensors from ``ctx.saved_tensors`` than forward saves."""
+"""CTX305: backward unpacks another number of tensors from ``ctx.saved_tensors`` than forward saves."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
 
 
 def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:
-    """The names under which forward saves what it saves; None where there are several calls, or other expressions."""
+    """The names that forward saves; None if there are several calls, or other expressions."""
     calls = fn.context_calls(call)
     nodes = [argument.node for argument in calls[0].arguments] if len(calls) == 1 else []
     names = [node.value for node in nodes if isinstance(node, cst.Name) and node.value != "None"]
@@ -139,7 +139,7 @@ def _names_saved(fn: FunctionClass, call: str) -> list[str] | None:
 
 
 def _needs(fn: FunctionClass, method: Method, name: str) -> bool:
-    """Whether the body reads a name before it binds it, or binds it nowhere."""
+    """Whether the body reads a name before binding it, or never binds it."""
     uses = [[each, *method.above(each)] for each in method.named.get(name, ())]
     reads = [chain for chain in uses if not any(isinstance(each, cst.AssignTarget) for each in chain)]
     if not reads or any(param.name == name for param in method.params):

@@ -104,7 +104,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
 
 
 def _attributes_known(fn: FunctionClass) -> bool:
-    """Whether everything that can set an attribute of this ctx is in view."""
+    """Whether everything that can set an attribute of this ctx is known."""
     forward = fn.forward
     if forward is None or forward.raises_only or fn.has_subclass or fn.patched or fn.escapes:
         return False
@@ -122,7 +122,7 @@ def _attributes_known(fn: FunctionClass) -> bool:
 
 
 def _gets_the_ctx(method: Method) -> bool:
-    """Whether what stands first is meant as the ctx: where a Function serves as a namespace, it is a tensor."""
+    """Whether the first parameter is meant as the ctx: if a Function serves as a namespace, it is a tensor."""
     name = method.ctx.name.lower() if method.ctx is not None else ""
     if "ctx" in name or "context" in name or name == "self":
         return True
@@ -149,7 +149,7 @@ def _reason(fn: FunctionClass, name: str) -> str:
 
 
 def _on_the_instance(fn: FunctionClass, name: str) -> bool:
-    """Whether ``__init__`` sets it on an instance, which no static method ever gets."""
+    """Whether ``__init__`` sets it on an instance, which static methods never receive."""
     return name in {attribute for _, attribute in attributes_set_by(fn.methods.get("__init__"))}
 
 

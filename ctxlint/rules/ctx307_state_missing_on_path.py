@@ -1,4 +1,4 @@
-"""CTX307: a path through forward leaves out what backward needs."""
+"""CTX307: a path through forward does not store what backward needs."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
 
 
 def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | None:
-    """What torch does about this assignment; None where it does nothing wrong."""
+    """The consequence of this assignment in torch; None if there is none."""
     name = write.attribute
     if write.deletes:
         return None

@@ -86,7 +86,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.reading_methods:
-            if method.inherited or method.name == "jvp":  # what forward mode saved is a plain tuple
+            if method.inherited or method.name == "jvp":  # in forward mode, the saved tensors are a plain tuple
                 continue
             reads = tuple(read for read in method.facts.of(SavedRead) if not read.called)
             again = _first_again(fn, method, reads)
@@ -103,7 +103,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
 
 
 def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]) -> tuple[SavedRead, str] | None:
-    """The first read that is one too many, and what makes it so."""
+    """The first superfluous read, and why it is superfluous."""
     twice = dict(repeated(reads))
     for read in reads:
         if read in twice:

@@ -94,7 +94,7 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             yield from self.used(fn, method)
 
     def used(self, fn: FunctionClass, method: Method) -> Iterator[Finding]:
-        """One finding for each name, where it gets the tuple; or at the use itself where there is no name."""
+        """One finding for each name, where it is bound to the tuple; or at the use itself if there is no name."""
         reported: set[SavedRead] = set()
         for use in method.facts.of(TupleUsedAsTensor):
             if not use.name:

@@ -1,4 +1,4 @@
-"""CTX312: a tensor is saved that no reader ever takes."""
+"""CTX312: a tensor is saved that nothing ever reads."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class SavedNeverRead(Rule[FunctionClass]):
 
 
 def _is_no_tensor(fn: FunctionClass, value: Value) -> bool:
-    """Whether what is saved certainly is no tensor."""
+    """Whether the saved value certainly is not a tensor."""
     if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
         return fn.inputs[value.index].is_tensor is Tri.NO
     return is_tensor(value) is Tri.NO and is_none(value) is Tri.NO

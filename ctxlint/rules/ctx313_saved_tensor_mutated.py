@@ -1,4 +1,4 @@
-"""CTX313: backward changes a saved input or output in place."""
+"""CTX313: backward modifies a saved input or output in place."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def _fact(call: ContextCall, method: Method) -> str:
 
 
 def _belongs_before(call: ContextCall) -> bool:
-    """Whether forward can do it: it is about what forward left on ctx, and not saved already."""
+    """Whether forward can do it: it is about state that forward left on ctx, and that is not saved already."""
     if call.method == "set_materialize_grads":
         return True
     kept = [storage(argument.value) for argument in call.arguments if not argument.starred]

@@ -97,5 +97,5 @@ class StateOnClass(Rule[FunctionClass]):
 
 
 def _filled_once(event: ClassAttribute) -> bool:
-    """Whether the write stands under a test of the attribute for None: made once and shared on purpose."""
+    """Whether the write is under a test of the attribute for None: created once and shared on purpose."""
     return any(f".{event.attribute} is None" in guard.text and guard.holds for guard in event.guards)

@@ -1,4 +1,4 @@
-"""CTX316: ``torch.is_grad_enabled()`` asked where it is always False."""
+"""CTX316: ``torch.is_grad_enabled()`` tested where it is always False."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class DeadGradModeTest(Rule[FunctionClass]):
 
 
 def _remedy(fn: FunctionClass, call: GenericCall) -> str:
-    """How the remedy begins: what is kept for backward may hang on the inputs, anything else on the mode alone."""
+    """The start of the remedy: what is saved for backward may depend on the inputs, anything else only on the mode."""
     kept = (*fn.saves, *fn.context_writes)
     decides = any(
         guard.test is not None and call.node in (guard.test, *parents_below(guard.test))
@@ -110,7 +110,7 @@ def _remedy(fn: FunctionClass, call: GenericCall) -> str:
 
 
 def _asserts_that_it_is_off(call: GenericCall) -> bool:
-    """Whether the call stands in ``assert not torch.is_grad_enabled()``, alone or beside other conditions."""
+    """Whether the call is in ``assert not torch.is_grad_enabled()``, alone or with other conditions."""
     line = call.statement
     statements = line.body if isinstance(line, cst.SimpleStatementLine) else ()
     tests = [each.test for each in statements if isinstance(each, cst.Assert)]

@@ -1,4 +1,4 @@
-"""CTX317: a tensor is saved and then changed in place."""
+"""CTX317: a tensor is saved and then modified in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX319: ``requires_grad`` asked of a tensor for which it is always False."""
+"""CTX319: ``requires_grad`` tested for a tensor for which it is always False."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
 
 
 def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
-    """Where the answer is: in the flag of the input that the tensor was computed from, if that is one alone."""
+    """What to test instead: the flag of the input that the tensor was computed from, if it is the only one."""
     given = {each.name: each.index for each in fn.inputs}
     names = {name for option in (value.options() if value else ()) for name in names_in(option.node)}  # type: ignore[attr-defined]
     local = [name for name in names if name in given or name in method.binders]
@@ -111,7 +111,7 @@ def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
 
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:
-    """Whether the answer is only printed, or an ``assert not`` says that it is False: then nothing hangs on it."""
+    """Whether the value is only printed, or asserted to be False: then nothing depends on it."""
     for around in method.above(node):
         if isinstance(around, cst.Call) and isinstance(around.func, cst.Name) and around.func.value == "print":
             return True

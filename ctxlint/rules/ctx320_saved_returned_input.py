@@ -1,4 +1,4 @@
-"""CTX320: setup_context saves an input that forward returns as it is."""
+"""CTX320: setup_context saves an input that forward returns unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX401: forward changes an input in place and does not say so."""
+"""CTX401: forward modifies an input in place without marking it dirty."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
 
 
 def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
-    """Whether an input without a gradient is an output that leads to another one, which has a gradient."""
+    """Whether an input without a gradient leads to an output that has one."""
     hidden = marked_non_differentiable(fn)
     leads = any(each.surely_differentiable for each in fn.inputs)
     return leads and hidden is not None and tensor not in hidden and may_be_marked(fn, tensor)

@@ -1,4 +1,4 @@
-"""CTX402: ``mark_dirty`` of something that is not returned, or that is no input."""
+"""CTX402: ``mark_dirty`` of something that is not returned, or not an input."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
             calls = tuple(call for call in method.facts.of(ContextCall) if call.method == "mark_dirty")
             for call in calls if not method.inherited else ():
                 if any(later is not call and happens_after(later, call) for later in calls):
-                    continue  # it is replaced by a later call
+                    continue  # overridden by a later call
                 for argument in call.arguments:
                     message = _judged(fn, method, call, argument)
                     if message is not None:
@@ -118,7 +118,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
 
 
 def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> str | None:
-    """What is wrong with one argument; None where nothing certainly is."""
+    """The problem with one argument; None if there certainly is none."""
     if argument.starred or argument.node is None:
         return None
     name = code_of(argument.node)
@@ -152,7 +152,7 @@ def _none_returns(fn: FunctionClass, returns: list[Returned], tensor: Value) -> 
 
 
 def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
-    """Whether an unknown function made the value from other tensors and numbers, and none was ever given the tensor."""
+    """Whether an unknown function computed the value from other tensors and numbers, and never received the tensor."""
     if not isinstance(value, Opaque) or value.node is None or not isinstance(tensor, Parameter):
         return False
     calls = [each for method in fn.context_methods for each in method.facts.of(GenericCall)]
@@ -173,7 +173,7 @@ def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
 
 
 def _is_other(value: Value, tensor: Value) -> bool:
-    """Whether a value is a number or another tensor: nothing leads from it to ``tensor``."""
+    """Whether a value is a number or another tensor, which cannot be ``tensor``."""
     base = before_views(value)
     if isinstance(base, Parameter):
         return base != tensor and is_tensor(base) is Tri.YES
@@ -181,12 +181,12 @@ def _is_other(value: Value, tensor: Value) -> bool:
 
 
 def _raises(call: ContextCall) -> str:
-    """What torch does, and when: a mark under a condition may never be made."""
+    """The consequence in torch, and when: a mark under a condition may never be made."""
     return f"torch raises RuntimeError {'when this line runs' if call.guards else 'at `apply`'}"
 
 
 def _is_changed(fn: FunctionClass, tensor: Value) -> bool:
-    """Whether forward, as far as the code shows, changes the tensor in place; also where it gives it to unknown code."""
+    """Whether forward, as far as the code shows, modifies the tensor in place, or passes it to unknown code."""
     changes = fn.forward.facts.of(Mutation) if fn.forward is not None else ()
     return any(each.target is not None and usual_storage(each.target) == tensor for each in changes)
 
@@ -194,7 +194,7 @@ def _is_changed(fn: FunctionClass, tensor: Value) -> bool:
 def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Iterator[list[Returned]]:
     """The returns of forward, each with its alternatives, that certainly come after the mark.
 
-    Where it is not certain which of several that is, all that may come after it, taken together.
+    If it is uncertain which of several does, all possible ones, taken together.
     """
     statements = {id(returned.event): returned.event for returned in fn.outputs}
     together = [[each for each in fn.outputs if each.event is event] for event in statements.values()]
@@ -209,7 +209,7 @@ def _returns_with(fn: FunctionClass, method: Method, call: ContextCall) -> Itera
 
 
 def _is_view(value: Value) -> bool:
-    """Whether autograd takes it for a view; it does not know what ``detach()`` shares memory with."""
+    """Whether autograd treats it as a view; it does not track the aliases from ``detach()``."""
     return all(isinstance(option, View) and not is_detached(option) for option in value.options())
 
 

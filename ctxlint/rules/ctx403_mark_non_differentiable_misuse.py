@@ -1,4 +1,4 @@
-"""CTX403: something is marked non-differentiable that is no output."""
+"""CTX403: something is marked non-differentiable that is not an output."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
 
 
 def _remedy(fn: FunctionClass, marked: Value) -> str:
-    """What to write: to mark what is returned only where that is made of the marked tensor, or one output of several."""
+    """What to write: to mark the returned tensor only if it is computed from the marked one, or one of several."""
     outputs = [option for value in fn.outputs_values() for option in value.options()]
     made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
     one_of_several = not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs)

@@ -1,4 +1,4 @@
-"""CTX404: backward changes an incoming gradient in place."""
+"""CTX404: backward modifies an incoming gradient in place."""
 
 from __future__ import annotations
 
@@ -131,4 +131,4 @@ def _message(gradient: str, mutation: Mutation) -> str:
 
 
 _RESHAPING = ("resize_", "resize_as_")
-"""What may give a tensor another shape, which then does not fit elsewhere; ``t_`` and its like only turn it."""
+"""Methods that may change the shape of a tensor so that it does not fit elsewhere; ``t_`` only transposes it."""

@@ -1,4 +1,4 @@
-"""CTX405: an in-place collective on a temporary that is thrown away."""
+"""CTX405: an in-place collective on a temporary that is discarded."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
 
 
 def _made_for_the_call(mutation: Mutation) -> bool:
-    """Whether a collective works on what a call gave that may be a copy; a certain view is no copy."""
+    """Whether a collective gets the result of a call that may be a copy; a certain view is not a copy."""
     target = mutation.target
     copied = isinstance(target, Fresh) or (isinstance(target, View) and target.alias is not Alias.ALWAYS)
     return on_a_temporary(mutation) and copied

@@ -1,4 +1,4 @@
-"""CTX406: a caller modifies an output in place that is a view."""
+"""CTX406: a caller modifies in place an output that is a view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX501: backward leaves autograd and does not say so."""
+"""CTX501: backward leaves autograd without being marked once-differentiable."""
 
 from __future__ import annotations
 

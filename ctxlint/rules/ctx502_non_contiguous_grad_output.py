@@ -1,4 +1,4 @@
-"""CTX502: an incoming gradient is taken for contiguous."""
+"""CTX502: an incoming gradient is assumed to be contiguous."""
 
 from __future__ import annotations
 

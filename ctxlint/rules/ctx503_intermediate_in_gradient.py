@@ -1,4 +1,4 @@
-"""CTX503: a gradient is computed with what forward computed: its second derivative is wrong."""
+"""CTX503: a gradient is computed from an intermediate of forward: its second derivative is wrong."""
 
 from __future__ import annotations
 
@@ -100,6 +100,6 @@ class IntermediateInGradient(Rule[FunctionClass]):
                 fn.span(node),
                 f"`backward` of `{fn.name}` computes a gradient with `{name}`, an intermediate of `forward`; a second "
                 f"derivative is silently wrong. Compute it again from inputs, or return it as an output.",
-                # Where CTX302 moves an attribute into `save_for_backward`, its fix comes first.
+                # If CTX302 moves an attribute into `save_for_backward`, its fix comes first.
                 fix=mark_once_differentiable(fn, backward) if "." not in name else None,
             )

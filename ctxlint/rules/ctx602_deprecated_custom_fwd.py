@@ -125,7 +125,7 @@ class DeprecatedCustomFwd(Rule[FunctionClass]):
 
 
 def _arguments(decorator: Decorator) -> str:
-    """The arguments of the new decorator: those that the old one is given, and the device."""
+    """The arguments of the new decorator: those of the old one, and the device."""
     expression = decorator.node.decorator
     given = (
         [code_of(argument.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for argument in expression.args]

@@ -1,4 +1,4 @@
-"""CTX603: names that torch keeps for old code."""
+"""CTX603: names that torch keeps for backward compatibility."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class LegacyNames(Rule[FunctionClass]):
 
 
 def _about_variable(method: Method, call: GenericCall) -> str:
-    """What ``Variable(...)`` does there, and what to write for it."""
+    """The effect of ``Variable(...)`` there, and its replacement."""
     tensor, requires_grad, understood = variable_arguments(call.node)
     written = code_of(tensor).strip() if isinstance(tensor, (cst.Name, cst.Attribute)) else "tensor"
     if not understood:

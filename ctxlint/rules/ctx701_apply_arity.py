@@ -104,7 +104,7 @@ def _is_judgeable(fn: FunctionClass) -> bool:
 
 
 def _meant(file: SourceFile, call: ApplyCall) -> str:
-    """The one Function of the file that nothing applies and that takes what the call passes; empty where none does."""
+    """The only Function of the file that nothing applies and that takes these arguments; empty if there is none."""
     fitting = [
         fn.name
         for fn in file.functions
@@ -114,7 +114,7 @@ def _meant(file: SourceFile, call: ApplyCall) -> str:
 
 
 def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
-    """What the call does wrong, what torch does, and what to write, as predicates; None for nothing."""
+    """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
     instead = f", or apply `{meant}`" if meant else ""
     positional = forward.positional
     most = len(positional)
@@ -139,7 +139,7 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
 
 
 def _rest(call: ApplyCall, missing: list[str]) -> str:
-    """What to pass; by position alone, several that are missing may have moved what is there."""
+    """What to pass; by position, several missing arguments may have shifted the present ones."""
     if len(missing) > 1 and not call.keywords:
         return "Pass one argument for each input"
     return f"Pass {_pronoun(missing)} too"

@@ -1,4 +1,4 @@
-"""CTX702: keyword arguments to ``apply`` on a torch that does not take them."""
+"""CTX702: keyword arguments to ``apply`` on a torch release that does not accept them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class ApplyKeyword(Rule[SourceFile]):
 
 
 def _is_wrapped(forward: Method) -> bool:
-    """Whether what torch finds as ``forward`` is certainly a wrapper that a decorator of torch has put around it."""
+    """Whether the ``forward`` that torch sees is certainly a wrapper of a torch decorator."""
     names = (each.name for each in forward.decorators if not each.takes_descriptors)
     return any(name is not None and (name in _WRAPPING or name.endswith("custom_fwd")) for name in names)
 
@@ -124,7 +124,7 @@ _WRAPPING = (
 
 
 def _never_by_position(name: str, forward: Method | None) -> bool:
-    """Whether only ``**kwargs`` or a keyword-only parameter of ``forward`` takes it: torch never passes such keywords."""
+    """Whether only ``**kwargs`` or a keyword-only parameter of ``forward`` takes it, which torch never passes."""
     if forward is None or not forward.signature_known or forward.lacks_ctx:
         return False
     kinds = {param.name: param.kind for param in forward.own_params if param.kind is not ParameterKind.VARIADIC}

@@ -1,4 +1,4 @@
-"""CTX703: a Function is made into an instance, or its ``forward`` called without ``apply``."""
+"""CTX703: a Function is instantiated, or its ``forward`` called without ``apply``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class FunctionInstantiated(Rule[SourceFile]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        if not settings.torch.reach(1, 5):  # instances were what one called then
+        if not settings.torch.reach(1, 5):  # in these releases, instances were called
             return
         for call in file.calls:
             fn = file.by_name[call.function]
@@ -108,8 +108,8 @@ class FunctionInstantiated(Rule[SourceFile]):
 
 
 def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
-    """About an instance that is neither called nor applied where it is made."""
-    if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that is a namespace
+    """Findings for an instance that is neither called nor applied where it is created."""
+    if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that serves as a namespace
         return
     name, instance = fn.name, file.instances.made_by(call)
     given = bool(call.positional or call.starred or call.keywords or call.double_starred)
@@ -142,7 +142,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
 
 
 def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
-    """About a call of an instance where it is made, or a call of ``forward`` by hand."""
+    """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, remedy = fn.name, f"Write `{fn.name}.apply(...)`."
     if call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
@@ -162,7 +162,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
 
 
 def _moved(fn: FunctionClass) -> str:
-    """What becomes of the arguments that ``__init__`` takes."""
+    """Where to pass the arguments of ``__init__`` instead."""
     initial = fn.methods.get("__init__")
     return f", with {_ITS}" if initial is not None and len(initial.params) > 1 else ""
 
@@ -184,7 +184,7 @@ def _finding(
     related: tuple[Related, ...],
     only_warns: bool,
 ) -> Finding:
-    """What to write instead; a class that keeps its state on instances (CTX108) has no use for ``apply`` before it."""
+    """What to write instead; a class with state on instances (CTX108) must be rewritten before it can use ``apply``."""
     if fn.legacy_state is not None:
         remedy, fix = f"Make its methods static first (CTX108), then use `{fn.name}.apply`.", None
     return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)

@@ -1,4 +1,4 @@
-"""CTX801: ``setup_context`` of a custom operator with names that torch does not call it by."""
+"""CTX801: ``setup_context`` of a custom operator with parameter names that torch does not use."""
 
 from __future__ import annotations
 

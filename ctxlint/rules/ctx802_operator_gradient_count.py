@@ -111,7 +111,7 @@ class OperatorGradientCount(Rule[SourceFile]):
 
 
 def _when_set(missing: Sequence[Param]) -> str:
-    """For which calls gradients are missing: inputs at the end that keep their defaults need none."""
+    """The calls for which gradients are missing: trailing inputs with their default values need none."""
     if not missing or not all(param.has_default for param in missing):
         return ""
     later = " or a later one" if len(missing) > 1 else ""

@@ -56,5 +56,5 @@ class IoError(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        """Nothing: whoever has a SourceFile could read the file. The pipeline reports those that it could not."""
+        """Nothing: a SourceFile could be read. The pipeline reports files that could not."""
         return iter(())

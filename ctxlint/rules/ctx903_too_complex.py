@@ -68,7 +68,7 @@ class TooComplex(Rule[SourceFile]):
 
 
 def too_complex(name: str) -> str:
-    """What is said about a class."""
+    """The message about a class."""
     return (
         f"`{name}` is too complex to analyse; it is not checked in full. Move code into functions, or use fewer bases."
     )

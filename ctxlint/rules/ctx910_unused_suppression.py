@@ -1,4 +1,4 @@
-"""CTX910: a suppression that hides nothing."""
+"""CTX910: a suppression that suppresses nothing."""
 
 from __future__ import annotations
 
