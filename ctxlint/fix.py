@@ -38,6 +38,15 @@ class Fix:
     applicability: Applicability
     joins: bool = False
 
+    def is_within(self, start: int, end: int) -> bool:
+        """Whether it changes nothing outside of a stretch of the text."""
+        return all(start <= edit.start and edit.end <= end for edit in self.edits)
+
+    def moved(self, characters: int) -> Fix:
+        """The fix so many characters further down."""
+        edits = (replace(edit, start=edit.start + characters, end=edit.end + characters) for edit in self.edits)
+        return replace(self, edits=tuple(edits))
+
 
 def is_safe(fix: Fix | None) -> bool:
     """Whether there is a fix that is applied with all safe fixes."""

@@ -93,10 +93,10 @@ def _of_file(project: ProjectTask, result: FileResult) -> Iterator[Record]:
         (line, column), (end_line, end_column) = located.span
         fix = fix_record(each, result.source) or {}
         place = (path, located.cell, line, column, end_line, end_column)
-        said = (each.code, each.name, each.severity.value, each.message)
+        reported = (each.code, each.name, each.severity.value, each.message)
         edits = json.dumps(fix["edits"], ensure_ascii=False) if fix else None
-        mended = (fix.get("message"), fix.get("applicability"), edits)
-        yield dict(zip(RECORD_FIELDS, (project.name, project.commit, *place, *said, *mended)))
+        fixed = (fix.get("message"), fix.get("applicability"), edits)
+        yield dict(zip(RECORD_FIELDS, (project.name, project.commit, *place, *reported, *fixed)))
 
 
 def _failure(project: ProjectTask, reason: str) -> Record:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, statements
 from ctxlint.source.changes import change_between
-from ctxlint.source.source import Position, Source, Span
+from ctxlint.source.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ctxlint.diagnostic import Diagnostic
-    from ctxlint.fix import Edit, Fix
     from ctxlint.result import FileResult
 
 
@@ -85,29 +84,13 @@ def _in_untouched(old: Source, diagnostics: tuple[Diagnostic, ...], new: Source)
             continue
         at = start + len(text)
         lines = new.position(start).line - piece.first
-        characters = start - old.line_starts[piece.first - 1]
-        end = old.line_starts[piece.first - 1] + len(text)
+        before = old.line_starts[piece.first - 1]
         for each in inside:
             related = tuple(
-                other if other.path else replace(other, span=_below(other.span, lines))
+                other if other.path else replace(other, span=other.span.moved(lines))
                 for other in each.related
                 if other.path or piece.first <= other.span.start.line <= piece.last
             )
-            fix = _fix_below(each.fix, characters, old.line_starts[piece.first - 1], end)
-            yield replace(each, span=_below(each.span, lines), related=related, fix=fix)
-
-
-def _below(span: Span, lines: int) -> Span:
-    start, end = span
-    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))
-
-
-def _fix_below(fix: Fix | None, characters: int, start: int, end: int) -> Fix | None:
-    """A fix moved down with its statement, which spans ``start`` to ``end``; None if it reaches beyond it."""
-    if fix is None or any(edit.start < start or edit.end > end for edit in fix.edits):
-        return None
-
-    def moved(edit: Edit) -> Edit:
-        return replace(edit, start=edit.start + characters, end=edit.end + characters)
-
-    return replace(fix, edits=tuple(moved(edit) for edit in fix.edits))
+            fix = each.fix if each.fix is not None and each.fix.is_within(before, before + len(text)) else None
+            fix = fix.moved(start - before) if fix is not None else None
+            yield replace(each, span=each.span.moved(lines), related=related, fix=fix)

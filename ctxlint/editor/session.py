@@ -125,7 +125,7 @@ class Session(LanguageServer):
         checked = self.checker.check(document)
         self._results[uri] = (generation, checked)
         if any(is_safe(each.fix) for each in checked.result.diagnostics):
-            self.worker.when_idle(lambda: self._mend_ahead(checked), key=uri)
+            self.worker.when_idle(lambda: self._fix_ahead(checked), key=uri)
         return checked
 
     def fixed_now(self, uri: str) -> FixedDocument | None:
@@ -144,7 +144,7 @@ class Session(LanguageServer):
         found = self._fixed[checked.document.uri] = FixedDocument(checked, edits)
         return found
 
-    def _mend_ahead(self, checked: Checked) -> None:
+    def _fix_ahead(self, checked: Checked) -> None:
         """Compute the fixes of a checked document before it is saved; nothing if typing continues."""
         uri = checked.document.uri
 

@@ -45,10 +45,11 @@ _VERSIONS_KEPT = 3
 
 
 class _Kept(NamedTuple):
-    """The findings of one rule about a Function, and the steps that the rule took."""
+    """The findings of one rule about a Function, its steps, and what it asked about the whole text."""
 
     findings: tuple[Finding, ...]
     steps: int
+    asked: dict[tuple[str, str], object]
 
 
 @dataclass(eq=False)
@@ -77,7 +78,6 @@ class _Judged:
     own: int
     start: int
     calls: tuple[ApplyCall, ...]
-    asked: dict[tuple[str, str], object] = field(default_factory=dict)
     rules: dict[str, _Kept] = field(default_factory=dict)
 
 
@@ -166,10 +166,8 @@ class FunctionStore:
         own = function.slice.first_line
         now = _Judged(firsts, own, source.line_starts[own - 1], function.calls)
         known = entry.judged.pop(settings, None)
-        if known is not None and _still_so(known.asked, source):
-            rules = _at(known, now, function.slice)
-            if rules is not None:
-                now.rules, now.asked = rules, known.asked
+        if known is not None:
+            now.rules = _at(known, now, function.slice, source)
         entry.judged[settings] = now
         while len(entry.judged) > _VERSIONS_KEPT:
             del entry.judged[next(iter(entry.judged))]
@@ -204,8 +202,7 @@ class Judging:
 
     def keep(self, code: str, findings: Iterable[Finding], taken: int) -> None:
         """Store what a rule reports."""
-        self.known.asked.update(self.source.asked)
-        self.known.rules[code] = _Kept(tuple(findings), taken)
+        self.known.rules[code] = _Kept(tuple(findings), taken, dict(self.source.asked))
 
 
 STORE: ContextVar[FunctionStore | None] = ContextVar("STORE", default=None)
@@ -383,24 +380,21 @@ def _with_calls(each: Input, moved: dict[Span, tuple[ApplyCall, ApplyCall]]) -> 
     return replace(each, evidence=tuple(map(there, each.evidence)), may_be_none=tuple(map(there, each.may_be_none)))
 
 
-def _at(known: _Judged, now: _Judged, part: Slice) -> dict[str, _Kept] | None:
-    """The findings about a Function, moved to its present position; None if the rules have to run again."""
-    if not any(each.findings for each in known.rules.values()):
-        return known.rules
+def _at(known: _Judged, now: _Judged, part: Slice, source: AskedSource) -> dict[str, _Kept]:
+    """The results of rules about a Function, moved to its present position; without those of rules to run again."""
     own = range(known.own, known.own + part.last_line - part.first_line + 1)
     end = known.start + len(part.statement.text)
     as_is = (known.firsts, known.calls) == (now.firsts, now.calls)
-    for each in (finding for kept in known.rules.values() for finding in kept.findings):
-        if each.fix is not None and any(edit.start < known.start or edit.end > end for edit in each.fix.edits):
-            return None
-        if not as_is and not _says_only(each, own):
-            return None
     lines, characters = now.own - known.own, now.start - known.start
-    if not lines and not characters:
-        return known.rules
+
+    def stays(each: Finding) -> bool:
+        is_within = each.fix is None or each.fix.is_within(known.start, end)
+        return is_within and (as_is or _says_only(each, own))
+
     return {
-        code: kept._replace(findings=tuple(_below(each, lines, characters) for each in kept.findings))
+        code: kept._replace(findings=tuple(_moved(each, lines, characters) for each in kept.findings))
         for code, kept in known.rules.items()
+        if _still_so(kept.asked, source) and all(map(stays, kept.findings))
     }
 
 
@@ -411,15 +405,9 @@ def _says_only(finding: Finding, own: range) -> bool:
     return all(span.start.line in own and span.end.line in own for span in spans) and not any(map(_LINE.search, words))
 
 
-def _below(finding: Finding, lines: int, characters: int) -> Finding:
-    fix = finding.fix
-    if fix is not None:
-        edits = (replace(edit, start=edit.start + characters, end=edit.end + characters) for edit in fix.edits)
-        fix = replace(fix, edits=tuple(edits))
-    related = tuple(replace(each, span=_span_below(each.span, lines)) for each in finding.related)
-    return replace(finding, span=_span_below(finding.span, lines), related=related, fix=fix)
-
-
-def _span_below(span: Span, lines: int) -> Span:
-    start, end = span
-    return Span(Position(start.line + lines, start.column), Position(end.line + lines, end.column))
+def _moved(finding: Finding, lines: int, characters: int) -> Finding:
+    if not lines and not characters:
+        return finding
+    fix = finding.fix.moved(characters) if finding.fix is not None else None
+    related = tuple(replace(each, span=each.span.moved(lines)) for each in finding.related)
+    return replace(finding, span=finding.span.moved(lines), related=related, fix=fix)

@@ -25,6 +25,11 @@ class AskedSource(Source):
         """See ``Source``."""
         return bool(self._answer(("quotes", word)))
 
+    def count_as_attribute(self, word: str) -> int:
+        """See ``Source``."""
+        found = self._answer(("attribute", word))
+        return found if isinstance(found, int) else 0
+
     def read_whole(self) -> None:
         """See ``Source``."""
         self._answer(("whole", ""))
@@ -34,6 +39,8 @@ class AskedSource(Source):
         kind, word = question
         if kind == "whole":
             return self.text
+        if kind == "attribute":
+            return super().count_as_attribute(word)
         return super().mentions(word) if kind == "mentions" else super().quotes(word)
 
     def _answer(self, question: tuple[str, str]) -> object:

@@ -115,6 +115,18 @@ class Source:
         """Whether a word occurs anywhere in the text as a whole string literal."""
         return word in self.text and re.search(rf"""["']{word}["']""", self.text) is not None
 
+    def count_as_attribute(self, word: str) -> int:
+        """How often a word occurs in the text after a dot or a quotation mark."""
+        return sum(self._is_attribute(each.start()) for each in re.finditer(rf"{word}\b", self.text))
+
+    def _is_attribute(self, at: int) -> bool:
+        """Whether a dot or quotation mark precedes an offset. A pattern with both would take ten times as long."""
+        if self.text[at - 1 : at] in ("'", '"'):
+            return True
+        while self.text[at - 1 : at].isspace():
+            at -= 1
+        return self.text[at - 1 : at] == "."
+
     def read_whole(self) -> None:
         """Declare a dependency on the whole text; only relevant for those that reuse results for the next text."""
 

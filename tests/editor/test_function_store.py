@@ -158,6 +158,33 @@ def use(a):
 """
 
 
+STASH = """import torch
+from torch.autograd import Function
+
+
+class Keep(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = x
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def use(node):
+    return node.other
+"""
+
+
+def test_a_read_elsewhere_in_the_file_is_noticed(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    for version, text in enumerate((STASH, STASH.replace(".other", ".kept"), STASH)):
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, text, version, "python"))
+        assert shown(checker, Document(uri, text, version, "python")) == anew
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int) -> None:
     compare(HELPERS, f"helpers{seed}.py", 80, tmp_path)

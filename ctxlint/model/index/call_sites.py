@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind, Modified
-from ctxlint.model.index.results import differentiated, written
+from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
 from ctxlint.torch_api.operations import TORCH_SINGLE
@@ -196,6 +196,7 @@ class CallSites:
             if isinstance(argument, ast.Starred):
                 break
             plain.append(self.kind(argument, record.scope))
+        modified, differentiated_at = self.result(record, how)
         return ApplyCall(
             function=owner,
             how=how,
@@ -212,26 +213,27 @@ class CallSites:
             callee_span=self.source.span_of(callee),
             expects_error=record.expects_error,
             gradients_off=self.gradients_off(record),
-            **self.result(record, how),
+            modified=modified,
+            differentiated=differentiated_at,
             line=self.source.line_name(self.source.span_of(node).start.line),
         )
 
-    def result(self, record: CallRecord, how: str) -> dict[str, Any]:
-        """How the function around a call of ``apply`` uses its result."""
+    def result(self, record: CallRecord, how: str) -> tuple[Modified | None, str]:
+        """What the function around a call of ``apply`` modifies, and the line where it differentiates its result."""
         if how not in ("apply", "construct-apply"):
-            return {}
+            return None, ""
         entry = self.index.functions.get(record.scope.qualname) if record.scope.kind == "function" else None
         body = entry.node.body if entry is not None else self.index.statements if record.scope.kind == "module" else []
-        found, at = written(body, record.node), differentiated(body, record.node)
+        place = located(body, record.node)
+        if place is None:
+            return None, ""
+        found, at = written(place), differentiated(place)
         modified = None
         if found is not None:
             span = self.source.span_of(found.node)
-            code = ast.get_source_segment(self.source.text, found.node) or ""
+            code = self.source.text[self.source.offset(span.start) : self.source.offset(span.end)]
             modified = Modified(span, code, self.source.line_name(span.start.line), found.output, found.argument)
-        return {
-            "modified": modified,
-            "differentiated": self.source.line_name(at.lineno) if at is not None else "",
-        }
+        return modified, self.source.line_name(at.lineno) if at is not None else ""
 
     def gradients_off(self, record: CallRecord) -> bool:
         """Whether possibly no gradient is wanted: ``with torch.no_grad():``, below autograd, or the code checks it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
@@ -27,13 +27,45 @@ class Written:
     argument: int | None = None
 
 
-def written(body: Sequence[ast.stmt], call: ast.Call) -> Written | None:
+class CallPlace(NamedTuple):
+    """A call, the innermost block around it, and the index of the statement that contains it."""
+
+    call: ast.Call
+    block: Sequence[ast.stmt]
+    at: int
+
+    @property
+    def before(self) -> Sequence[ast.stmt]:
+        """The statements before it."""
+        return self.block[max(self.at - _MOST_STATEMENTS, 0) : self.at]
+
+    @property
+    def rest(self) -> Sequence[ast.stmt]:
+        """The statement that contains it, and those after."""
+        return self.block[self.at : self.at + _MOST_STATEMENTS]
+
+
+def located(body: Sequence[ast.stmt], call: ast.Call) -> CallPlace | None:
+    """The place of a call in a body; None if it is not in a simple statement of it."""
+    for at, statement in enumerate(body):
+        if not statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno):
+            continue
+        blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
+        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
+        blocks += [case.body for case in getattr(statement, "cases", ())]
+        if not any(blocks):
+            return CallPlace(call, body, at) if any(each is call for each in ast.walk(statement)) else None
+        return next((found for block in blocks if (found := located(block, call)) is not None), None)
+    return None
+
+
+def written(place: CallPlace) -> Written | None:
     """The first statement after a call in the same block that certainly modifies its result, or an argument of it.
 
     Result and arguments are followed under the names that they have.
     """
-    block = _block_of(body, call)
-    names = _names_given(block[0], call) if block else {}
+    call, block = place.call, place.rest
+    names = _names_given(block[0], call)
     given = _names_passed(block[0], call) if names else {}
     for at, statement in enumerate(block[1:], 2):
         for name, output in names.items():
@@ -76,49 +108,24 @@ def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
 _SHAPE = frozenset(["shape", "dtype", "device", "ndim", "requires_grad", "grad_fn"])
 
 
-def differentiated(body: Sequence[ast.stmt], call: ast.Call) -> ast.stmt | None:
+def differentiated(place: CallPlace) -> ast.stmt | None:
     """The statement after or around a call that certainly differentiates its result: ``loss.backward()``.
 
     Only if the gradient of an argument is requested before, in the same block: otherwise the graph may not reach the
     call.
     """
-    block, before = _block_of(body, call), _block_before(body, call)
-    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _asked_for_gradients(before)
-    if not block or not asked:
+    call = place.call
+    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _asked_for_gradients(place.before)
+    if not asked:
         return None
     flowing: set[str] = set()
-    for statement in block:
+    for statement in place.rest:
         if _differentiates(statement, flowing, call):
             return statement
         stored = set(_stored(statement))
         value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
         flows = value is not None and _is_made_of(value, flowing, call)
         flowing = flowing | stored if flows else flowing - stored
-    return None
-
-
-def _block_of(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
-    """The statement that contains a call, and those after it in its block."""
-    found = _located(body, call)
-    return list(found[0][found[1] : found[1] + _MOST_STATEMENTS]) if found is not None else []
-
-
-def _block_before(body: Sequence[ast.stmt], call: ast.Call) -> list[ast.stmt]:
-    found = _located(body, call)
-    return list(found[0][: found[1]][-_MOST_STATEMENTS:]) if found is not None else []
-
-
-def _located(body: Sequence[ast.stmt], call: ast.Call) -> tuple[Sequence[ast.stmt], int] | None:
-    """The innermost block around a call, and the index of the statement that contains it."""
-    for at, statement in enumerate(body):
-        if not statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno):
-            continue
-        blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
-        blocks += [handler.body for handler in getattr(statement, "handlers", ())]
-        blocks += [case.body for case in getattr(statement, "cases", ())]
-        if not any(blocks):
-            return (body, at) if any(each is call for each in ast.walk(statement)) else None
-        return next((found for block in blocks if (found := _located(block, call)) is not None), None)
     return None
 
 
