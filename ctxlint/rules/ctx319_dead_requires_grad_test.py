@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.grad_mode import untracked
+from ctxlint.model.analyses.grad_mode import kept_untouched, untracked
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import GradientFlag
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `.requires_grad` in `forward` or `setup_context` of a tensor that `forward` itself computed: the result of
-    arithmetic, `clone()`, `detach()` or any other torch operation that copies.
+    Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
+    or any other torch operation that copies. In `forward`, in `setup_context`, and in `backward` if it is stored and is
+    not an output.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input
@@ -87,17 +88,30 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.called_directly & {"forward", "setup_context"}:
             return
         for method in fn.own_protocol_methods:
-            if method.name not in ("forward", "setup_context"):
-                continue
-            for each in method.facts.of(GradientFlag):
-                if each.switched or not untracked(fn, method, each.value) or _is_asserted_or_shown(method, each.node):
+            for each in method.facts.of(GradientFlag) if method.name in _METHODS else ():
+                home = (
+                    method
+                    if method.name in ("forward", "setup_context")
+                    else fn.methods.get("setup_context", fn.forward)
+                )
+                value = each.value if home is method else kept_untouched(fn, method, each.value)
+                if each.switched or home is None or value is None or not untracked(fn, home, value):
+                    continue
+                if _is_asserted_or_shown(method, each.node):
                     continue
                 what = f"`{each.value_node.value}`" if isinstance(each.value_node, cst.Name) else "this tensor"
+                if home is method:
+                    reason, remedy = f"which computes {what} with grad mode off", _remedy(fn, home, value)
+                else:
+                    reason, remedy = "as it was computed with grad mode off", _ASK
                 yield Finding(
                     fn.span(each.node),
-                    f"`requires_grad` of {what} is always `False` in `{method.name}`, which computes {what} with grad mode "
-                    f"off. {_remedy(fn, method, each.value)}",
+                    f"`requires_grad` of {what} is always `False` in `{method.name}`, {reason}. {remedy}",
                 )
+
+
+_ASK = "Ask `ctx.needs_input_grad` for the input that is meant."
+_METHODS = ("forward", "setup_context", "backward", "vjp")
 
 
 def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
@@ -107,7 +121,7 @@ def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
     local = [name for name in names if name in given or name in method.binders]
     if len(local) == 1 and local[0] in given:
         return f"Ask `ctx.needs_input_grad[{given[local[0]]}]`, the flag of the input `{local[0]}`."
-    return "Ask `ctx.needs_input_grad` for the input that is meant."
+    return _ASK
 
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:

@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.saved_state import single_save
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
-from ctxlint.model.interpreter.values import Fresh, Single, View, detaches
+from ctxlint.model.interpreter.values import (
+    ContextAttribute,
+    Fresh,
+    SavedTensor,
+    Single,
+    Tri,
+    View,
+    detaches,
+    same_object,
+)
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
@@ -63,6 +73,27 @@ def untracked(fn: FunctionClass, method: Method, value: Value | None) -> bool:
     flags = [each.value for home in homes for each in home.facts.of(GradientFlag) if each.switched]
     wanted = {_origin(option) for each in flags if each is not None for option in each.options()}
     return all(_untracked(homes, option, wanted) for option in value.options())
+
+
+def kept_untouched(fn: FunctionClass, method: Method, value: Value | None) -> Value | None:
+    """What a stored tensor that backward reads is in forward, if it comes back with the flag that it has there.
+
+    None for an output, which has a graph by then, and if backward itself sets its flag.
+    """
+    if isinstance(value, SavedTensor):
+        saved = single_save(fn)
+        kept = saved[value.index].value if saved is not None and value.index < len(saved) else None
+    elif isinstance(value, ContextAttribute):
+        writes = fn.writes_by_attribute.get(value.name, ())
+        kept = writes[0].value if len(writes) == 1 and not fn.escapes else None
+    else:
+        return None
+    if kept is None or any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
+        return None
+    given = [option for output in fn.outputs_values() for option in output.options()]
+    if any(same_object(option, _origin(each)) is not Tri.NO for option in kept.options() for each in given):
+        return None
+    return kept
 
 
 def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> bool:
