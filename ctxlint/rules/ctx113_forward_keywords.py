@@ -1,0 +1,90 @@
+"""CTX113: forward reads ``**kwargs``, which apply never fills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.outputs import is_read
+from ctxlint.model.function import FunctionClass, ParameterKind
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class ForwardKeywords(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports a `forward` that reads its `**kwargs`.
+
+    ## Why is this bad?
+    Before torch 2.13, `apply` takes no keywords at all; since then, it raises `TypeError: forward() got an unexpected keyword
+    argument` for those that are not the name of a positional parameter. So `**kwargs` is always empty, and
+    `kwargs.get(...)` silently gives the default.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, **options):
+            ctx.save_for_backward(x)
+            ctx.exponent = options.get("exponent", 2)
+            return x**ctx.exponent
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * ctx.exponent * x ** (ctx.exponent - 1)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Power(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, exponent=2):
+            ctx.save_for_backward(x)
+            ctx.exponent = exponent
+            return x**ctx.exponent
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            (x,) = ctx.saved_tensors
+            return grad_output * ctx.exponent * x ** (ctx.exponent - 1), None
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Silent if a class of the project descends from the Function, or if its `forward` is called directly: such calls may pass
+    keywords.
+
+    ## References
+    - [pytorch#182206](https://github.com/pytorch/pytorch/pull/182206): keywords at `apply`
+    """
+
+    code = "CTX113"
+    name = "forward-keywords"
+    subject = FunctionClass
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        forward = fn.forward
+        if forward is None or forward.inherited or not forward.signature_known or not fn.signature_judgeable:
+            return
+        if fn.has_subclass or "forward" in fn.called_directly:
+            return
+        for param in forward.params:
+            if param.kind is ParameterKind.KEYWORDS and is_read(forward, param):
+                yield Finding(
+                    fn.span(param.node.name),
+                    f"`forward` of `{fn.name}` reads `**{param.name}`, which is always empty; torch raises TypeError for "
+                    f"keywords at `apply`. Take a dict, or named parameters.",
+                )
