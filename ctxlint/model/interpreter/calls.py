@@ -216,7 +216,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         _lend(walk.state, arguments)
     if callee is None:
         _launch(walk, node, arguments)
-        return Opaque(node)
+        return _call_partial(walk, node, arguments)
     if builtin == "super":
         walk.record(GenericCall, node, callee=callee, arguments=arguments.positional, statement=walk.statement)
     if builtin is not None:
@@ -263,6 +263,36 @@ def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     definition, writes = launched
     for write in writes:
         _written_by(walk, node, definition.name, write, arguments)
+
+
+def _call_partial(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
+    """A call of what ``functools.partial`` made of a function of the project, in the same method."""
+    made = walk.state.names.get(node.func.value) if isinstance(node.func, cst.Name) else None
+    call = made.node if isinstance(made, Opaque) else None
+    if walk.resolver is None or arguments.open_ended or not isinstance(call, cst.Call) or not call.args:
+        return Opaque(node)
+    function, *given = call.args
+    name = certain_meaning(walk, function.value)
+    if certain_meaning(walk, call.func) != "functools.partial" or name is None or name.startswith(_NEVER_RESOLVED):
+        return Opaque(node)
+    if any(each.star for each in call.args):
+        return Opaque(node)
+    bound = [(each.keyword, _plain_slot(walk, each.value)) for each in given]
+    keywords = {keyword.value: slot for keyword, slot in bound if keyword is not None}
+    positional = tuple(slot for keyword, slot in bound if keyword is None)
+    found = walk.resolver.callee(name, (*positional, *arguments.positional), {**keywords, **arguments.keywords}, node)
+    if found is None:
+        return Opaque(node)
+    definition, summary = found
+    for write in summary.writes:
+        _written_by(walk, node, definition.name, write, arguments)
+    return summary.returned
+
+
+def _plain_slot(walk: Walk, node: cst.BaseExpression) -> Slot:
+    """What a name or a literal holds; nothing is known of what any other expression gave before."""
+    plain = isinstance(node, (cst.Name, cst.BaseNumber, cst.SimpleString))
+    return Slot(walk.evaluate(node) if plain else Opaque(node), node)
 
 
 def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tuple[Definition, Summary] | None:

@@ -190,8 +190,10 @@ class Summaries:
         record = unit.index.functions[qualname]
         scope = Scope("function", qualname, record.scope)
         decorators = decorators_of(node, record.scope)
-        if binding_of(decorators) is Binding.CLASS or any(each.keeps_signature is not Tri.YES for each in decorators):
+        if any(each.keeps_signature is not Tri.YES for each in decorators):
             return None
+        if binding_of(decorators) is Binding.CLASS:
+            arguments = (Slot(Opaque(node)), *arguments)
         bindings = bind_arguments(params_of(node, scope), arguments, keywords)
         if bindings is None:
             return None
