@@ -445,6 +445,8 @@ class Operator:
     backward: Method
     setup_context: Method | None
     gradients: tuple[Returned, ...]
+    floating: frozenset[int] = frozenset()
+    """The numbers of the outputs that are certainly floating-point tensors."""
 
     def span(self, node: cst.CSTNode) -> Span:
         """The span of a node of backward or setup_context in the file."""

@@ -10,20 +10,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
+from ctxlint.model.analyses.outputs import is_floating
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
 from ctxlint.model.interpreter.interpret import interpret
-from ctxlint.model.interpreter.parameter_binding import bound_parameters
+from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
 from ctxlint.model.interpreter.signatures import params_of
-from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import libcst as cst
+
+    from ctxlint.model.function import Returned
     from ctxlint.model.index.file_index import CallRecord
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.interpreter.method import Param
 
 _CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
 _TRITON_OP = ("torch.library.triton_op", "torch._library.triton.triton_op", "torch._library.triton_op")
@@ -136,7 +141,35 @@ def _assembled(
         backward=method,
         setup_context=_method(unit, setup, call.scope, "setup_context") if setup is not None else None,
         gradients=tuple(returned_by(method)),
+        floating=_floating(function, params, returned_by(method), Scope("function", owner[1], unit.index.module)),
     )
+
+
+def _floating(
+    function: cst.FunctionDef, params: tuple[Param, ...], gradients: list[Returned], scope: Scope
+) -> frozenset[int]:
+    """The outputs that each return computes as floating-point tensors, given that inputs with a gradient are such."""
+    wanted = {
+        params[at].name
+        for each in gradients
+        for at, slot in enumerate(each.slots[: len(params)])
+        if each.known and each.exact and is_tensor(slot.value) is Tri.YES
+    }
+    bindings = {
+        name: replace(value, kind=Kind.FLOAT) if name in wanted and isinstance(value, Parameter) else value
+        for name, value in bound_plain(params).items()
+    }
+    try:
+        facts = interpret(function, bindings, scope)
+    except RecursionError:
+        return frozenset()
+    found: list[set[int]] = []
+    for event in facts.returns if facts.complete else ():
+        for option in event.value.options():
+            exact = isinstance(option, Sequence) and option.exact
+            results = [slot.value for slot in option.slots] if exact else [option]  # type: ignore[attr-defined]
+            found.append({at for at, each in enumerate(results) if is_floating(each)})
+    return frozenset(set.intersection(*found)) if found else frozenset()
 
 
 def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN) -> Method | None:

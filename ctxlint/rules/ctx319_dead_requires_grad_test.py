@@ -130,5 +130,13 @@ def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:
         if isinstance(around, cst.Call) and isinstance(around.func, cst.Name) and around.func.value == "print":
             return True
         if isinstance(around, cst.BaseSmallStatement):
-            return isinstance(around, cst.Assert) and isinstance(around.test, cst.UnaryOperation)
+            return isinstance(around, cst.Assert) and _is_negated(around.test)
     return False
+
+
+def _is_negated(test: cst.BaseExpression) -> bool:
+    """``not …``, ``… is False``, ``… == False``."""
+    if not isinstance(test, cst.Comparison):
+        return isinstance(test, cst.UnaryOperation)
+    last = test.comparisons[-1].comparator
+    return isinstance(last, cst.Name) and last.value == "False"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Question
+from ctxlint.model.interpreter.events import ContextCall, Escape, Question
 from ctxlint.model.interpreter.values import (
     NONE,
     Kind,
@@ -24,7 +24,7 @@ from ctxlint.model.syntax import children
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.function import FunctionClass, Operator, Returned
     from ctxlint.model.interpreter.method import Method, Param
 
 
@@ -147,6 +147,31 @@ def ignored_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if surely_differentiable(fn, index) and param.name not in _deleted_names(backward.node.body):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
+
+
+def ignored_operator_gradients(operator: Operator) -> list[Param]:
+    """As ``ignored_gradients``, the parameters of backward of a custom operator; none if it may mark outputs."""
+    backward, setup = operator.backward, operator.setup_context
+    if backward.raises_only or backward.variadic is not None or not _reads_some(backward):
+        return []
+    calls = setup.facts.of(ContextCall) if setup is not None else ()
+    if (setup is not None and setup.facts.of(Escape)) or any(each.method in _MARKS for each in calls):
+        return []
+    unread = [
+        param
+        for index, param in enumerate(backward.positional)
+        if index in operator.floating and not is_read(backward, param) and not _named_as_unused(param.name)
+    ]
+    deleted = _deleted_names(backward.node.body) if unread else set()
+    return [param for param in unread if param.name not in deleted]
+
+
+_MARKS = ("mark_non_differentiable", "set_materialize_grads")
+
+
+def is_floating(value: Value) -> bool:
+    """Whether a value is certainly a floating-point tensor."""
+    return all(is_tensor(each) is Tri.YES and kind_of(each) is Kind.FLOAT for each in value.options())
 
 
 def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import CONTEXT, Kind, Opaque, Parameter, Tri, Value, Variadic
+from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,5 +36,6 @@ def bound_parameters(method: Method, role: str, tensor: Tri) -> dict[str, Value]
 
 
 def bound_plain(params: Iterable[Param]) -> dict[str, Value]:
-    """The parameters of a function that torch calls without own arguments."""
-    return {param.name: Parameter("plain", index, param.name) for index, param in enumerate(params)}
+    """The parameters of a function that torch calls with the arguments of its caller, by their annotations."""
+    given = {param: Tri.YES if param.annotation in types.TENSOR_ANNOTATIONS else Tri.UNKNOWN for param in params}
+    return {param.name: Parameter("plain", at, param.name, tensor) for at, (param, tensor) in enumerate(given.items())}
