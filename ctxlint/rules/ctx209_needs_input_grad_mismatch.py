@@ -105,13 +105,15 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             asked = [names[index] for index in sorted(each.flags)]
             receiver = names[each.slot]
             what = f"`{each.name}`" if each.name else "a gradient"
+            own = f"ctx.needs_input_grad[{each.slot}]"
+            remedy = f"Return it if `{own}` is set." if each.by_return else f"Test `{own}`."
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             test = wrong_test(fn, each)
             yield Finding(
                 fn.span(test or each.node),
                 f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
                 f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; `{receiver}` silently gets no gradient when only it "
-                f"needs one. Test `ctx.needs_input_grad[{each.slot}]`.",
+                f"needs one. {remedy}",
                 ask_about_own_input(fn, each),
                 at(fn, [each.node], "returned here") if test is not None else (),
             )

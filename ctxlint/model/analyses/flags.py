@@ -89,12 +89,16 @@ def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | No
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``."""
+    """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``.
+
+    ``by_return``: whole returns depend on the flags, also those of other gradients.
+    """
 
     node: cst.CSTNode
     name: str
     flags: frozenset[int]
     slot: int
+    by_return: bool = False
 
 
 def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
@@ -119,8 +123,36 @@ def misplaced_gradients(fn: FunctionClass) -> list[Misplaced]:
         flags = computed_under(backward, name)
         if flags is not None and len(positions) == 1 and not flags & positions:
             found.append(Misplaced(nodes[name], name, flags, next(iter(positions))))
+    found.extend(_returned_under_flags(fn))
     names = input_names(fn)
     return [each for each in found if max(each.slot, *each.flags) < len(names) and not _always_computed(backward, each)]
+
+
+def _returned_under_flags(fn: FunctionClass) -> Iterator[Misplaced]:
+    """The gradients that only returns under the flags of other inputs give, while another return gives None instead.
+
+    Names are left to ``computed_under``.
+    """
+    if any(not each.known or not each.exact for each in fn.gradients):
+        return
+    for position in range(min((len(each.slots) for each in fn.gradients), default=0)):
+        given = [each for each in fn.gradients if is_none(each.slots[position].value) is not Tri.YES]
+        omitted = [each.event.guards for each in fn.gradients if each not in given]
+        flags = [flags_of(each.event.guards) for each in given]
+        if not flags or not all(flags) or any(tested_flags(each.event.guards) for each in fn.gradients):
+            continue
+        asked = frozenset().union(*flags)
+        unset = [_unset_flags(guards) for guards in omitted]
+        if position not in asked and any(each & asked and position not in each for each in unset):
+            if not isinstance(given[0].slots[position].node, cst.Name):
+                yield Misplaced(given[0].node, "", asked, position, by_return=True)
+
+
+def _unset_flags(guards: Iterable[Guard]) -> frozenset[int]:
+    """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
+    asked = [each.asks for each in guards if each.asks is not None and not each.asks.answer]
+    values = [each.value for each in asked if each.question is Question.NEEDS_INPUT_GRAD]
+    return frozenset(each.index for each in values if isinstance(each, NeedsInputGrad) and each.index is not None)
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
