@@ -9,6 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import at, way_to
+from ctxlint.rules.wording import under_flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +124,6 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
     overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
     advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     return (
-        f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place; the "
-        f"caller's tensor silently has another value after backward. {advice}."
+        f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place"
+        f"{under_flag(change.mutation)}; the caller's tensor silently has another value after backward. {advice}."
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.model.analyses.gradient_placements import Expectation
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.events import Event, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
@@ -50,6 +52,13 @@ def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
         return f"`forward` takes {all_inputs(fn)}"
     names = [each.name for each in fn.inputs[: expected.count]]
     return f"`forward` takes at least {listed(expected.count, 'input', names)}"
+
+
+def under_flag(event: Event) -> str:
+    """`` under `ctx.inplace` `` if the event depends on that flag alone; empty if it depends on nothing or on more."""
+    tests = {guard.text: guard for guard in event.guards}
+    flags = [guard for guard in tests.values() if guard.holds and isinstance(guard.test, (cst.Name, cst.Attribute))]
+    return f" under `{flags[0].text}`" if len(flags) == len(tests) == 1 else ""
 
 
 def moment(method: Method) -> str:
