@@ -236,8 +236,9 @@ class Reader:
             target = found.elsewhere.targets.get(key)
             if target is None:
                 continue
-            outline = self.function_of(target, found.calls) if key in modified else None
-            outline = outline or outline_of(target, self.project)
+            outline = outline_of(target, self.project)
+            if key in modified or (outline is not None and _too_many(outline, key, calls)):
+                outline = self.function_of(target, found.calls) or outline
             if outline is not None:
                 patched = outline.patched or key in found.patched or key in outside.patched
                 applied = outline.applied or key in found.applied or key in outside.applied
@@ -267,6 +268,12 @@ class Reader:
     def above(self, name: str) -> list[Definition]:
         """The project classes that a Function of the file descends from."""
         return self.project.ancestry(Definition(self.unit, name))[1:]
+
+
+def _too_many(fn: FunctionClass, key: str, calls: Iterable[ApplyCall]) -> bool:
+    """Whether a call passes more than forward takes: what backward returns then matters."""
+    most = len(fn.inputs)
+    return fn.variadic_inputs is None and any(call.function == key and call.positional > most for call in calls)
 
 
 def _given_up(source: Source, record: ClassRecord) -> GivenUp:

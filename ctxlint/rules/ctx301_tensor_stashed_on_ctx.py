@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.stashes import Held, Stash, freed_by_hand, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import reads_of
+from ctxlint.rules.related import merged, reads_of
 from ctxlint.rules.stash_wording import asked_of, remedy
 from ctxlint.rules.wording import quoted
 
@@ -107,6 +107,10 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        yield from merged(self.each(fn), "and here")
+
+    def each(self, fn: FunctionClass) -> Iterator[Finding]:
+        """A finding for each assignment."""
         for stash in stashes(fn):
             freed = freed_by_hand(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_asked):

@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.stashes import Held, freed_by_hand, holds_gradient, is_one_number, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import reads_of
+from ctxlint.rules.related import merged, reads_of
 from ctxlint.rules.stash_wording import asked_of, remedy
 
 if TYPE_CHECKING:
@@ -98,6 +98,10 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        yield from merged(self.each(fn), "and here")
+
+    def each(self, fn: FunctionClass) -> Iterator[Finding]:
+        """A finding for each assignment."""
         for stash in stashes(fn):
             if stash.held is not Held.COMPUTED or stash.contained:
                 continue

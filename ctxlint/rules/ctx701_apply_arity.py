@@ -90,7 +90,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if forward is None or call.starred or call.double_starred:
                 continue
-            problem = _problem(call, forward, _meant(file, call))
+            problem = _problem(call, forward, _meant(file, call), _gradients(fn))
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -113,7 +113,13 @@ def _meant(file: SourceFile, call: ApplyCall) -> str:
     return fitting[0] if len(fitting) == 1 else ""
 
 
-def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
+def _gradients(fn: FunctionClass) -> int | None:
+    """How many gradients every return of backward has."""
+    counts = {each.count for each in fn.gradients}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int | None = None) -> str | None:
     """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
     instead = f", or apply `{meant}`" if meant else ""
     positional = forward.positional
@@ -121,7 +127,10 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "") -> str | None:
     if call.positional > most and forward.variadic is None:
         least = "" if all(param.required for param in positional) else "at most "
         passed = counted(call.positional, "argument")
-        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} Remove the surplus{instead}."
+        lacking = "parameter" if call.positional == most + 1 else f"{call.positional - most} parameters"
+        advice = f"Add the {lacking} that `backward` returns gradients for to `forward`"
+        advice = advice if gradients == call.positional else "Remove the surplus"
+        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} {advice}{instead}."
     by_position = {param.name for param in positional[: call.positional]}
     given = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in given]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.model.interpreter.events import ContextCall, SavedRead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import libcst as cst
 
+    from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
 
 
@@ -29,6 +31,16 @@ def way_to(fn: FunctionClass, *mutations: Mutation) -> tuple[Related, ...]:
     distinct = {step: None for mutation in mutations for step in mutation.through}
     steps = ((step, os.path.abspath(step.path)) for step in distinct)
     return tuple(Related(step.span, step.note, path="" if path == own else path) for step, path in steps)
+
+
+def merged(findings: Iterable[Finding], note: str) -> Iterator[Finding]:
+    """Findings with the same message as one, at the first place; the others become notes."""
+    by_message: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_message.setdefault(each.message, []).append(each)
+    for first, *others in by_message.values():
+        notes = tuple(Related(each.span, note) for each in others)
+        yield replace(first, related=(*notes, *first.related)) if notes else first
 
 
 def reads_of(fn: FunctionClass, attribute: str) -> tuple[Related, ...]:
