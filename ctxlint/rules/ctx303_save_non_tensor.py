@@ -114,6 +114,8 @@ class SaveNonTensor(Rule[FunctionClass]):
                 passed = _passed_among(fn, argument.value) if not call.guards else None
                 if passed is not None:
                     yield Finding(fn.span(argument.node), _message_of_several(call.method, argument, passed))
+                elif _holds_plain_values(fn, argument.value):
+                    yield Finding(fn.span(argument.node), _message_of_plain(call.method, argument.node))
                 continue
             kind = _certain_kind(fn, argument.value)
             if kind is not None:
@@ -152,6 +154,23 @@ def _message_of_several(method: str, argument: Slot, passed: Evidence) -> str:
     """The message for a starred argument with an element that is not a tensor."""
     name = f"`*{code_of(argument.node)}`" if argument.node is not None else "This argument"
     return f"{name} holds what is not a tensor ({passed.reason}); {_effect(method)}. Save only the tensors among them."
+
+
+def _message_of_plain(method: str, node: cst.BaseExpression) -> str:
+    """About a starred argument without any tensor."""
+    name = code_of(node)
+    remedy = f"Write `ctx.{name} = {name}`" if name.isidentifier() else "Keep it as an attribute of ctx"
+    return f"`*{name}` passes what is not a tensor; {_effect(method)}. {remedy}."
+
+
+def _holds_plain_values(fn: FunctionClass, value: Value) -> bool:
+    """Whether what a star takes apart is certainly a shape, or an input that is annotated as a tuple of numbers."""
+    if isinstance(value, Parameter) and value.role == "input":
+        given = fn.inputs[value.index]
+        plain = [each for each in given.evidence if each.trust is Trust.STRONG and not each.container]
+        annotated = any(each.reason.endswith(", a container") for each in plain)
+        return given.is_tensor is Tri.NO and annotated
+    return isinstance(value, Scalar) and value.sort == "shape"
 
 
 def _passed_among(fn: FunctionClass, value: Value) -> Evidence | None:

@@ -188,7 +188,9 @@ def _from_annotation(annotation: str, param: Param) -> Evidence | None:
 def _may_hold_tensors(annotation: str) -> bool:
     """Whether a container of this type may contain tensors."""
     inside = [each for each in _split(annotation.partition("[")[2].rstrip("]"), ",") if each not in ("", "...")]
-    return not inside or any(_judge(each)[0] is not False or _may_hold_tensors(each) for each in inside)
+    return not inside or any(
+        _judge(each)[0] is not False or ("[" in each and _may_hold_tensors(each)) for each in inside
+    )
 
 
 def _judge(annotation: str) -> tuple[bool | None, Trust]:
