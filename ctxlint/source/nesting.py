@@ -4,6 +4,7 @@ Both parsers recurse in C. LibCST 1.9 has no limit and crashes with a segmentati
 threads with a small stack, and on Python 3.9 and 3.10 everywhere. No exception is raised, so the text is measured
 first: how much stack would be in use at the deepest point? The costs were determined by experiment in a thread with 512
 KiB, the smallest stack in practice. Little is lost by refusing: at these sizes a visitor ends in RecursionError.
+Blocks cost LibCST the most: text with more of them than the usual stack allows is parsed in a thread with a larger one.
 
 The measure is an upper bound, for broken text too. It uses no grammar, only brackets, indentation, strings, and what
 makes a chain longer: an operator, an attribute, a call, adjacent strings.
@@ -16,15 +17,24 @@ import re
 import sys
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Handler = Callable[[re.Match[str]], int | None]
 
+Parsed = TypeVar("Parsed")
+
 _STACK = 450.0
 """How much stack a parser may need, in KiB; the rest of the 512 is for its callers."""
+
+_BLOCKS = 3_000.0
+"""How much more stack LibCST may need for the blocks around a statement, in KiB: Python allows 100 blocks."""
+
+_LARGE_STACK = 4 << 20
+"""The stack of the thread in which LibCST parses such text, in bytes."""
 
 
 class _Costs(NamedTuple):
@@ -71,9 +81,57 @@ _LITERAL = {
 _SPECIFICATION = re.compile(r"[{}]")
 
 
+class _Depth(NamedTuple):
+    """Why LibCST must not parse a text, and whether it needs a larger stack than the usual one."""
+
+    reason: str | None
+    is_deep: bool
+
+
 def too_deep(text: str) -> str | None:
-    """Why LibCST must not parse ``text``, as half a sentence; None if the stack suffices."""
-    return _measure(text, _LIBCST)
+    """Why LibCST must not parse ``text``, as half a sentence; None if a stack suffices."""
+    return _depth_of(text).reason
+
+
+def with_room(text: str, parse: Callable[[], Parsed]) -> Parsed:
+    """The result of ``parse``, in which LibCST reads ``text``: in a thread with a larger stack if it needs one."""
+    if not _depth_of(text).is_deep:
+        return parse()
+    results: list[Parsed] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(parse())
+        except BaseException as error:  # noqa: BLE001  (raised again below)
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="ctxlint-parser")
+    with _STARTING:
+        before = threading.stack_size(_LARGE_STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+_STARTING = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _depth_of(text: str) -> _Depth:
+    """The depth of a text, kept for the parser, which is called right after ``too_deep``."""
+    reason: str | None = None
+    for by_word in (False, True):
+        measure = _Measure("\n" + text, _LIBCST, by_word=by_word, blocks_room=_BLOCKS)
+        reason = measure.run()
+        if reason is None:
+            return _Depth(None, measure.most > _STACK)
+    return _Depth(reason, is_deep=True)
 
 
 def too_deep_for_ast(text: str) -> str | None:
@@ -120,10 +178,12 @@ class _Measure:
     ``open`` is the stack of open constructs, innermost last.
     """
 
-    def __init__(self, text: str, costs: _Costs, *, by_word: bool = False) -> None:
+    def __init__(self, text: str, costs: _Costs, *, by_word: bool = False, blocks_room: float = 0.0) -> None:
         self.text = text
         self.costs = costs
         self.by_word = by_word
+        self.blocks_room = blocks_room
+        self.most = 0.0
         self.need = self.element = self.statement = 0.0
         self.open: list[_Open] = []
         self.blocks = [_Block(0, 0.0)]
@@ -139,14 +199,19 @@ class _Measure:
             last, at = at, None
             for mark in _MARK.finditer(self.text, last):
                 self.need += self._words(last, mark.start()) if self.by_word else (mark.start() - last) * character
-                if self.need > _STACK:
+                if self.need > _STACK and self._is_too_much():
                     return self._reason()
                 last = mark.end()
                 at = handlers[mark[0][0]](mark)
                 if at is not None:
                     break
         self.need += self._words(last, len(self.text))
-        return self._reason() if self.need > _STACK else None
+        return self._reason() if self.need > _STACK and self._is_too_much() else None
+
+    def _is_too_much(self) -> bool:
+        """Whether it is too much for the larger stack, too."""
+        self.most = max(self.most, self.need)
+        return self.need > _STACK + min(self.blocks[-1].base, self.blocks_room)
 
     def _handlers(self) -> dict[str, Handler]:
         return {

@@ -18,6 +18,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.profiling import stage
+from ctxlint.source.nesting import with_room
 from ctxlint.source.positions import Places
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def parse_statement(text: str) -> Statement:
 def parse_text(text: str) -> cst.Module:
     """The LibCST module of a text; raises the same as ``parse_slice``."""
     try:
-        return cst.parse_module(text)
+        return with_room(text, lambda: cst.parse_module(text))
     except _REFUSALS as error:
         lines = text.split("\n")
         raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error

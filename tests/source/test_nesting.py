@@ -11,11 +11,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import libcst as cst
 import pytest
 
 from ctxlint.source.nesting import too_deep, too_deep_for_ast
-from ctxlint.source.slices import parse_slice
+from ctxlint.source.slices import parse_slice, parse_text
 from ctxlint.source.source import Source
+from tests.linting import lint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,12 +31,13 @@ reader, stack, texts = sys.argv[1], int(sys.argv[2]), json.load(sys.stdin)
 warnings.simplefilter("ignore")
 if reader == "libcst":
     import libcst
+    from ctxlint.source.nesting import with_room
 
 def parse(text):
     if reader == "ast":
         ast.parse(text)
     else:
-        module = libcst.parse_module(text)
+        module = with_room(text, lambda: libcst.parse_module(text))
         module.visit(libcst.CSTVisitor())
         assert module.code == text
 
@@ -181,7 +184,7 @@ def test_deep_expressions_in_deep_blocks_kill_nothing(reader: str) -> None:
         inner = shape(3)
         if "\n" in inner.rstrip("\n"):
             continue
-        for depth in (4, 10):
+        for depth in (4, 10, 90):
             above = "".join(f"{' ' * at}try: pass\n{' ' * at}except a:\n" for at in range(depth))
 
             def nested(size: int, shape: Callable[[int], str] = shape, above: str = above, depth: int = depth) -> str:
@@ -332,7 +335,7 @@ def test_the_main_thread_needs_no_guard_for_ast_from_python_3_11_on() -> None:
 
 def test_the_reason_names_what_is_too_deep() -> None:
     assert too_deep("x = " + "(" * 100) == "brackets are nested too deeply"
-    assert too_deep(blocks("if a:")(30)) == "blocks are nested too deeply"
+    assert too_deep(blocks("if a:")(150)) == "blocks are nested too deeply"
     assert too_deep("x = a" + ".b()" * 300) == "a chain of operators, calls or strings is too long"
     assert too_deep("match a:\n  case " + "(" * 9) == "brackets are nested too deeply"
 
@@ -372,3 +375,27 @@ def test_what_libcst_reads_but_will_not_build_is_a_syntax_error_like_others(text
 
     with pytest.raises(cst.ParserSyntaxError):
         parse_slice(Source("x.py", text), 1, Source("x.py", text).line_count)
+
+
+@pytest.mark.parametrize("header", ["if a:", "for a in b:", "with a:", "try: pass\nfinally:"])
+def test_as_many_blocks_as_python_allows_are_read(header: str) -> None:
+    text = blocks(header)(99)
+    assert too_deep(text) is None
+    assert parse_text(text).code == text
+
+
+def test_a_refusal_of_the_parser_leaves_its_thread() -> None:
+    text = "".join(" " * at + "if a:\n" for at in range(40)) + " " * 40 + "x = = 1\n"
+    with pytest.raises(cst.ParserSyntaxError):
+        parse_text(text)
+
+
+@pytest.mark.parametrize("header", ["if n:", "for a in b:", "while n:", "with torch.no_grad():"])
+@pytest.mark.parametrize("depth", [12, 16, 40, 90])
+def test_deep_blocks_are_checked(header: str, depth: int) -> None:
+    inner = "".join(f"{' ' * (8 + at)}{header}\n" for at in range(depth)) + " " * (8 + depth) + "x = x * 2\n"
+    text = (
+        "import torch\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, n: int):\n"
+        f"{inner}        return x\n    @staticmethod\n    def backward(ctx, grad):\n        return grad * 2\n"
+    )
+    assert [each.code for each in lint(text)] == ["CTX203"]
