@@ -219,7 +219,7 @@ class Builder:
         return methods, attributes
 
     def overridden(self, ancestry: list[Definition], find: Find) -> Iterator[Method]:
-        """The methods that the bases of a class have, nearest first, whether or not the class has its own."""
+        """The methods of the bases of a class, nearest first, whether or not the class overrides them."""
         for definition in ancestry[1:]:
             found = find(definition)
             if found is not None:

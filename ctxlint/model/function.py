@@ -460,10 +460,10 @@ class Operator:
 
 @record
 class SharedResult:
-    """A return of the operator ``name``, defined by ``function``, that torch refuses.
+    """A return of the operator ``name``, defined by ``function``, that torch rejects.
 
-    ``given`` is the parameter that the result shares memory with; None where two results share it. ``whole`` says that
-    the result is that tensor itself, not a view of it, and ``always`` that no path of this return avoids it.
+    ``given`` is the parameter that the result shares memory with; None if two results share it. ``whole``: the result
+    is that tensor itself, not a view of it; ``always``: on every path of this return.
     """
 
     span: Span
@@ -500,7 +500,7 @@ class SourceFile:
     operators: tuple[Operator, ...] = ()
     """The custom operators whose gradient is registered in this file."""
     shared_results: tuple[SharedResult, ...] = ()
-    """The returns of custom operators that torch refuses."""
+    """The returns of custom operators that torch rejects."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

@@ -1,4 +1,4 @@
-"""Results of custom operators that share memory with an input, or with each other: torch refuses them at every call."""
+"""Results of custom operators that share memory with an input, or with each other: torch rejects them at every call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def shared_results(unit: Unit, resolver: Resolver) -> Iterator[SharedResult]:
-    """The returns of the operators of a file that torch certainly refuses, at most one for each return."""
+    """The returns of the operators of a file that torch certainly rejects, at most one for each return."""
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
@@ -64,7 +64,7 @@ def _shared_by(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iter
 
 
 def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | None, bool, bool] | None:
-    """What a return shares, as the fields of ``SharedResult``; None where nothing certainly is."""
+    """What a return shares, as the fields of ``SharedResult``; None if nothing is certain."""
     options = event.value.options()
     for option in options:
         results = [slot.value for slot in option.slots] if isinstance(option, Sequence) else [option]
@@ -81,7 +81,7 @@ def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | Non
 
 
 def _origins(value: Value) -> Iterator[Value | None]:
-    """What a value certainly shares memory with, on each path by itself; None where that is not known."""
+    """What a value certainly shares memory with, separately for each path; None if unknown."""
     while isinstance(value, View):
         if value.alias is not Alias.ALWAYS:
             yield None
@@ -102,9 +102,9 @@ def _parameter(origin: Value | None) -> Parameter | None:
 
 
 def _same_twice(results: list[Value]) -> tuple[bool, bool] | None:
-    """Whether two results are one tensor, and whether they always are; None where no two share memory.
+    """Whether two results are one tensor, and whether they always are; None if no two share memory.
 
-    Of two that depend on the path, it is not known whether both take the same one.
+    For two that depend on the path, it is unknown whether both take the same one.
     """
     for at, first in enumerate(results):
         for second in results[at + 1 :]:

@@ -65,7 +65,7 @@ def _operator_names(unit: Unit) -> dict[str, str]:
 
 
 def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
-    """The operators that a decorator alone makes of a function, by name, with that function.
+    """The operators that a single decorator creates from a function, by name, with that function.
 
     Tags and a schema may allow results that share memory with inputs.
     """

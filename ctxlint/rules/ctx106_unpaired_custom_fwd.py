@@ -131,7 +131,7 @@ def _other_mode(entry: Decorator) -> str:
 
 
 def _advice(entry: Decorator) -> str:
-    """What to do with a ``custom_fwd`` beside ``setup_context``; there, its ``cast_inputs`` would not reach forward."""
+    """What to do with a ``custom_fwd`` next to ``setup_context``: its ``cast_inputs`` would not affect forward."""
     if "cast_inputs" not in entry.keywords:
         return "Move it to `setup_context`."
     return "Write `forward(ctx, ...)`, for `cast_inputs`."

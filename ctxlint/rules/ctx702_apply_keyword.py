@@ -135,7 +135,7 @@ def _never_by_position(name: str, forward: Method | None) -> bool:
 
 
 def _refused(name: str, call: ApplyCall, forward: Method | None) -> bool:
-    """Whether ``forward`` has no such input, or has it already, in any release; CTX701 says so, and position is no help."""
+    """Whether ``forward`` has no such input, or has it already: CTX701 reports it, and a position does not help."""
     if forward is None or not forward.signature_known or forward.lacks_ctx or call.starred or call.double_starred:
         return False
     if any(param.name == name for param in forward.positional[: call.positional]):

@@ -45,7 +45,7 @@ def all_inputs(fn: FunctionClass) -> str:
 
 
 def wanted_inputs(fn: FunctionClass, expected: Expectation) -> str:
-    """The function that determines the number of gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
+    """The reason for the number of gradients: ``` `forward` takes 2 inputs (`x`, `slope`)```."""
     if expected.call is not None:
         return f"the call on {expected.call.place} passes {counted(expected.count, 'input')}"
     if expected.count == len(fn.inputs) and fn.variadic_inputs is None:

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class _Answer(NamedTuple):
-    """What other files say about a text; the same for every text with the same ``facts``, by what it is told."""
+    """The facts of other files about a text; they are the same for every text with the same ``facts``."""
 
     leads: frozenset[str]
     facts: dict[OutsideFacts | None, FileFacts]
     found: OutsideFacts
 
     def holds_for(self, reader: Reader) -> bool:
-        """Whether the facts of another text are the same."""
+        """Whether another text has the same facts."""
         return all(reader.all_facts(told) == facts for told, facts in self.facts.items())
 
 

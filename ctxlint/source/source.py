@@ -30,7 +30,7 @@ class Position(NamedTuple):
     column: int
 
     def moved(self, *, lines: int = 0, columns: int = 0) -> Position:
-        """The place so many lines further down and characters further right."""
+        """The position after moving by a number of lines and columns."""
         return Position(self.line + lines, self.column + columns)
 
 
@@ -41,7 +41,7 @@ class Span(NamedTuple):
     end: Position
 
     def moved(self, lines: int) -> Span:
-        """The stretch so many lines further down."""
+        """The span after moving by a number of lines."""
         return Span(self.start.moved(lines=lines), self.end.moved(lines=lines))
 
 

@@ -172,7 +172,7 @@ def input_names(fn: FunctionClass) -> tuple[str, ...]:
 
 
 def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
-    """The one test under which a gradient is computed, where it asks for an input that never gets any."""
+    """The only test under which a gradient is computed, if it tests the flag of an input that never gets any."""
     if fn.backward is None or not gradient.name or max(gradient.flags) >= len(fn.inputs):
         return None
     if any(fn.inputs[index].gradient is not Tri.NO for index in gradient.flags):

@@ -1,4 +1,4 @@
-"""Which input a gradient is for, by its name: ``grad_sampling_loc`` is that of ``sampling_locations``."""
+"""The input that a gradient is for, by its name: ``grad_sampling_loc`` is for ``sampling_locations``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def named_input(node: cst.CSTNode | None, inputs: Sequence[Input]) -> int | None:
-    """The input that an expression is the gradient of, as far as its first name tells."""
+    """The input that an expression is the gradient of, according to its first name."""
     name = root_name(node)
     return None if name is None else _input_of(_GRADIENT_OF.sub("", name.lower()), inputs)
 
@@ -40,7 +40,7 @@ def leaves_out(fn: FunctionClass, returned: Iterable[cst.CSTNode | None], others
 
 
 _GRADIENT_OF = re.compile(r"^(?:grads?_?(?:of_|wrt_)?|d_?l_?d_?|d_?)|_grads?$|_?grad$")
-"""What the name of a gradient has in addition to the name of the input."""
+"""Affixes of gradient names, in addition to the name of the input."""
 
 
 def _input_of(stem: str, inputs: Sequence[Input]) -> int | None:
@@ -62,7 +62,7 @@ def _equal(short: Sequence[str], full: Sequence[str]) -> bool:
 
 
 def _abbreviate(short: Sequence[str], full: Sequence[str]) -> bool:
-    """Whether each word has the first letter of the other's word, and its letters in order; or the plural of it."""
+    """Whether each word has the first letter of the other's word, and its letters in order; or is its plural."""
     return len(short) == len(full) and all(map(_abbreviates, short, full))
 
 

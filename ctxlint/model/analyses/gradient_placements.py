@@ -220,7 +220,7 @@ def guessed(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
 
 
 def _named_way(fn: FunctionClass, gradients: list[tuple[int, Slot]]) -> tuple[int, ...]:
-    """The inputs that the gradients are for by their names, in order; empty where they do not tell."""
+    """The inputs that the gradients are for according to their names, in order; empty if unknown."""
     named = [named_input(slot.node, fn.inputs) for _at, slot in gradients]
     if None in named:
         unnamed = {at for (at, _slot), index in zip(gradients, named) if index is None}

@@ -1,4 +1,4 @@
-"""How a method uses what it is given, as evidence of whether these are tensors."""
+"""How a method uses its arguments, as evidence of whether they are tensors."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Uses:
         return self.open.get(path) if path is not None else None
 
     def unpacked(self, value: cst.BaseExpression | None, elements: SequenceOf[cst.BaseElement]) -> list[str | None]:
-        """Which of the names each element of ``x, y = value`` is, where all items of ``value`` are among them."""
+        """The watched name of each element of ``x, y = value``, if all items of ``value`` are watched."""
         holder = value.value if isinstance(value, cst.Name) else ""
         length = sum(path.startswith(f"{holder}[") for path in self.open)
         star = next((at for at, each in enumerate(elements) if isinstance(each, cst.StarredElement)), None)
@@ -108,7 +108,7 @@ class Uses:
             self.walk(target)
 
     def rebind(self, name: str) -> None:
-        """A name is bound to something else: it and its items are not what they were."""
+        """A name is rebound: it and its items have other values from here on."""
         for path in [path for path in self.open if path == name or path.startswith(f"{name}[")]:
             del self.open[path]
 

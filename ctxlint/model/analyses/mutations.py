@@ -41,7 +41,7 @@ def gradient_written(mutation: Mutation) -> str | None:
 
 
 def gradient_written_on_a_path(mutation: Mutation) -> str | None:
-    """As ``gradient_written``, where another path has computed a new tensor for the same name; not a copy of it."""
+    """Like ``gradient_written``, if another path has computed a new tensor, other than a copy, for the same name."""
     target = mutation.target
     if not isinstance(target, Choice):
         return None
@@ -53,7 +53,7 @@ def gradient_written_on_a_path(mutation: Mutation) -> str | None:
 
 
 def _is_computed(value: Value) -> bool:
-    """Whether a tensor is the result of arithmetic, not a copy that may be made for the sake of the write."""
+    """Whether a tensor is the result of arithmetic, not a copy that may be made for the write."""
     node = value.node if isinstance(value, Fresh) else None
     return isinstance(node, cst.BinaryOperation)
 

@@ -262,7 +262,7 @@ def _reads(backward: Method, param: Param, index: int) -> bool:
 
 
 def _element(method: Method, name: cst.Name) -> int | None:
-    """The element of a tuple that is read there: 2 for ``name[2]``; None for anything else."""
+    """The index in ``name[2]``; None for anything else."""
     above = method.parents.get(name)
     if not isinstance(above, cst.Subscript) or above.value is not name or len(above.slice) != 1:
         return None

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def returns_view(fn: FunctionClass, output: int | None, argument: int | None = None) -> str | None:
-    """What an output is on a return of forward, where that is certainly an input or a view, not marked dirty.
+    """A description of an output that, on a return of forward, is certainly an input or a view, not marked dirty.
 
-    ``output`` is its number, None for the one output; ``argument`` that of the input that alone counts. None where no
-    return is certainly one, or several are different ones.
+    ``output`` is its number, None for a single output; ``argument`` restricts it to one input. None if no return is
+    certainly one, or several differ.
     """
     if fn.escapes or not fn.outputs or fn.context_calls("mark_dirty") or fn.context_calls("mark_non_differentiable"):
         return None

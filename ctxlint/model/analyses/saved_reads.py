@@ -44,7 +44,7 @@ def read_backs(fn: FunctionClass) -> list[ReadBack]:
 
 
 def uses_of(read: ReadBack) -> Iterator[cst.Name]:
-    """The other places where the name of ``read`` means the tensor; none where the method binds the name again."""
+    """The other uses of the name of ``read``; none if the method rebinds it."""
     names = [each for each in read.method.variables if each.value == read.name and each is not read.node]
     bindings = {event.statement for event in read.method.facts.of(Assigned) if event.name == read.name}
     if len(bindings) == 1 and not any(isinstance(read.method.parents[each], _BINDERS) for each in names):

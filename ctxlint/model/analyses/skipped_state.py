@@ -108,7 +108,7 @@ def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
 
 
 def _preconditions(backward: Method) -> frozenset[Guard]:
-    """Tests of the incoming gradients without which backward always raises: ``if not g.is_cuda: raise ...``."""
+    """Guards on the incoming gradients without which backward always raises: ``if not g.is_cuda: raise ...``."""
     if not backward.returns or backward.facts.fall_paths:
         return frozenset()
     gradients = {param.name for param in backward.own_params}

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modified:
-    """A statement that modifies a result in place: output number ``output``, the whole result where that is None.
+    """A statement that modifies a result in place: output number ``output``, or the whole result if None.
 
-    Where ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
     """
 
     span: Span

@@ -1,4 +1,4 @@
-"""Where nodes stand that were made from ``ast``, as LibCST would say it, without asking LibCST."""
+"""Positions of nodes created from ``ast``, the same as LibCST's, without parsing by LibCST."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True, eq=False)
 class AstPlaces:
-    """The places of the nodes of a statement. ``nodes`` are those of ``ast`` that they were made from, by identity.
+    """The positions of the nodes of a statement. ``nodes`` are their ``ast`` origins, by identity.
 
-    ``first`` is the line of the file that ``text`` begins with; places are in ``text``. Some nodes have another place
-    for LibCST, because of the parentheses around them; the place of such a node is unknown here.
+    ``first`` is the line of the file at which ``text`` begins; positions are in ``text``. Parentheses make LibCST's
+    position of some nodes differ; the position of such a node is unknown here.
     """
 
     text: str
@@ -32,7 +32,7 @@ class AstPlaces:
     nodes: Mapping[int, ast.AST]
 
     def span(self, node: cst.CSTNode) -> Span | None:
-        """The place of a node; None where only LibCST tells."""
+        """The span of a node; None if only LibCST knows it."""
         made_from = self.nodes.get(id(node))
         if not isinstance(made_from, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or type(made_from) is ast.GeneratorExp:
             return None
@@ -66,7 +66,7 @@ class AstPlaces:
         return Span(name, name.moved(columns=len(node.name)))
 
     def _inside_parentheses(self, node: ast.Tuple, whole: Span) -> Span | None:
-        """A tuple without its own parentheses; None where it is hard to tell whether it has any."""
+        """The span of a tuple without its own parentheses; None if it is hard to decide whether it has any."""
         if not node.elts:
             return None
         first, last = self._span_of(node.elts[0]), self._span_of(node.elts[-1])

@@ -40,7 +40,7 @@ class BareLayout:
     """The layout of a top-level statement, parsed on demand."""
 
     def __init__(self, top: cst.CSTNode, parse: Callable[[], cst.Module], places: AstPlaces | None = None) -> None:
-        """``top`` is bare; ``parse`` parses its text; ``places`` knows the ``ast`` nodes that its nodes come from."""
+        """``top`` is bare; ``parse`` parses its text; ``places`` has the ``ast`` origins of its nodes."""
         self._top = top
         self._parse = parse
         self._places = places
@@ -64,7 +64,7 @@ class BareLayout:
         return module
 
     def span(self, node: cst.CSTNode) -> Span | None:
-        """The position of a node, with lines counted from the first one; None if only the whole statement has it."""
+        """The span of a node, with lines counted from the first one; None if only the whole statement determines it."""
         found = self._places.span(node) if self._places is not None else None
         if found is not None:
             return found

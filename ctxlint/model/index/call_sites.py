@@ -121,7 +121,7 @@ class CallSites:
         return self.functions & self.index.classes_of(path, scope) if path is not None else frozenset()
 
     def classes_of_instance(self, node: ast.expr, scope: Scope) -> frozenset[str]:
-        """The Functions of which an expression may be an instance: ``Fn()``, or what a name is bound to."""
+        """The Functions that an expression may be an instance of: ``Fn()``, or the value of a name."""
         if isinstance(node, ast.Call):
             made = self.class_of(node.func, scope) or self.elsewhere.constructed(node.func, scope)
             return frozenset() if made is None else frozenset({made})

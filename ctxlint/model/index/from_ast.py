@@ -89,7 +89,7 @@ class _Maker:
         return self.noted(make(self, node), node)
 
     def noted(self, made: Any, node: ast.AST) -> Any:
-        """A node, with its origin noted."""
+        """Record the origin of a node; returns the node."""
         if not self.in_string:
             self.places[id(made)] = node
         return made

@@ -104,7 +104,7 @@ class Instances:
         return self._source.span_of(parent) if checked else None
 
     def _method_called_at(self, node: ast.AST) -> Span | None:
-        """Where a method that autograd calls is called on the instance by hand; None where it is not."""
+        """Where a method that autograd calls is called directly on the instance; None if nowhere."""
         taken = self._names.parents[node]
         call = self._names.parents.get(taken)
         by_hand = isinstance(taken, ast.Attribute) and taken.attr in PROTOCOL and isinstance(call, ast.Call)
@@ -130,7 +130,7 @@ class Instances:
 
 
 _USES = {"apply": InstanceUse.APPLY_TAKEN, **dict.fromkeys(PROTOCOL, InstanceUse.METHOD_CALLED)}
-"""What taking an attribute of an instance, where it is made, says about it."""
+"""The use of an instance, by the attribute that is read where it is created."""
 
 _MOST_CALLS = 5
 """The maximum number of calls of one name that a finding shows."""

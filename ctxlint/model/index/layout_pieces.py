@@ -1,6 +1,6 @@
-"""The layout of one simple statement, or of the head of a compound one, read without the statements around it.
+"""The layout of one simple statement, or of the head of a compound one, parsed separately.
 
-LibCST takes ten times as long for a class as for its longest statement, and a message or a fix mostly asks for one.
+LibCST takes ten times as long for a class as for its longest statement, and a message or a fix usually needs only one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _ABOVE_ELIF = "if 1: pass\n"
 
 @dataclass(frozen=True, eq=False)
 class LayoutPiece:
-    """A statement that LibCST has read for itself. ``pairs`` are nodes of its code, each with the one to fill.
+    """A statement that LibCST has parsed separately. ``pairs`` are nodes of its code, each with the one to complete.
 
-    ``above`` is how many lines further down it stands in the text than where it was read.
+    ``above`` is the line offset between the file and the parsed text.
     """
 
     places: Places
@@ -38,7 +38,7 @@ class LayoutPiece:
     pairs: tuple[tuple[cst.CSTNode, cst.CSTNode], ...]
 
     def span(self, node: cst.CSTNode) -> Span | None:
-        """Where a node of the code, or one of its layout, stands; None for those of other pieces."""
+        """The span of a node of the code, or of its layout; None for those of other pieces."""
         try:
             return self.places.span(self._read.get(id(node), node)).moved(self.above)
         except KeyError:
@@ -50,7 +50,7 @@ class LayoutPiece:
 
 
 def owners_of(top: cst.CSTNode) -> dict[int, cst.CSTNode | None]:
-    """The statement whose piece holds each node, by the identity of the node; None where no piece does."""
+    """The statement whose piece contains each node, by the identity of the node; None for nodes outside of pieces."""
     owners: dict[int, cst.CSTNode | None] = {id(top): None}
     pending: list[tuple[cst.CSTNode, cst.CSTNode | None]] = [(top, top)]
     for node, inside in pending:
@@ -71,9 +71,9 @@ def nodes_in(value: object) -> tuple[cst.CSTNode, ...]:
 
 
 def read_piece(owner: cst.CSTNode, node: ast.AST | None, text: Source, first: int) -> LayoutPiece | None:
-    """The piece of a statement that was made from ``node``; ``text`` begins with the line ``first`` of the file.
+    """The piece of a statement that was created from ``node``; ``text`` begins at line ``first`` of the file.
 
-    None where it shares its line with another one, or LibCST does not read it as it was made.
+    None if it shares its line with another one, or LibCST parses it differently.
     """
     if not isinstance(node, ast.stmt) or "\r" in text.text:
         return None
@@ -111,7 +111,7 @@ def read_piece(owner: cst.CSTNode, node: ast.AST | None, text: Source, first: in
 
 
 def _statement_in(module: cst.Module, *, wrapped: bool, is_elif: bool) -> cst.CSTNode | None:
-    """The statement of a piece, without what was written above it."""
+    """The statement of a piece, without the code added above it."""
     found: cst.CSTNode = module.body[0]
     if wrapped and isinstance(found, cst.If):
         found = found.body.body[0]
@@ -125,7 +125,7 @@ def _statement_in(module: cst.Module, *, wrapped: bool, is_elif: bool) -> cst.CS
 def _pairs(
     bare: cst.CSTNode, read: cst.CSTNode, *, is_owner: bool = False
 ) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """The nodes of a piece, each with that which LibCST has read; a node with itself where they are not alike."""
+    """The nodes of a piece, each with the one that LibCST has parsed; paired with itself if they differ."""
     if type(bare) is not type(read):
         yield bare, _UNLIKE
         return
@@ -142,4 +142,4 @@ def _pairs(
 
 
 _UNLIKE = cst.Pass()
-"""Stands for a node that is not like the other one."""
+"""Represents a node that differs from the other one."""

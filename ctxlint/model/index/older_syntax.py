@@ -38,7 +38,7 @@ _NEW_WORDS = re.compile(
     )
     or r"\Z.",
 )
-"""What any newer syntax holds, but for what is newer inside of f-strings."""
+"""Words of which newer syntax contains at least one, except inside f-strings."""
 _FORMATTED = re.compile(r"""(?<!\w)(?:[fF][rR]?|[rR][fF])(?=["'])""")
 _STRING = re.compile(
     r"""\w*(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.DOTALL
@@ -54,7 +54,7 @@ def may_hold_newer_syntax(text: str) -> bool:
 
 
 def _is_older_string(text: str, start: int) -> bool:
-    """Whether this Python reads what looks like an f-string, or is in another string or comment."""
+    """Whether this Python parses what looks like an f-string, or it is in another string or a comment."""
     found = _STRING.match(text, start)
     return found is not None and _parses(found.group())
 

@@ -17,9 +17,9 @@ _MOST_STATEMENTS = 60
 
 @dataclass(frozen=True)
 class Written:
-    """A statement that modifies a result in place: output number ``output``, or the one output where that is None.
+    """A statement that modifies a result in place: output number ``output``, or the only output if None.
 
-    Where ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
     """
 
     node: ast.stmt
@@ -62,7 +62,7 @@ def located(body: Sequence[ast.stmt], call: ast.Call) -> CallPlace | None:
 def written(place: CallPlace) -> Written | None:
     """The first statement after a call in the same block that certainly modifies its result, or an argument of it.
 
-    Result and arguments are followed under the names that they have.
+    Result and arguments are tracked by name.
     """
     call, block = place.call, place.rest
     names = _names_given(block[0], call)
@@ -84,7 +84,7 @@ def written(place: CallPlace) -> Written | None:
 
 
 def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:
-    """The names that a call passes by position, with the number of each, less those that the statement binds."""
+    """The names that a call passes by position, with their indices, except those that the statement binds."""
     if any(isinstance(each, ast.Starred) for each in call.args):
         return {}
     stored = set(_stored(statement))
@@ -93,7 +93,7 @@ def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:
 
 
 def _is_used(statements: Sequence[ast.stmt], name: str) -> bool:
-    """Whether one of the statements reads the values of a tensor, before another is bound to its name."""
+    """Whether one of the statements reads the values of a tensor, before its name is rebound."""
     for statement in statements:
         nodes = list(ast.walk(statement))
         asked = [each.value for each in nodes if isinstance(each, ast.Attribute) and each.attr in _SHAPE]

@@ -74,7 +74,7 @@ class _Parsed:
 
     @cached_property
     def _first_lines(self) -> list[int]:
-        """Where the second lines of the statements begin."""
+        """The offsets of the second lines of the statements."""
         ends = (*self.source.line_starts, len(self.source.text) + 1)
         return [ends[piece.first] for piece in self.pieces]
 

@@ -20,7 +20,7 @@ KERNEL = "kernel"
 """The ``how`` of a kernel's writes."""
 
 OPERATOR = "operator"
-"""How a custom operator writes."""
+"""The ``how`` of a custom operator's writes."""
 
 
 @record
@@ -65,7 +65,7 @@ class Resolver(Protocol):
     def operator(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:
-        """A custom operator of the project and what it writes when it is called so; None for anything else."""
+        """A custom operator of the project and its writes for these arguments; None for anything else."""
 
     def only_reads(self, name: str, given: int | str) -> bool:
         """Whether a function certainly only reads attributes of its argument ``given``, by position or name."""

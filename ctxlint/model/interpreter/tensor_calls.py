@@ -269,7 +269,7 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
 
 
 def _converts_to_itself(walk: Walk, receiver: Value, arguments: Arguments) -> bool:
-    """Whether a tensor is converted to what it is: ``x.to(x.dtype)`` and ``x.type_as(x)`` give the object itself."""
+    """Whether a conversion is a no-op: ``x.to(x.dtype)`` and ``x.type_as(x)`` return the object itself."""
     given = [*arguments.positional, *(slot for name, slot in arguments.keywords.items() if name in ("dtype", "device"))]
     if not given or "copy" in arguments.keywords or "memory_format" in arguments.keywords or arguments.open_ended:
         return False

@@ -55,9 +55,9 @@ def only_instances(value: Value, classes: Collection[str], holds: bool) -> Value
 
 
 def looks_excluded_as_tensor(name: str, guards: Iterable[Guard]) -> bool:
-    """Whether a test on the path reads as if ``name`` held no tensor.
+    """Whether the text of a guard on the path implies that ``name`` is not a tensor.
 
-    For silence only: neither ``isinstance`` nor ``Tensor`` is resolved.
+    Used only to suppress findings: neither ``isinstance`` nor ``Tensor`` is resolved.
     """
     return any(
         not guard.holds and guard.text.startswith((f"isinstance({name},", f"torch.is_tensor({name})"))

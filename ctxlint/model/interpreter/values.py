@@ -1,7 +1,6 @@
 """The abstract values of the interpreter, and the queries on them.
 
-A value is what is *certain*. Every question answers yes, no or unknown, and whoever reports something reports it
-only on yes.
+A value describes what is *certain*. Every query answers yes, no or unknown; only a yes may lead to a finding.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Value:
 
 @record
 class Opaque(Value):
-    """The result of an expression that nothing is known about, identified by the node that made it."""
+    """The unknown result of an expression, identified by the node that created it."""
 
     node: cst.CSTNode | None = None
 
@@ -191,7 +190,7 @@ class InputsTuple(Value):
 class Fresh(Value):
     """A tensor that ``node`` computed: certainly a tensor, with storage of its own.
 
-    ``part`` numbers the elements where one call gives several.
+    ``part`` numbers the elements if one call returns several.
     """
 
     node: cst.CSTNode
@@ -221,7 +220,7 @@ class TensorTuple(Value):
 
 @record
 class Imported(Value):
-    """What a dotted name means (see ``scopes``): a module, function or class, or what a module holds of data."""
+    """What a dotted name refers to (see ``scopes``): a module, function or class, or data in a module."""
 
     name: str
 

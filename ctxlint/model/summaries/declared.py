@@ -1,4 +1,4 @@
-"""Custom operators of the project: the arguments that their declarations name as written.
+"""Custom operators of the project: the arguments that they are declared to write.
 
 A declaration is ``mutates_args`` of ``torch.library.custom_op`` and ``triton_op``, or a schema: ``f(Tensor(a!) x)``.
 """
@@ -35,7 +35,7 @@ _NAMESPACE = "torch.ops."
 
 
 class Declared(NamedTuple):
-    """An operator: its parameters in order, those that it writes into, and where that is declared."""
+    """An operator: its parameters in order, those that it writes, and the place of the declaration."""
 
     name: str
     params: tuple[str, ...]
@@ -44,7 +44,7 @@ class Declared(NamedTuple):
 
 
 def declared_by(definition: Definition) -> Declared | None:
-    """The operator that a decorator makes of a function; None if there is none, or its writes are not known."""
+    """The operator that a decorator creates from a function; None if there is none, or its writes are unknown."""
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None or not record.certain:
         return None

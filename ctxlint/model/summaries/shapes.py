@@ -104,7 +104,7 @@ class Shape:
         return self._element(value, node, None)
 
     def _element(self, value: Value, node: cst.Call, position: int | None) -> Value:
-        """One returned value: an argument comes out as it is; what the function made is identified by its position."""
+        """One returned value: an argument is unchanged; an object of the function is identified by its position."""
         if isinstance(value, Sequence):
             base = 0 if position is None else 100 * (position + 1)
             slots = tuple(

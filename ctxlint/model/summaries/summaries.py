@@ -261,7 +261,7 @@ class CalleeResolver:
     def operator(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:
-        """What a custom operator declares to write, of these arguments; None for anything else."""
+        """The declared writes of a custom operator among these arguments; None for anything else."""
         definition = self._definition(name)
         declared = (
             declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
