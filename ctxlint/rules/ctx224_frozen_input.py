@@ -1,0 +1,95 @@
+"""CTX224: backward differentiates by several inputs, of which some may need no gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.analyses.frozen_inputs import frozen_inputs
+from ctxlint.model.function import FunctionClass
+from ctxlint.model.syntax import code_of
+from ctxlint.rules.base import Finding, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.config.settings import Settings
+
+
+class FrozenInput(Rule[FunctionClass]):
+    """
+    ## What it does
+    Reports `torch.autograd.grad(y, (x, w), ...)` in `backward` by two or more inputs as they were saved.
+
+    ## Why is this bad?
+    A saved input comes back with its `requires_grad`. As soon as one of them is frozen, `torch.autograd.grad` raises
+    `RuntimeError: One of the differentiated Tensors does not require grad`, also with `allow_unused=True`.
+
+    ## Example
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, w = ctx.saved_tensors
+            with torch.enable_grad():
+                y = x * w
+            grad_x, grad_w = torch.autograd.grad(y, (x, w), grad_output)
+            return grad_x, grad_w
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            x, w = (each.detach().requires_grad_() for each in ctx.saved_tensors)
+            with torch.enable_grad():
+                y = x * w
+            grad_x, grad_w = torch.autograd.grad(y, (x, w), grad_output)
+            return grad_x, grad_w
+    ```
+
+    ## Fix safety
+    There is no fix.
+
+    ## Known limits
+    Only inputs in a tuple or list that is written out. Silent if `backward` tests `ctx.needs_input_grad`, or reads or sets
+    `requires_grad` anywhere.
+
+    ## References
+    - [torch.autograd.grad](https://pytorch.org/docs/stable/generated/torch.autograd.grad.html)
+    """
+
+    code = "CTX224"
+    name = "frozen-input"
+    subject = FunctionClass
+    about_backward = True
+
+    def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        backward = fn.backward
+        if backward is None or backward.inherited or not fn.signature_judgeable:
+            return
+        for slot, given in list(frozen_inputs(fn, backward))[:1]:
+            if slot.node is None:
+                continue
+            name = code_of(slot.node)
+            yield Finding(
+                fn.span(slot.node),
+                f"`torch.autograd.grad` differentiates by `{name}`, the input `{given.name}` as it was saved; it raises "
+                f"RuntimeError if only another input needs a gradient. Use `{name}.detach().requires_grad_()`.",
+            )
