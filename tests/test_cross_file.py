@@ -481,7 +481,7 @@ def test_a_more_specific_finding_takes_the_place_of_a_general_one() -> None:
                 return g * w, g * x
     """
     write({"weighted.py": text})
-    assert fixes() == {"CTX201": ""}
+    assert fixes() == {"CTX201": "unsafe"}
     write({"use.py": "from weighted import Weighted\n\n\ndef f(x, w):\n    return Weighted.apply(x, w, 0.1)\n"})
     assert fixes() == {"CTX203": "safe"}
 
@@ -692,3 +692,31 @@ def test_no_name_is_taken_from_a_file_that_may_not_have_it() -> None:
     write({"compat.py": "from torch.cuda.amp import custom_fwd\n", "ops.py": text})
     (result,) = (each for each in lint_paths(["ops.py"], Configuration()) if each.diagnostics)
     assert [each.fix for each in result.diagnostics if each.code == "CTX106"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("other", "reported"),
+    [
+        ("def train(loss):\n    loss.backward(retain_graph=True)\n", True),
+        ("import torch\n\n\ndef train(loss):\n    torch.autograd.backward(loss)\n", True),
+        ("def train(layer, grad):\n    return layer.backward(grad)\n", False),
+        ("def train(layer):\n    return layer.backward\n", False),
+    ],
+)
+def test_a_backward_that_another_file_calls_by_hand(other: str, *, reported: bool) -> None:
+    text = """
+    import torch
+
+
+    class Round(torch.nn.Module):
+        def forward(self, x):
+            return x.round()
+
+        def backward(self, grad_output):
+            return grad_output
+    """
+    write({"layers.py": text, "train.py": other})
+    for paths in (["."], ["layers.py"]):
+        forget_other_files()
+        codes = [each.code for result in lint_paths(paths, Configuration()) for each in result.diagnostics]
+        assert codes == ["CTX112"] * reported

@@ -13,7 +13,6 @@ PROGRAMS = [program for folder in ("broken", "clean") for program in programs(fo
 
 WITHIN_ONE_FILE = {
     "CTX108": "whether an instance that another file makes is called there",
-    "CTX112": "calls of backward by hand",
     "CTX306": "which attributes other files set on whatever object",
     "CTX501": "the fix adds an import where that name is free",
     "CTX701": "which Function of the file a call may mean",

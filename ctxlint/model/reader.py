@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import Effort, EffortExceeded
@@ -14,7 +15,7 @@ from ctxlint.model.function_store import STORE
 from ctxlint.model.index.call_sites import CallSites
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.module_backwards import module_backwards
-from ctxlint.model.index.outside_facts import NOTHING, OutsideFacts, Own, Target
+from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, shared_results
 from ctxlint.model.operators import operators_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import ApplyCall, FunctionClass
     from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.outside_facts import FileFacts, KnownNames
     from ctxlint.source.source import Source
@@ -152,6 +154,8 @@ class Reader:
         again = outside.subjects | before.changed(found)
         if outside.partial:
             again |= self.functions
+        if outside.backward_by_hand:
+            again |= {MODULE_BACKWARDS}
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
         file = self.file(outside, self.functions & again, calls)
@@ -181,7 +185,7 @@ class Reader:
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
             shared_results=tuple(shared_results(unit, resolver)) if names_operators(unit.source.text) else (),
-            module_backwards=tuple(module_backwards(unit, self.project)),
+            module_backwards=() if outside.backward_by_hand else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )
@@ -263,7 +267,13 @@ class Reader:
         """The facts of the file that matter to others; ``functions`` are its own."""
         found = self.calls(outside)
         heirs = self.functions
-        return facts_of(found.elsewhere, functions, heirs, found.calls, found.by_hand, found.patched, found.applied)
+        facts = facts_of(found.elsewhere, functions, heirs, found.calls, found.by_hand, found.patched, found.applied)
+        return replace(facts, module_backwards=True) if self.module_backwards else facts
+
+    @cached_property
+    def module_backwards(self) -> tuple[ModuleBackward, ...]:
+        """The methods of modules that look as if autograd called them, as far as the file itself shows."""
+        return tuple(module_backwards(self.unit, self.project))
 
     def above(self, name: str) -> list[Definition]:
         """The project classes that a Function of the file descends from."""

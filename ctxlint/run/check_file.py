@@ -82,6 +82,7 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
 def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
     """Like ``judged``, in no particular order."""
     from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
+    from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
     from ctxlint.source.source import Span
 
     subjects: dict[type, Sequence[Any]] = {
@@ -91,6 +92,7 @@ def judge(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnosti
     }
     called = {call.span: call.function for call in file.calls}
     called |= {call.modified.span: call.function for call in file.calls if call.modified is not None}
+    called |= {each.span: MODULE_BACKWARDS for each in file.module_backwards}
     called |= {Span(each.position, each.position): each.qualname for each in file.too_complex}
     for subject, diagnostic in _judge(subjects, file.source, settings):
         yield (subject.qualname if type(subject) is FunctionClass else called.get(diagnostic.span, "")), diagnostic

@@ -9,10 +9,12 @@ facts. It depends only on the set of files, not on their order.
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
@@ -20,6 +22,7 @@ from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts,
 from ctxlint.result import Candidate, FileResult
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import root_of
+from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
@@ -120,6 +123,7 @@ class _Run:
         self.asked: dict[str, Settings] = {}
         self.leads: dict[str, set[str]] = defaultdict(set)
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
+        self.by_hand: dict[str, tuple[str, ...]] = {}
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
 
@@ -246,11 +250,45 @@ class _Run:
                 said[target].patched.add(facts.path)
         reported = [each for each in self.facts() if not self.candidates[each[0]].facts_only]
         found = {path: _joined(_about(facts, said), partial=self.knows_in_part(facts)) for path, facts in reported}
+        for path, facts in reported:
+            if facts.module_backwards and self.backward_by_hand(facts):
+                found[path] = replace(found[path], backward_by_hand=True)
         return {path: each for path, each in found.items() if each != NOTHING}
 
     def knows_in_part(self, facts: FileFacts) -> bool:
         """Whether facts about a file may be missing, because its project was too large to search."""
         return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
+
+    def backward_by_hand(self, facts: FileFacts) -> bool:
+        """Whether another file of the project passes a gradient to some ``backward``, or may do so."""
+        root = root_of(os.path.dirname(facts.path))
+        if not self.index.rest(os.path.dirname(facts.path)).complete:
+            return True
+        if root not in self.by_hand:
+            self.by_hand[root] = tuple(islice(filter(_may_work_by_hand, self.files_of(root)), 2))
+        return any(path != facts.path for path in self.by_hand[root])
+
+    def files_of(self, root: str) -> Iterator[str]:
+        """The absolute paths of the files of a project."""
+        linted = [os.path.abspath(path) for path in self.linted]
+        others = [path_of(found) for found, _settings in (*self.others_by_root[root], *self.rest(root))]
+        yield from dict.fromkeys((*(path for path in linted if root_of(os.path.dirname(path)) == root), *others))
+
+
+def _may_work_by_hand(path: str) -> bool:
+    """Whether a file may pass a gradient to a ``backward``."""
+    try:
+        data = read_bytes(path)
+    except Unreadable:
+        return False
+    if not _READS_BACKWARD(data):
+        return False
+    from ctxlint.model.index.module_backwards import may_work_by_hand
+
+    return may_work_by_hand(data)
+
+
+_READS_BACKWARD = re.compile(rb"\.\s*backward\b(?!\s*\(\s*\))").search
 
 
 class _Said:

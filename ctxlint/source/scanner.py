@@ -27,7 +27,7 @@ def holds_candidate(data: bytes) -> bool:
     words too; ``Mentions`` finds the others once such names are known. The same applies to a file that gives what looks
     like a module a ``backward`` of its own, and to one that defines a custom operator with ``torch.library``.
     """
-    if says_words(data) or (b"def backward(self" in data and b"Module" in data):
+    if says_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
         return True
     return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or says_hidden_words(data)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import dotted_name
+from ctxlint.source.nesting import too_deep_for_ast
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
     if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text:
         return
     found = list(_of_modules(unit, project))
-    if found and not _works_by_hand(unit.tree):
+    if found and not works_by_hand(unit.tree):
         yield from found
 
 
@@ -78,10 +80,29 @@ def _looks_called(backward: ast.FunctionDef) -> bool:
     return any(not isinstance(each, ast.Constant) for each in values)
 
 
-def _works_by_hand(tree: ast.Module) -> bool:
-    """Whether the file calls a ``backward`` with a gradient, or reads one without calling it."""
-    called = [each.func for each in ast.walk(tree) if isinstance(each, ast.Call) and not (each.args or each.keywords)]
-    plain = {id(each) for each in called}
+def works_by_hand(tree: ast.Module) -> bool:
+    """Whether a file calls a ``backward`` with a gradient, or reads one without calling it."""
+    plain = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call) and _is_plain(each)}
     return any(
         isinstance(each, ast.Attribute) and each.attr == "backward" and id(each) not in plain for each in ast.walk(tree)
     )
+
+
+def may_work_by_hand(data: bytes) -> bool:
+    """Whether the bytes of a file leave it open that it does so."""
+    if b"backward" not in data:
+        return False
+    text = data.decode("utf-8", "replace")
+    if too_deep_for_ast(text) is not None:
+        return True
+    try:
+        return works_by_hand(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+
+
+def _is_plain(call: ast.Call) -> bool:
+    """Whether a call passes no gradient: ``loss.backward(retain_graph=True)``, ``torch.autograd.backward(loss)``."""
+    if isinstance(call.func, ast.Attribute) and dotted_name(call.func.value) in ("torch.autograd", "autograd"):
+        return True
+    return not call.args and all(each.arg in ("retain_graph", "create_graph", "inputs") for each in call.keywords)

@@ -90,7 +90,7 @@ class FileFacts:
     methods are called directly, which have subclasses here, and which are modified here.
 
     ``at_stake`` are the keys of the Functions, own ones or of other files, with findings here: facts from others may
-    suppress them.
+    suppress them. ``module_backwards``: a module here has a ``backward``, which another file may call.
     """
 
     path: str
@@ -105,6 +105,7 @@ class FileFacts:
     subclassed: tuple[Target, ...] = ()
     patched: tuple[Target, ...] = ()
     at_stake: tuple[str, ...] = ()
+    module_backwards: bool = False
 
     @property
     def all_keys(self) -> frozenset[str]:
@@ -123,8 +124,9 @@ class OutsideFacts:
 
     ``names`` are names that it calls and that denote Functions, or the ``apply`` of one, somewhere in the project: they
     are worth resolving. ``aliases`` are attributes of modules that no module defines itself. The others are about the
-    Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``partial``: there may be more facts,
-    because the project is too large to search.
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``backward_by_hand``: another file
+    passes a gradient to some ``backward``. ``partial``: there may be more facts, because the project is too large to
+    search.
     """
 
     names: tuple[str, ...] = ()
@@ -134,6 +136,7 @@ class OutsideFacts:
     by_hand: tuple[tuple[str, str], ...] = ()
     subclassed: tuple[str, ...] = ()
     patched: tuple[str, ...] = ()
+    backward_by_hand: bool = False
     partial: bool = False
 
     @property
@@ -143,6 +146,9 @@ class OutsideFacts:
         called = (call.function for call in self.calls)
         return frozenset((*called, *self.applied, *by_hand, *self.subclassed, *self.patched))
 
+
+MODULE_BACKWARDS = "backward of modules"
+"""The key of findings about these; no Function has it."""
 
 NOTHING = OutsideFacts()
 """The facts for a file that is linted alone: none but those from its own imports."""
