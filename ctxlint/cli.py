@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     try:
-        code = _say_version() if given in (["--version"], ["-V"]) else _run(given)
+        code = _print_version() if given in (["--version"], ["-V"]) else _run(given)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # a full disk under the output, a deleted current folder
         _abandon_output()
-        _say(f"ctxlint: error: {error.strerror or error}")
+        _print_error(f"ctxlint: error: {error.strerror or error}")
         return FAILED
     return code
 
@@ -72,13 +72,13 @@ def _abandon_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     from ctxlint.commands.output import say
 
     say(message)
 
 
-def _say_version() -> int:
+def _print_version() -> int:
     from ctxlint.version import __version__
 
     print(f"ctxlint {__version__}")
@@ -93,15 +93,15 @@ def _run(given: list[str]) -> int:
         module = import_module(module_of(command))
         code: int = module.run(rest)
     except ConfigurationError as error:
-        _say(f"ctxlint: error: {error}")
+        _print_error(f"ctxlint: error: {error}")
         return FAILED
     except (OSError, KeyboardInterrupt):
         raise
     except Exception as error:  # noqa: BLE001  (people get a message; a traceback says nothing to them)
         from ctxlint.result import describe
 
-        _say(describe("ctxlint", error))
-        _say("This is a bug in ctxlint; report it.")
+        _print_error(describe("ctxlint", error))
+        _print_error("This is a bug in ctxlint; report it.")
         return FAILED
     return code
 
@@ -145,7 +145,7 @@ def split_command(given: list[str]) -> tuple[str, list[str]]:
     if any(each in COMMANDS for each in given):
         at = _first_word(given)
         if at < len(given) and given[at] in COMMANDS:
-            return given[at], [*_meant_for(given[at], given[:at]), *given[at + 1 :]]
+            return given[at], [*_options_for(given[at], given[:at]), *given[at + 1 :]]
     if given and given[0][:1] != "-" and given[0].replace("-", "").isalpha() and not os.path.lexists(given[0]):
         _check_spelling(given[0])
     return "check", given
@@ -163,7 +163,7 @@ def _first_word(given: list[str]) -> int:
     return at
 
 
-def _meant_for(command: str, options: list[str]) -> list[str]:
+def _options_for(command: str, options: list[str]) -> list[str]:
     """The options before a command, without those for all commands that this one does not support."""
     if command == "check":
         return options

@@ -61,7 +61,7 @@ class Plugin:
         """Convert flake8's options to the settings for all files."""
         cls.settings = Settings(
             select=("ALL",),
-            ignore=tuple(_unasked(options)),
+            ignore=tuple(_unselected(options)),
             target_torch=options.ctxlint_target_torch,
             extra_bases=tuple(options.ctxlint_extra_bases or ()),
             ignore_noqa=options.disable_noqa,
@@ -90,7 +90,7 @@ class Plugin:
             return [internal_error(self._filename, describe("The plugin", error))]
 
 
-def _unasked(options: Namespace) -> Iterator[str]:
+def _unselected(options: Namespace) -> Iterator[str]:
     """The rules that are off by default and that no ``--select`` or ``--extend-select`` names exactly.
 
     A user's ``--ignore`` replaces flake8's whole default list, which would enable all of them.

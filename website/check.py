@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 def main() -> int:
     """Check the site; print what is wrong, and return the exit code."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/website")
-    with _served(folder / "site") as address, sync_playwright() as playwright:
+    with _lines_of_gradient(folder / "site") as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
         seen, problems = _visit(browser, address, _pages(folder / "site"))
         problems += _dead_links(seen, address)
@@ -71,7 +71,7 @@ def _chromium() -> str:
 
 
 @contextlib.contextmanager
-def _served(site: Path) -> Iterator[str]:
+def _lines_of_gradient(site: Path) -> Iterator[str]:
     """The address of the site on this machine, below the path that it has on the web."""
 
     class Quiet(SimpleHTTPRequestHandler):

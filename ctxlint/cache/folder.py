@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.cache.stamp import digest
 from ctxlint.config.project_files import ConfigurationError
-from ctxlint.source.boundary import is_in_project, leaves_project, lies_in_project
+from ctxlint.source.boundary import is_in_project, is_link_in_project, leaves_project
 from ctxlint.source.reading import Unreadable, read_bytes
 from ctxlint.source.writing import write_whole
 
@@ -148,7 +148,7 @@ def cache_file(folder: str, root: str) -> str:
 
 def check_cache_dir(folder: str, root: str) -> None:
     """Raise ConfigurationError for a ``cache-dir`` that is a link of the project, or that contains something else."""
-    if leaves_project(folder, root) or (os.path.islink(folder) and lies_in_project(folder, root)):
+    if leaves_project(folder, root) or (os.path.islink(folder) and is_link_in_project(folder, root)):
         raise ConfigurationError(
             f"cache-dir: the path leads to {folder} through a link in the project; set the path of the folder itself"
         )

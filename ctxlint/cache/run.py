@@ -39,7 +39,7 @@ class Cache:
         self._given = tables
         self._open: dict[tuple[str, str, bytes], Tables] = {}
         self._imports = Imports()
-        self._asked = 0
+        self._searches = 0
         self._digests: dict[str, bytes | None] = {}
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
@@ -96,14 +96,14 @@ class Cache:
     ) -> Iterator[tuple[Found, Settings]]:
         """The files that mention the searched names; excluding those that cannot be read."""
         question = _question(mentions) if self.used else b""
-        self._asked += 1
-        once = self._asked <= _MANY
+        self._searches += 1
+        once = self._searches <= _MANY
         for each in others:
             found, settings = each
             tables = self._tables(settings) if found.entry is not None else None
             path = found.entry.path if found.entry is not None else found.path
             if tables is not None and found.entry is not None:
-                self._look_at(found.entry, tables)
+                self._stamp_again(found.entry, tables)
             answer = tables.answer(path, question) if tables is not None else None
             if answer is None:
                 try:
@@ -115,7 +115,7 @@ class Cache:
             if answer:
                 yield each
 
-    def _look_at(self, entry: os.DirEntry[str], tables: Tables) -> None:
+    def _stamp_again(self, entry: os.DirEntry[str], tables: Tables) -> None:
         """Stamp the current state of a file; one that is not reported on was not stamped before."""
         stamp = stamp_of(entry) if tables.seen.now(entry.path) is None else None
         if stamp is not None and tables.seen.get(entry.path, stamp) is None and stamp.is_settled:
@@ -226,7 +226,7 @@ def _digest(path: str, tables: Tables) -> bytes | None:
 _MANY = 3
 """If files are searched more often than that, caching their imports pays."""
 
-_MATTERLESS = frozenset(
+_IRRELEVANT_SETTINGS = frozenset(
     ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]
 )
 """The settings that do not affect findings."""
@@ -240,18 +240,18 @@ def _question(mentions: Mentions) -> bytes:
 
 def _key(candidate: Candidate) -> bytes:
     """A digest of the request for a file: its name, its settings, and its outside facts."""
-    told = (candidate.outside, _matter_of_names(candidate.known), candidate.facts_only)
-    asked = (candidate.path, _matter(candidate.settings), *told)
+    told = (candidate.outside, _digest_of_names(candidate.known), candidate.facts_only)
+    asked = (candidate.path, _relevant_settings(candidate.settings), *told)
     return digest(repr(asked).encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=256)
-def _matter(settings: Settings) -> str:
-    return repr([each for each in settings._asdict().items() if each[0] not in _MATTERLESS])
+def _relevant_settings(settings: Settings) -> str:
+    return repr([each for each in settings._asdict().items() if each[0] not in _IRRELEVANT_SETTINGS])
 
 
 @lru_cache(maxsize=256)
-def _matter_of_names(known: KnownNames | None) -> bytes:
+def _digest_of_names(known: KnownNames | None) -> bytes:
     """A digest of the known names of a project."""
     return digest(repr(known).encode("utf-8", "replace"))
 

@@ -86,7 +86,7 @@ def prune(baseline: Baseline, results: Sequence[FileResult], options: Namespace,
     """Remove stale entries from the baseline, and report it."""
     from ctxlint.report import counted
 
-    after = baseline.without_gone(results)
+    after = baseline.without_stale(results)
     removed = baseline.count() - after.count()
     if removed:
         _write(after, options, settings)

@@ -96,7 +96,7 @@ def _check(options: Namespace, configuration: Configuration) -> int:
         _warn_of_nothing(options, results)
     if options.write_baseline is not None:
         baseline.write(results, options, settings)
-        return _say_failures(results)
+        return _report_failures(results)
     _warn(results, options, settings)
     gone = False
     if known is not None and options.prune_baseline:
@@ -250,7 +250,7 @@ def _prints_code(options: Namespace, settings: Settings) -> bool:
 # Output
 
 
-def _say_failures(results: list[FileResult]) -> int:
+def _report_failures(results: list[FileResult]) -> int:
     """Report the files that could not be read or written, or that ctxlint failed on; returns the exit code."""
     found = [each for result in results for each in result.diagnostics if each.code in _ABOUT_FILES]
     for each in found:
@@ -339,7 +339,7 @@ def _quotable(result: FileResult, options: Namespace) -> FileResult:
 def _show(report: Report, options: Namespace, settings: Settings, passed: str) -> None:
     """Write the report; ``passed`` is the last line of a run without findings."""
     if options.diff or options.fix_only:
-        _say_failures(list(report.results))
+        _report_failures(list(report.results))
     if options.diff:
         lines = _diff(report, named=not reads_stdin(options))
         write(map(_visible_line, lines) if is_read_by_people(sys.stdout) else lines, sys.stdout)

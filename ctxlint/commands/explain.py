@@ -107,7 +107,7 @@ def _contracts(target: str, configuration: Configuration, stdin_filename: str | 
         yield error
     else:
         if not contracts:
-            _say_empty(name)
+            _report_empty(name)
         yield from contracts
 
 
@@ -129,10 +129,10 @@ def _in_folder(path: str, configuration: Configuration) -> Iterator[Contract | N
             yield from contracts
             empty = empty and not contracts
     if empty:
-        _say_empty(path)
+        _report_empty(path)
 
 
-def _say_empty(path: str) -> None:
+def _report_empty(path: str) -> None:
     say(f"ctxlint: {path}: no Function found")
 
 

@@ -29,7 +29,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     if any(each.startswith("-") and each != STDIN for each in rest):
         asked.refuse(rest)
     options.paths += [*rest, *arguments[at + 1 :]]  # paths may be between options, and are all that follows `--`
-    _check_company(asked, options)
+    _check_combination(asked, options)
     try:
         overrides = _overrides(options)
     except ValueError as error:
@@ -52,7 +52,7 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
 
 
-def _check_company(asked: Parser, options: Namespace) -> None:
+def _check_combination(asked: Parser, options: Namespace) -> None:
     """Exit with 2 for options that cannot be combined."""
     if STDIN in options.paths and not reads_stdin(options):
         asked.error("`-` (standard input) cannot be combined with other paths")

@@ -18,7 +18,7 @@ _TABLE = ("tool", "ctxlint")
 _MOST_EXTENDED = 20
 
 
-def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | None = None) -> Settings:
+def read(path: str, *, _extended_by: tuple[str, ...] = (), _referenced_by: _Place | None = None) -> Settings:
     """The settings in the file at an absolute path.
 
     Raises:
@@ -27,9 +27,9 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _asked_by: _Place | N
     try:
         data = bytes_of(path)
     except ConfigurationError as error:
-        if _asked_by is None:
+        if _referenced_by is None:
             raise
-        raise _asked_by.error(("extend",), f"`extend`: {error}") from None
+        raise _referenced_by.error(("extend",), f"`extend`: {error}") from None
     document = _parse(path, data)
     if os.path.basename(path) == PROJECT_FILE:
         own = _own_table(document)
@@ -67,7 +67,7 @@ def _read_table(table: dict[str, Any], place: _Place, chain: tuple[str, ...]) ->
             raise place.error(("extend",), "the configuration files extend each other in a cycle")
         if len(chain) >= _MOST_EXTENDED:
             raise place.error(("extend",), f"more than {_MOST_EXTENDED} files extend each other")
-        base = read(target, _extended_by=chain, _asked_by=place)
+        base = read(target, _extended_by=chain, _referenced_by=place)
     required = values.get("required_version")
     if required is not None and not version_allowed(__version__, required):
         raise place.error(("required-version",), f"this is ctxlint {__version__}, but `{required}` is required")

@@ -48,7 +48,7 @@ class _Script:
         for node in ast.walk(tree):
             self._note(node)
         self._known: dict[str, Strings] = {}
-        self._asked: set[str] = set()
+        self._active: set[str] = set()
 
     def _note(self, node: ast.AST) -> None:
         """Record a call of ``setup``, and what a statement assigns or adds to a variable."""
@@ -135,11 +135,11 @@ class _Script:
     def _variable(self, name: str, depth: int) -> Strings:
         if name in self._known:
             return self._known[name]
-        if name in self._asked:  # it is computed from itself
+        if name in self._active:  # it is computed from itself
             return ()
-        self._asked.add(name)
+        self._active.add(name)
         found = _limited(string for each in self.assigned.get(name, ()) for string in self.strings(each, depth))
-        self._asked.discard(name)
+        self._active.discard(name)
         self._known[name] = found
         return found
 

@@ -28,7 +28,7 @@ _MOST_SPECIFIERS = 50
 """A project with more specifiers counts as having none: each takes time, and no real one has that many."""
 
 
-class _Said(NamedTuple):
+class _TorchSpecifiers(NamedTuple):
     """The torch specifiers in one file, ordered by how directly they apply to the package."""
 
     required: Iterable[str] = ()
@@ -44,10 +44,10 @@ def torch_requirement(folder: str) -> tuple[str, ...]:
     if not any(os.path.exists(os.path.join(folder, name)) for name in _PROJECT_MARKS):
         parent = os.path.dirname(folder)
         return () if parent == folder else torch_requirement(parent)
-    said = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
+    sources = (_pyproject(folder), _setup_cfg(folder), _setup_py(folder))
     places: tuple[Iterable[Iterable[str]], ...] = (
-        (each.required for each in said),
-        (each.extras for each in said),
+        (each.required for each in sources),
+        (each.extras for each in sources),
         (_environments(folder),),
     )
     every = (tuple(dict.fromkeys(chain(*place))) for place in places)
@@ -58,12 +58,12 @@ def torch_requirement(folder: str) -> tuple[str, ...]:
 # Sources
 
 
-def _pyproject(folder: str) -> _Said:
+def _pyproject(folder: str) -> _TorchSpecifiers:
     document = project_tables(folder)
     project = table(document.get("project"))
     poetry = table(table(document.get("tool")).get("poetry"))
     optional = (table(project.get("optional-dependencies")), table(document.get("dependency-groups")))
-    return _Said(
+    return _TorchSpecifiers(
         (
             *_specifiers(_strings(project.get("dependencies"))),
             *_poetry(table(poetry.get("dependencies")).get("torch")),
@@ -72,32 +72,32 @@ def _pyproject(folder: str) -> _Said:
     )
 
 
-def _setup_cfg(folder: str) -> _Said:
+def _setup_cfg(folder: str) -> _TorchSpecifiers:
     text = read_text(folder, _SETUP_CFG)
     if "torch" not in text.lower():
-        return _Said()
+        return _TorchSpecifiers()
     from configparser import ConfigParser, Error
 
     parser = ConfigParser(interpolation=None)
     try:
         parser.read_string(_SPACE_INSIDE.sub(" ", text))
     except Error:
-        return _Said()
+        return _TorchSpecifiers()
     extras = parser["options.extras_require"].values() if parser.has_section("options.extras_require") else ()
-    return _Said(
+    return _TorchSpecifiers(
         tuple(_specifiers(parser.get("options", "install_requires", fallback="").splitlines())),
         tuple(_specifiers(line for extra in extras for line in extra.splitlines())),
     )
 
 
-def _setup_py(folder: str) -> _Said:
+def _setup_py(folder: str) -> _TorchSpecifiers:
     text = read_text(folder, _SETUP_PY)
     if "torch" not in text.lower():
-        return _Said()
+        return _TorchSpecifiers()
     from ctxlint.config.setup_script import requirements_of
 
     required, extras = requirements_of(text)
-    return _Said(tuple(_specifiers(required)), tuple(_specifiers(extras)))
+    return _TorchSpecifiers(tuple(_specifiers(required)), tuple(_specifiers(extras)))
 
 
 _REQUIREMENTS = re.compile(r"(?:requirements|constraints).*\.txt")

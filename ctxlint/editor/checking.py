@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ctxlint.editor.moving import moved, with_untouched
 from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
-from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_when_asked
+from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
@@ -127,7 +127,7 @@ class Checker:
         return (result if baseline is None else baseline.leave_out(result)), file
 
     def _checked(self, source: Source, settings: Settings, ask: Ask | None) -> tuple[FileResult, SourceFile | None]:
-        layout = layout_when_asked() if self._trusts_ast else nullcontext()
+        layout = layout_on_demand() if self._trusts_ast else nullcontext()
         with layout, self._parsed.in_use(), self._pieces.in_use(), self._functions.in_use():
             file = read_source(source, settings, ask)
             return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)

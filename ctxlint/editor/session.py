@@ -16,7 +16,7 @@ from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
 from ctxlint.fix import is_safe
-from ctxlint.run.lint_file import OPEN, is_news
+from ctxlint.run.lint_file import OPEN, has_changed
 from ctxlint.version import __version__
 
 if TYPE_CHECKING:
@@ -171,14 +171,14 @@ class Session(LanguageServer):
         for react in self.on_result:
             self.start(react(document.uri))
         if isinstance(document, Document) and OPEN.get(document.path, "") != document.text:
-            self.start(self._tell_others(document))
+            self.start(self._recheck_dependents(document))
 
-    async def _tell_others(self, document: Document) -> None:
+    async def _recheck_dependents(self, document: Document) -> None:
         """This document may contain a base or a helper of other documents, which are checked again after a pause."""
         OPEN[document.path] = document.text
         await asyncio.sleep(_SECONDS_BEFORE_OTHERS)
         others = [each for each in self.documents if each is not document]
-        if others and is_news(document.path, document.text) and self.documents.get(document.uri) is document:
+        if others and has_changed(document.path, document.text) and self.documents.get(document.uri) is document:
             self.refresh()
 
     def forget(self, uri: str) -> None:

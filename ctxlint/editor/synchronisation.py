@@ -92,7 +92,7 @@ def _register_surroundings(session: Session) -> None:
     @session.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configuration(params: lsp.DidChangeConfigurationParams) -> None:
         if _answers_configuration(session.client_capabilities):
-            session.start(_ask_for_settings(session))
+            session.start(_request_settings(session))
         elif params.settings is not None:
             _set_client_settings(session, params.settings)
             session.reload()
@@ -100,7 +100,7 @@ def _register_surroundings(session: Session) -> None:
     @session.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def workspace_folders(params: lsp.DidChangeWorkspaceFoldersParams) -> None:  # noqa: ARG001
         _set_folders(session, [folder.uri for folder in session.protocol.workspace.folders.values()])
-        session.start(_ask_for_settings(session))
+        session.start(_request_settings(session))
         session.reload()
 
 
@@ -163,13 +163,13 @@ def _answers_configuration(client: lsp.ClientCapabilities) -> bool:
 async def _first_settings(session: Session) -> None:
     """Request the settings; results that wait for them proceed once they arrive, or fail to."""
     try:
-        await _ask_for_settings(session)
+        await _request_settings(session)
     finally:
         if session.awaited_settings is not None:
             session.awaited_settings.set()
 
 
-async def _ask_for_settings(session: Session) -> None:
+async def _request_settings(session: Session) -> None:
     """Request the settings of each folder; if the client does not answer, its initial settings apply."""
     if not _answers_configuration(session.client_capabilities):
         return

@@ -126,7 +126,7 @@ def _text(fn: FunctionClass, merged: _Merged) -> str | None:
         return "None"
     codes: list[str] = []
     for node in merged.nodes:
-        if node is None or fn.whereabouts(node) is None:
+        if node is None or fn.location_of(node) is None:
             return None
         codes.append(one_line(node))
     return ("*" if merged.starred else "") + " or ".join(dict.fromkeys(codes))

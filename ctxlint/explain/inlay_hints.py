@@ -61,7 +61,7 @@ def _gradients(contract: Contract) -> Iterator[InlayHint]:
         known = [name for name in names.pop() if name is not None]
         if known:
             texts = {slot.text or "" for same in alternatives for slot in same}
-            if len(known) > 1 or not all(_says(text, known[0]) for text in texts):
+            if len(known) > 1 or not all(_names_target(text, known[0]) for text in texts):
                 yield InlayHint(position, _listed(known), f"Gradient of {' and '.join(known)}")
 
 
@@ -95,7 +95,7 @@ def _parameters(contract: Contract) -> Iterator[InlayHint]:
         name = name_of_output(output)
         if name is not None:
             label, tooltip = name, f"{tooltip}, {name}"
-        if len(contract.outputs) > 1 and not (name is not None and _says(output.parameter, name)):
+        if len(contract.outputs) > 1 and not (name is not None and _names_target(output.parameter, name)):
             yield InlayHint(place.span.end, label, tooltip)
 
 
@@ -109,7 +109,7 @@ def name_of_output(output: OutputRow) -> str | None:
 _LONGEST = 20
 
 
-def _says(text: str, name: str) -> bool:
+def _names_target(text: str, name: str) -> bool:
     """Whether a name contains the input or output that a gradient is for: ``grad_x``, ``dx``, ``x_grad``."""
     return text in (f"grad_{name}", f"{name}_grad", f"d{name}", f"d_{name}", f"g{name}", f"g_{name}", f"grad{name}")
 

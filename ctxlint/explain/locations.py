@@ -28,13 +28,13 @@ def place_in(source: Source, span: Span) -> PlaceRow:
 
 def place_of(fn: FunctionClass, node: cst.CSTNode) -> PlaceRow | None:
     """The location of a node; None for one outside of the class's statements."""
-    found = fn.whereabouts(node)
+    found = fn.location_of(node)
     return place_in(*found) if found is not None else None
 
 
 def place_with_parentheses(fn: FunctionClass, node: cst.BaseExpression) -> PlaceRow | None:
     """Like ``place_of``, including the closing parentheses around an expression, which LibCST excludes."""
-    found = fn.whereabouts(node)
+    found = fn.location_of(node)
     if found is None:
         return None
     source, span = found

@@ -109,10 +109,10 @@ def _return(contract: Contract, row: ReturnRow) -> Row:
     guards = [("only if", " and ".join(each.text for each in row.guards))] if row.guards else []
     if row.slots is None:
         return [line], [("unknown", _cut(row.text)), *guards]
-    return [line], [*((_whose(contract, each), _cut(slot_text(each))) for each in row.slots), *guards]
+    return [line], [*((_input_name(contract, each), _cut(slot_text(each))) for each in row.slots), *guards]
 
 
-def _whose(contract: Contract, slot: SlotRow) -> str:
+def _input_name(contract: Contract, slot: SlotRow) -> str:
     """The name of the input that gets a gradient."""
     if slot.input_name is not None:
         return slot.input_name

@@ -139,7 +139,7 @@ class _File:
             return (other, []) if same and self.code.times_bound(other) == 1 else None
         if self.code.times_bound("*"):
             return None
-        importing = self._imported_beside(statement, path, other)
+        importing = self._imported_with(statement, path, other)
         return None if importing is None else (other, [importing])
 
     def _import_of(self, path: str, name: str) -> ast.ImportFrom | None:
@@ -154,7 +154,7 @@ class _File:
         ]
         return found[0] if len(found) == 1 and self.code.times_bound(path) == 1 else None
 
-    def _imported_beside(self, statement: ast.ImportFrom, path: str, other: str) -> Edit | None:
+    def _imported_with(self, statement: ast.ImportFrom, path: str, other: str) -> Edit | None:
         """Import one more name from the same module, in alphabetical order."""
         found = layout_of_import(self.code.source, statement)
         if found is None:

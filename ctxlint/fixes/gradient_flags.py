@@ -27,7 +27,7 @@ Line = cst.CSTNode
 """A statement of a block: a line of small statements, or a compound one."""
 
 
-def ask_about_own_input(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
+def test_own_flag(fn: FunctionClass, misplaced: Misplaced) -> Fix | None:
     """Test the flag of the input that gets the gradient, in a separate test if others share the present one.
 
     None if the position in the tuple may be wrong instead, and if the computations under the test depend on each other.
@@ -155,11 +155,11 @@ def _test_around(code: MethodCode, misplaced: Misplaced) -> _Test | None:
     for each in code.method.facts.of(Assigned):
         if each.name != name or (each.value is not None and is_none(each.value) is Tri.YES and not each.augmented):
             continue
-        asking = [guard for guard in each.guards if flag in flags_of([guard])]
+        testing = [guard for guard in each.guards if flag in flags_of([guard])]
         around = [node for node in code.above(each.node) if isinstance(node, cst.If)]
-        if len(asking) != 1 or all(asking[0].test is not node.test for node in around):
+        if len(testing) != 1 or all(testing[0].test is not node.test for node in around):
             return None
-        tests.update({node: None for node in around if asking[0].test is node.test})
+        tests.update({node: None for node in around if testing[0].test is node.test})
         holding.append(each.node)
     if len(tests) != 1:
         return None
@@ -169,11 +169,11 @@ def _test_around(code: MethodCode, misplaced: Misplaced) -> _Test | None:
     ):
         return None
     lines = tuple(node.body.body)
-    own = _served(code, node, lines, name, holding)
+    own = _lines_of_gradient(code, node, lines, name, holding)
     return None if own is None else _Test(node, lines, own)
 
 
-def _served(
+def _lines_of_gradient(
     code: MethodCode, test: cst.If, lines: Sequence[Line], name: str, holding: Sequence[cst.CSTNode]
 ) -> list[Line] | None:
     """The lines of a block that compute one gradient; None if others depend on them, or they on others."""

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.repeats import always_follows, names_in, told_again
+from ctxlint.model.analyses.repeats import always_follows, names_in, repeats_arguments
 from ctxlint.model.analyses.saved_tensors import saving_call
 from ctxlint.model.interpreter.events import SavedRead
 
@@ -40,7 +40,7 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
         return None
     if code.rebound_between(names_in(earlier.node), layout.start(first), layout.start(second)):
         return None
-    if told_again(earlier, later) and always_follows(method, later, earlier):
+    if repeats_arguments(earlier, later) and always_follows(method, later, earlier):
         return code.fix("Remove the first call", [code.without(first)], Applicability.SAFE)
     applicability = _applicability(fn, earlier, later)
     if applicability is None:

@@ -210,7 +210,7 @@ class MethodCode:
             return self.layout.insert(end, f"; {text}")
         return self.layout.insert(self.layout.line_end(end), f"\n{indentation}{text}")
 
-    def stands_alone(self, statement: cst.BaseSmallStatement) -> bool:
+    def is_only_statement(self, statement: cst.BaseSmallStatement) -> bool:
         """Whether a block contains only this statement, so that ``pass`` must replace it."""
         line = self.parents[statement]
         if len(getattr(line, "body", ())) > 1:
@@ -230,7 +230,7 @@ class MethodCode:
             end = semicolon.end()
         if at > 0:
             return Edit(self.layout.end(others[at - 1]), end, "")
-        if self.stands_alone(statement):
+        if self.is_only_statement(statement):
             return Edit(start, end, "pass")
         rest = self.layout.text[end : self.layout.line_end(end)]
         if rest.strip():

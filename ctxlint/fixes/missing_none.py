@@ -37,7 +37,7 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     layout = layout_of(fn, method)
     if placement is None or not _is_known(placement) or method is None or layout is None:
         return None
-    edits = _Mender(layout, fn, method, every).edits(shortfall)
+    edits = _NoneWriter(layout, fn, method, every).edits(shortfall)
     if not edits:
         return None
     returned = shortfall.returned
@@ -58,7 +58,7 @@ def write_none(fn: FunctionClass, returned: Returned, positions: tuple[int, ...]
     layout, method = layout_of(fn, fn.backward), fn.backward
     if layout is None or method is None:
         return None
-    edits = _Mender(layout, fn, method, ()).replaced(returned, positions)
+    edits = _NoneWriter(layout, fn, method, ()).replaced(returned, positions)
     if edits:
         edits += annotate_none(layout, method, len(returned.slots), positions)
     return Fix("Return `None` instead", tuple(edits), Applicability.UNSAFE) if edits else None
@@ -69,7 +69,7 @@ def drop_surplus(fn: FunctionClass, returned: Returned, count: int) -> Fix | Non
     layout, method = layout_of(fn, fn.backward), fn.backward
     if layout is None or method is None or count >= len(returned.slots):
         return None
-    edits = _Mender(layout, fn, method, ()).shortened(returned, count)
+    edits = _NoneWriter(layout, fn, method, ()).shortened(returned, count)
     # A comment after them, or among them, is probably about them.
     lost = any("#" in layout.text[edit.start : layout.line_end(edit.end)] for edit in edits)
     if edits:
@@ -106,7 +106,7 @@ class _Atom:
     count: cst.Integer | None = None
 
 
-class _Mender:
+class _NoneWriter:
     """Finds the code that creates the gradients of one class."""
 
     def __init__(self, layout: Layout, fn: FunctionClass, method: Method, every: SequenceOf[Shortfall]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
 
 _TAKING_TENSORS = frozenset({"save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable"})
-_ASKING = frozenset(
+_INVARIANT_METHODS = frozenset(
     {
         "dim",
         "element_size",
@@ -34,7 +34,7 @@ _OF_THE_GRAPH = frozenset({"grad", "grad_fn", "is_leaf", "requires_grad", "_vers
 def concerns_ctx_alone(code: MethodCode, line: cst.CSTNode) -> bool:
     """Whether a line only saves, marks, or sets attributes of ctx from names, possibly under a test."""
     if isinstance(line, cst.SimpleStatementLine):
-        return all(_tells_ctx(code, each) for each in line.body)
+        return all(_writes_to_ctx(code, each) for each in line.body)
     if not isinstance(line, cst.If) or not _is_plain(code, line.test, computing=True):
         return False
     if not isinstance(line.body, cst.IndentedBlock) or not _all_concern_ctx(code, line.body):
@@ -60,7 +60,7 @@ def _all_concern_ctx(code: MethodCode, block: cst.IndentedBlock) -> bool:
     return all(concerns_ctx_alone(code, each) for each in block.body)
 
 
-def _tells_ctx(code: MethodCode, statement: cst.BaseSmallStatement) -> bool:
+def _writes_to_ctx(code: MethodCode, statement: cst.BaseSmallStatement) -> bool:
     if isinstance(statement, cst.Expr) and isinstance(statement.value, cst.Call):
         call = statement.value
         if not isinstance(call.func, cst.Attribute) or not _is_ctx(code, call.func.value):
@@ -108,11 +108,11 @@ def _is_plain(code: MethodCode, node: cst.BaseExpression, *, computing: bool) ->
             _is_plain(code, each.value, computing=computing) for each in node.elements
         )
     if isinstance(node, cst.Call):
-        return _asks(code, node, computing=computing)
+        return _is_invariant_call(code, node, computing=computing)
     return computing and _is_computed(code, node)
 
 
-def _asks(code: MethodCode, call: cst.Call, *, computing: bool) -> bool:
+def _is_invariant_call(code: MethodCode, call: cst.Call, *, computing: bool) -> bool:
     """Whether a call is ``x.size(0)``, ``len(x)`` or ``isinstance(x, T)``."""
     if any(each.star or not _is_plain(code, each.value, computing=computing) for each in call.args):
         return False
@@ -120,7 +120,7 @@ def _asks(code: MethodCode, call: cst.Call, *, computing: bool) -> bool:
         return call.func.value in ("bool", "float", "int", "isinstance", "len", "tuple") and not code.binds(
             call.func.value
         )
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _ASKING:
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _INVARIANT_METHODS:
         return False
     return _is_plain(code, call.func.value, computing=computing)
 

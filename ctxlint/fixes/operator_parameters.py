@@ -25,7 +25,7 @@ _KEYWORDS = "keyword_only_inputs"
 _NAMED = (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)
 
 
-def call_them_so(file: SourceFile, operator: Operator, expected: list[str]) -> Fix | None:
+def rename_as_expected(file: SourceFile, operator: Operator, expected: list[str]) -> Fix | None:
     """Rename the parameters of ``setup_context``; add ``keyword_only_inputs``, or remove an unused parameter.
 
     None if it is unclear which parameter is which, if a name is taken, and if the function serves operators with and

@@ -37,7 +37,7 @@ def call_it_ctx(fn: FunctionClass, method: Method) -> Fix | None:
         edits = rename_parameter(layout, method.node, param.node, _NAME)
     except Untraceable:
         return None
-    return Fix(f"Rename `{param.name}` to `{_NAME}`", tuple(edits), _by_hand_unsafe(fn, method))
+    return Fix(f"Rename `{param.name}` to `{_NAME}`", tuple(edits), _unsafe_if_called_directly(fn, method))
 
 
 def add_ctx(fn: FunctionClass, method: Method) -> Fix | None:
@@ -63,7 +63,7 @@ def add_ctx(fn: FunctionClass, method: Method) -> Fix | None:
         edit = append_parameters(layout, method.receiver.node, [_NAME])
     else:
         edit = insert_parameter(layout, method.node, before.node if before is not None else None, _NAME)
-    applicability = _by_hand_unsafe(fn, method) if used else Applicability.UNSAFE
+    applicability = _unsafe_if_called_directly(fn, method) if used else Applicability.UNSAFE
     return Fix(f"Add `{_NAME}`", (edit,), applicability)
 
 
@@ -75,7 +75,7 @@ def drop_receiver(fn: FunctionClass, method: Method) -> Fix | None:
     edit = without_receiver(layout, method)
     if edit is None:
         return None
-    applicability = Applicability.UNSAFE if works_by_accident(method) else _by_hand_unsafe(fn, method)
+    applicability = Applicability.UNSAFE if works_by_accident(method) else _unsafe_if_called_directly(fn, method)
     return Fix(f"Drop `{method.receiver.name}`", (edit,), applicability)
 
 
@@ -98,10 +98,12 @@ def drop_ctx(fn: FunctionClass, method: Method, *, ignored_setup_context: bool =
         return None
     exact = all(each.required and each.kind is ParameterKind.POSITIONAL for each in method.own_params)
     certain = exact and not ignored_setup_context
-    return Fix(f"Drop `{param.name}`", (edit,), _by_hand_unsafe(fn, method) if certain else Applicability.UNSAFE)
+    return Fix(
+        f"Drop `{param.name}`", (edit,), _unsafe_if_called_directly(fn, method) if certain else Applicability.UNSAFE
+    )
 
 
-def _by_hand_unsafe(fn: FunctionClass, method: Method) -> Applicability:
+def _unsafe_if_called_directly(fn: FunctionClass, method: Method) -> Applicability:
     """Safe, unless the same file calls the method directly, and so may depend on its parameters."""
     return Applicability.UNSAFE if method.name in fn.called_directly else Applicability.SAFE
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     """Add the tensor to the only ``save_for_backward``, or to a new one, and unpack it in backward."""
-    if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_asked:
+    if stash.contained or stash.held is Held.OUTPUT_VIEW or stash.uses.only_metadata:
         return None
-    keeping = _keeping(fn, stash.write)
+    keeping = _stored_attribute(fn, stash.write)
     if keeping is None or keeping.mutated_after():
         return None
     saving = _saving_edits(keeping)
@@ -52,7 +52,7 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     )
 
 
-def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
+def _joins(keeping: _StoredAttribute, saving: list[Edit], reading: list[Edit]) -> bool:
     """Whether the only change is that a variable joins the save and the unpacking, and the statement is removed.
 
     The block of the statement keeps the save, and no other statement is removed.
@@ -71,7 +71,7 @@ def _joins(keeping: _Keeping, saving: list[Edit], reading: list[Edit]) -> bool:
 
 def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) -> Fix | None:
     """Read the saved tensor instead of the attribute that also holds it, and remove the attribute."""
-    keeping = _keeping(fn, write)
+    keeping = _stored_attribute(fn, write)
     if keeping is None or keeping.save is not save or not isinstance(keeping.value, cst.Name):
         return None
     positions = [at for at, argument in enumerate(save.arguments) if argument.value == write.value]
@@ -105,7 +105,7 @@ def _applicability(uses: KeptUses, kept: Value | None) -> Applicability:
 
 
 @dataclass(frozen=True)
-class _Keeping:
+class _StoredAttribute:
     """An attribute that is set once on every path through ``writer`` and read only by ``reader``, without aliases.
 
     ``save`` is the only ``save_for_backward``, which also runs on every path; None if there is none.
@@ -172,10 +172,10 @@ class _Keeping:
         return [layout.replace(read, name) for read in reads]
 
 
-def _keeping(fn: FunctionClass, write: ContextWrite) -> _Keeping | None:
+def _stored_attribute(fn: FunctionClass, write: ContextWrite) -> _StoredAttribute | None:
     methods, readers = fn.context_methods, [fn.methods.get(name) for name in ("backward", "vjp")]
     reader = next((each for each in readers if each is not None), None)
-    if len(methods) != 1 or reader is None or None not in readers or not _in_plain_sight(fn, write.attribute):
+    if len(methods) != 1 or reader is None or None not in readers or not _only_methods_read(fn, write.attribute):
         return None
     writer, read = code_of_method(fn, methods[0]), code_of_method(fn, reader)
     if writer is None or read is None or not _transparent(methods[0]) or not _transparent(reader):
@@ -198,10 +198,10 @@ def _keeping(fn: FunctionClass, write: ContextWrite) -> _Keeping | None:
             return None
         if not isinstance(save_statement, cst.Expr) or save_statement.value is not save.node:
             return None
-    return _Keeping(fn, write, writer, uses, statement, save, save_statement, read)
+    return _StoredAttribute(fn, write, writer, uses, statement, save, save_statement, read)
 
 
-def _in_plain_sight(fn: FunctionClass, attribute: str) -> bool:
+def _only_methods_read(fn: FunctionClass, attribute: str) -> bool:
     """Whether only the methods of the class can read what is stored on ctx, as far as this file shows."""
     if not fn.signature_judgeable or fn.has_subclass or fn.called_directly or fn.escapes:
         return False
@@ -244,16 +244,16 @@ def _is_plain(target: cst.BaseExpression) -> bool:
 # In forward
 
 
-def _saving_edits(keeping: _Keeping) -> list[Edit] | None:
+def _saving_edits(keeping: _StoredAttribute) -> list[Edit] | None:
     """The edits that save the tensor instead of setting the attribute."""
     if len(keeping.statement.targets) > 1:
-        return _beside_other_targets(keeping)
+        return _with_other_targets(keeping)
     if isinstance(keeping.value, cst.Name):
         return _of_variable(keeping, keeping.value.value)
     return _of_expression(keeping)
 
 
-def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
+def _of_variable(keeping: _StoredAttribute, name: str) -> list[Edit] | None:
     """``ctx.x = x``: the statement is removed, becomes the save, or keeps the value if the name is rebound."""
     writer, statement = keeping.writer, keeping.statement
     reads = keeping.reads_as(name)
@@ -272,7 +272,7 @@ def _of_variable(keeping: _Keeping, name: str) -> list[Edit] | None:
     return None if reads is None or moved is None else [_instead_of_it(keeping, moved[0]), moved[1], *reads]
 
 
-def _of_expression(keeping: _Keeping) -> list[Edit] | None:
+def _of_expression(keeping: _StoredAttribute) -> list[Edit] | None:
     """``ctx.x = expression``: it becomes an argument, or is bound to a variable if forward needs it again."""
     layout, used = keeping.writer.layout, keeping.write.attribute in keeping.uses.reads
     text = _as_argument(keeping)
@@ -297,7 +297,7 @@ def _of_expression(keeping: _Keeping) -> list[Edit] | None:
     return [layout.replace(keeping.statement.targets[0].target, name), *saved, *reads]
 
 
-def _beside_other_targets(keeping: _Keeping) -> list[Edit] | None:
+def _with_other_targets(keeping: _StoredAttribute) -> list[Edit] | None:
     """``y = ctx.y = expression``: the attribute is removed, the variable is saved."""
     layout, targets = keeping.writer.layout, keeping.statement.targets
     name = next((each.target.value for each in targets if isinstance(each.target, cst.Name)), None)
@@ -311,7 +311,7 @@ def _beside_other_targets(keeping: _Keeping) -> list[Edit] | None:
     return [Edit(layout.start(targets[at].target), layout.start(following), ""), *saved, *reads]
 
 
-def _save_after(keeping: _Keeping, name: str) -> list[Edit] | None:
+def _save_after(keeping: _StoredAttribute, name: str) -> list[Edit] | None:
     """Save a variable that the statement binds: extend a later save, or save right after it."""
     if keeping.save is None:
         return [keeping.writer.after(keeping.statement, _call(keeping, name))]
@@ -321,21 +321,21 @@ def _save_after(keeping: _Keeping, name: str) -> list[Edit] | None:
     return None if moved is None else [keeping.writer.after(keeping.statement, moved[0]), moved[1]]
 
 
-def _call(keeping: _Keeping, argument: str) -> str:
+def _call(keeping: _StoredAttribute, argument: str) -> str:
     return f"{keeping.ctx}.save_for_backward({argument})"
 
 
-def _instead_of_it(keeping: _Keeping, text: str) -> Edit:
+def _instead_of_it(keeping: _StoredAttribute, text: str) -> Edit:
     layout = keeping.writer.layout
     return Edit(layout.start(keeping.statement), layout.end(keeping.statement), text)
 
 
-def _save_is_later(keeping: _Keeping) -> bool:
+def _save_is_later(keeping: _StoredAttribute) -> bool:
     layout = keeping.writer.layout
     return keeping.save_statement is not None and layout.start(keeping.save_statement) > layout.start(keeping.statement)
 
 
-def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: bool = False) -> list[Edit] | None:
+def _join_in_place(keeping: _StoredAttribute, text: str, names: list[str], *, after: bool = False) -> list[Edit] | None:
     """Append an argument to the save in place, if the variables in it have the same values there.
 
     ``after``: the statement itself binds them.
@@ -351,7 +351,7 @@ def _join_in_place(keeping: _Keeping, text: str, names: list[str], *, after: boo
     return append_argument(layout, save.node, text)
 
 
-def _moved_save(keeping: _Keeping, text: str) -> tuple[str, Edit] | None:
+def _moved_save(keeping: _StoredAttribute, text: str) -> tuple[str, Edit] | None:
     """The save with one more argument, to be moved down to where the attribute is set now.
 
     And the edit that removes it from its old place. An argument whose value differs further down gets a variable.
@@ -379,7 +379,7 @@ def _moved_save(keeping: _Keeping, text: str) -> tuple[str, Edit] | None:
     return apply_edits(layout.text[start:end], moved), taken
 
 
-def _is_fixed(keeping: _Keeping, expression: cst.BaseExpression) -> bool:
+def _is_fixed(keeping: _StoredAttribute, expression: cst.BaseExpression) -> bool:
     """Whether an expression is the same object as long as its variables are: a name, one of the inputs."""
     if isinstance(expression, cst.Subscript) and isinstance(expression.value, cst.Name):
         method = keeping.writer.method
@@ -403,7 +403,7 @@ _WITHOUT_BRACKETS = (
 )
 
 
-def _as_argument(keeping: _Keeping) -> str | None:
+def _as_argument(keeping: _StoredAttribute) -> str | None:
     """The text of the value as an argument; None if it cannot be one."""
     layout, value = keeping.writer.layout, keeping.value
     if not isinstance(value, _WITHOUT_BRACKETS):

@@ -251,14 +251,14 @@ def _changed_below(code: MethodCode, line: Line) -> bool:
             parent = code.parents[use]
             if isinstance(parent, cst.Attribute) and parent.attr.value in _CHANGING and code.layout.start(use) > start:
                 return True
-        if _looked_into(code, name, line) and any(
+        if _reads_part_of(code, name, line) and any(
             _stored_into(code, use) for use in code.uses(name) if code.layout.start(use) > start
         ):
             return True
     return False
 
 
-def _looked_into(code: MethodCode, name: str, line: Line) -> bool:
+def _reads_part_of(code: MethodCode, name: str, line: Line) -> bool:
     """Whether a line reads an attribute or an item of a name."""
     return any(
         isinstance(code.parents[use], (cst.Attribute, cst.Subscript))

@@ -33,7 +33,7 @@ def return_a_tuple(
     for leaf in branches_of(statement.value):
         values = [each.value for each in every if each.event is returned.event]
         made = [value for value in values if _made_by(value, leaf)]
-        if made and not any(_is_no_tuple(value) for value in made):
+        if made and not any(_is_not_tuple(value) for value in made):
             continue  # the other branch of a condition
         if not all(_is_ordered(value) for value in made or values):
             return None
@@ -46,7 +46,7 @@ def _made_by(value: Value, leaf: cst.BaseExpression) -> bool:
     return getattr(value, "node", None) is leaf
 
 
-def _is_no_tuple(value: Value) -> bool:
+def _is_not_tuple(value: Value) -> bool:
     """Whether it is a container or an iterator, but not a tuple."""
     return isinstance(value, (Mapping, Scalar)) or (isinstance(value, Sequence) and value.kind != "tuple")
 

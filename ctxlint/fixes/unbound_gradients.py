@@ -69,11 +69,11 @@ def _applicability(
         slot = returned_position(code, use.node)
         if slot is None or use.in_loop or not any(slot in flags_of(each.guards, kept) for each in bindings):
             return None
-        safe = safe and any(_hangs_on(each, slot, use.guards) for each in bindings)
+        safe = safe and any(_depends_on_flag(each, slot, use.guards) for each in bindings)
     return Applicability.SAFE if safe else Applicability.UNSAFE
 
 
-def _hangs_on(binding: Assigned, slot: int, given: Iterable[Guard]) -> bool:
+def _depends_on_flag(binding: Assigned, slot: int, given: Iterable[Guard]) -> bool:
     """Whether a binding depends only on one input's flag, on the path that leads to a use."""
     ways = set(given)
     return all(guard in ways or _is_flag(guard, slot) for guard in binding.guards)

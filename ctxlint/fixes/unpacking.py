@@ -35,7 +35,7 @@ def read_from_saved(
     if len(taken) > 1 or not all(_is_replaceable(code, read) for read in reads):
         return None
     if not taken:
-        return _unpack_anew(code, reads, saved, position, wanted)
+        return _new_unpacking(code, reads, saved, position, wanted)
     target = plain_unpacking(code, taken[0], saved)
     if target is None:
         return None
@@ -50,16 +50,16 @@ def _is_replaceable(code: MethodCode, read: cst.Attribute) -> bool:
     if isinstance(parent, cst.FormattedStringExpression) and parent.equal is not None:
         return False
     if isinstance(parent, cst.Assign) and any(
-        not _wants_a_tensor(code.parents[use], use)
+        not _needs_tensor(code.parents[use], use)
         for each in parent.targets
         if isinstance(each.target, cst.Name)
         for use in code.uses(each.target.value)
     ):
         return False
-    return _wants_a_tensor(parent, read) and not code.holds_comment(read)
+    return _needs_tensor(parent, read) and not code.holds_comment(read)
 
 
-def _wants_a_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
+def _needs_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
     return not isinstance(parent, cst.Attribute) or parent.value is not used or parent.attr.value in OF_A_TENSOR
 
 
@@ -67,7 +67,7 @@ def _wants_a_tensor(parent: cst.CSTNode, used: cst.CSTNode) -> bool:
 # A new unpacking
 
 
-def _unpack_anew(
+def _new_unpacking(
     code: MethodCode, reads: list[cst.Attribute], saved: int, position: int | None, wanted: tuple[str, ...]
 ) -> list[Edit] | None:
     """Unpack after the docstring; unused tensors are bound to ``_``."""
@@ -194,7 +194,7 @@ def _alias(
             continue
         bound = code.bindings(target.value)
         once = len(bound) == 1 + (target.value == also) and code.in_own_scope(read)
-        if (once or _binds_first(code, statement, bound, unpacking)) and not code.stands_alone(statement):
+        if (once or _binds_first(code, statement, bound, unpacking)) and not code.is_only_statement(statement):
             return _Alias(target.value, target, statement)
     return None
 

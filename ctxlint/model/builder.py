@@ -10,7 +10,7 @@ import libcst as cst
 from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.input_uses import Uses
-from ctxlint.model.analyses.inputs import describe, from_calls, inputs_meant, none_from_calls
+from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
 from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
@@ -263,7 +263,7 @@ class Builder:
         methods: dict[str, Method] = {}
         for name, draft in drafts.items():
             receiver, ctx = split_params(draft.node, draft.params, draft.binding, style is not Style.SETUP_CONTEXT)
-            method = _with_ctx_judged(_changed(draft, receiver=receiver, ctx=ctx), style)
+            method = _with_ctx_checked(_changed(draft, receiver=receiver, ctx=ctx), style)
             if name in ("backward", "vjp"):
                 method = walk(method, bound_parameters(method, "gradient", Tri.YES))
             elif name == "jvp":
@@ -289,8 +289,8 @@ class Builder:
         if setup is not None:
             exact = forward is not None and forward.variadic is None
             bindings = bound_parameters(setup, "plain", Tri.UNKNOWN)
-            callable_so = setup.signature_known and sum(param.required for param in setup.positional) <= 2
-            positional = setup.positional if callable_so else ()
+            is_callable = setup.signature_known and sum(param.required for param in setup.positional) <= 2
+            positional = setup.positional if is_callable else ()
             if len(positional) > 0:
                 bindings[positional[0].name] = InputsTuple(tuple(values.values()), exact)
             if len(positional) > 1:
@@ -378,7 +378,7 @@ class Builder:
 
         required = sum(param.required or setup is not None for param in params)
         inputs = described(required)
-        meant = inputs_meant(inputs, required, gradients)
+        meant = inputs_covered(inputs, required, gradients)
         return inputs if meant == required else described(meant)
 
 
@@ -413,7 +413,7 @@ def _style(methods: Mapping[str, Method], bases_known: bool) -> Style:
     return Style.CTX_IN_FORWARD if any(param.name == "ctx" for param in positional[:2]) else Style.UNKNOWN
 
 
-def _with_ctx_judged(method: Method, style: Style) -> Method:
+def _with_ctx_checked(method: Method, style: Style) -> Method:
     """The method, with no ctx if the parameter in its place is certainly something else."""
     if method.name == "forward" and style is Style.SETUP_CONTEXT:
         return method

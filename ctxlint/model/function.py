@@ -249,13 +249,13 @@ class FunctionClass:
 
     def span(self, node: cst.CSTNode) -> Span:
         """The span of a node in this class's file; for a node from another file, that of the class's name."""
-        found = self.whereabouts(node)
+        found = self.location_of(node)
         if found is None:
             raise KeyError(node)
         source, span = found
         return span if source is self.source else self.slice.span(self.node.name)
 
-    def whereabouts(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
+    def location_of(self, node: cst.CSTNode) -> tuple[Source, Span] | None:
         """The file and span of a node (another file for inherited methods); None if it is in neither."""
         spend(2)
         definition = self._definitions.get(node)

@@ -121,7 +121,11 @@ class FunctionStore:
         key = (statements.index(record.statement), tuple(map(reach.text, statements)), *facts)
         versions = self._versions(unit, record.qualname)
         entry = versions.get(key)
-        if entry is not None and _still_so(entry.asked, source) and (not entry.has_places or entry.firsts == firsts):
+        if (
+            entry is not None
+            and _has_same_answers(entry.asked, source)
+            and (not entry.has_places or entry.firsts == firsts)
+        ):
             versions.move_to_end(key)
             spend(entry.steps)
             function = _placed(entry, unit, dict(zip(entry.firsts, firsts)), builder.calls.get(record.qualname, ()))
@@ -195,7 +199,7 @@ class Judging:
         found = [self.known.rules.get(code) for code in codes]
         return None if None in found else sum(each.steps for each in found if each is not None)
 
-    def says_nothing(self, code: str) -> bool:
+    def finds_nothing(self, code: str) -> bool:
         """Whether a rule is known to report nothing, and its steps are already counted."""
         found = self.known.rules.get(code) if self.is_charged else None
         return found is not None and not found.findings
@@ -290,7 +294,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
 _NOWHERE = Span(Position(1, 1), Position(1, 1))
 
 
-def _still_so(asked: dict[tuple[str, str], object], source: AskedSource) -> bool:
+def _has_same_answers(asked: dict[tuple[str, str], object], source: AskedSource) -> bool:
     return all(source.would_answer(question) == answer for question, answer in asked.items())
 
 
@@ -324,14 +328,14 @@ def _taken_out(function: FunctionClass, homes: Container[str]) -> FunctionClass:
 class _Parts:
     """New slices for a Function, one for each old one, because rules compare slices by identity."""
 
-    def __init__(self, anew: Callable[[Slice], Slice]) -> None:
-        self.anew = anew
+    def __init__(self, copied: Callable[[Slice], Slice]) -> None:
+        self.copied = copied
         self.made: dict[int, Slice] = {}
 
     def of(self, old: Slice) -> Slice:
         """The slice that replaces an old one."""
         if id(old) not in self.made:
-            self.made[id(old)] = self.anew(old)
+            self.made[id(old)] = self.copied(old)
         return self.made[id(old)]
 
 
@@ -342,11 +346,11 @@ def _placed(entry: _Entry, unit: Unit, firsts: dict[int, int], calls: Sequence[A
     """A Function that was detached from its file, at its present position."""
     function = entry.function
 
-    def anew(old: Slice) -> Slice:
+    def copied(old: Slice) -> Slice:
         first = firsts[old.first_line]
         return Slice(unit.source, first, first + old.last_line - old.first_line, old.statement)
 
-    parts = _Parts(anew)
+    parts = _Parts(copied)
     methods = {
         name: replace(each, home=Definition(unit, entry.homes[name]), slice=parts.of(each.slice))
         if name in entry.homes
@@ -389,16 +393,16 @@ def _at(known: _Judged, now: _Judged, part: Slice, source: AskedSource) -> dict[
 
     def stays(each: Finding) -> bool:
         is_within = each.fix is None or each.fix.is_within(known.start, end)
-        return is_within and (as_is or _says_only(each, own))
+        return is_within and (as_is or _mentions_only(each, own))
 
     return {
         code: kept._replace(findings=tuple(_moved(each, lines, characters) for each in kept.findings))
         for code, kept in known.rules.items()
-        if _still_so(kept.asked, source) and all(map(stays, kept.findings))
+        if _has_same_answers(kept.asked, source) and all(map(stays, kept.findings))
     }
 
 
-def _says_only(finding: Finding, own: range) -> bool:
+def _mentions_only(finding: Finding, own: range) -> bool:
     """Whether a finding refers only to places within some lines, and without line numbers in its texts."""
     spans = (finding.span, *(each.span for each in finding.related))
     words = (finding.message, *(each.message for each in finding.related), finding.fix.message if finding.fix else "")

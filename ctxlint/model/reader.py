@@ -87,7 +87,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     Whether it defines or calls any is decided with ``ast`` alone.
     """
     reader = Reader(source, project)
-    told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
+    told = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
     outside = told if told != NOTHING else None
     facts = reader.facts(told, ())
     if not reader.functions and not facts.calls:
@@ -96,7 +96,7 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
 
 
 @stage("understand")
-def read_asking(source: Source, project: Project, ask: Ask, *, concerned: bool) -> Reading:
+def read_finding_facts(source: Source, project: Project, ask: Ask, *, concerned: bool) -> Reading:
     """Read a file and find the outside facts meanwhile; one that is not ``concerned`` only if it proves related."""
     reader = Reader(source, project)
     outside = ask(reader)
@@ -111,7 +111,7 @@ def read_asking(source: Source, project: Project, ask: Ask, *, concerned: bool) 
 def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
     """The facts of a file about the Functions of other files; and about its own Functions that descend from them."""
     reader = Reader(source, project)
-    told = known.told_to(os.path.abspath(source.path), reader.unit.index.called)
+    told = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
     heirs = [name for name in reader.functions if any(each.unit is not reader.unit for each in reader.above(name))]
     facts = reader.facts(told, [Own(name, 0, (), (), waits=False) for name in heirs])
     return Reading(None, facts, told if told != NOTHING else None)

@@ -97,7 +97,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
             return  # a class whose definition raises (CTX111), or a name that may be a no-op
         entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
-        if exit_ is not None and _notes_by_hand(fn):
+        if exit_ is not None and _stores_state_itself(fn):
             return
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
             effect = "" if exit_ is None else " and raises AttributeError at backward"
@@ -137,7 +137,7 @@ def _advice(entry: Decorator) -> str:
     return "Write `forward(ctx, ...)`, for `cast_inputs`."
 
 
-def _notes_by_hand(fn: FunctionClass) -> bool:
+def _stores_state_itself(fn: FunctionClass) -> bool:
     """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or may."""
     if "_fwd_used_autocast" in fn.stored_attributes:
         return True

@@ -119,7 +119,7 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
         if not settings.torch.fall_below(2, 2):
             return None
         until = " before 2.2" if settings.torch.reach(2, 2) else ""
-    if any(_may_ask_whether_it_is_there(guard) for guard in read.guards):
+    if any(_may_test_presence(guard) for guard in read.guards):
         return None
     for call, passed in exact_calls(fn):
         if read.unpacked is not None and read.unpacked != passed:
@@ -145,6 +145,6 @@ def _index_left_out(fn: FunctionClass, index: int, who: str, until: str) -> str:
 _TEST_LENGTH = "Test the length of `ctx.needs_input_grad` first."
 
 
-def _may_ask_whether_it_is_there(guard: Guard) -> bool:
+def _may_test_presence(guard: Guard) -> bool:
     """Whether a test may depend on whether an input was passed: any test may, except of another flag."""
     return guard.asks is None or guard.asks.question is not Question.NEEDS_INPUT_GRAD

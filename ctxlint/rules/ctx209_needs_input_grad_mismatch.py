@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.gradient_flags import ask_about_own_input
+from ctxlint.fixes.gradient_flags import test_own_flag
 from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses, wrong_test
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -114,6 +114,6 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
                 f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; `{receiver}` silently gets no gradient when only it "
                 f"needs one. {remedy}",
-                ask_about_own_input(fn, each),
+                test_own_flag(fn, each),
                 at(fn, [each.node], "returned here") if test is not None else (),
             )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.tensor_containers import (
-    beside_a_tensor,
     container_inputs_with_gradient,
     is_tensor_container,
+    with_a_tensor,
 )
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
@@ -84,7 +84,7 @@ class TensorListInput(Rule[FunctionClass]):
         if not fn.count_judgeable or fn.forward is None or fn.forward.inherited:
             return
         for each in container_inputs_with_gradient(fn):
-            if beside_a_tensor(fn, each):
+            if with_a_tensor(fn, each):
                 consequence = "torch raises RuntimeError at backward"
             else:
                 consequence = "torch does not look inside, and its tensors silently get no gradient"

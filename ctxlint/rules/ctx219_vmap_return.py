@@ -89,7 +89,7 @@ class VmapReturn(Rule[FunctionClass]):
         if vmap is None or vmap.inherited or not fn.signature_judgeable or not vmap.signature_known:
             return
         for returned in vmap.returns if settings.torch.reach(2, 0) else ():
-            if all(_is_no_pair(option) for option in returned.value.options()):
+            if all(_is_not_pair(option) for option in returned.value.options()):
                 yield Finding(
                     fn.span(returned.node),
                     f"`vmap` of `{fn.name}` does not return a tuple of 2 elements; torch raises RuntimeError under `torch.vmap`. Return "
@@ -98,7 +98,7 @@ class VmapReturn(Rule[FunctionClass]):
                 )
 
 
-def _is_no_pair(value: Value) -> bool:
+def _is_not_pair(value: Value) -> bool:
     """Whether a value is certainly not a tuple of two."""
     if isinstance(value, Sequence):
         return value.kind != "tuple" or (len(value.slots) != 2 if value.exact else value.minimum > 2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
-from ctxlint.model.analyses.stashes import Held, Stash, freed_by_hand, stashes
+from ctxlint.model.analyses.stashes import Held, Stash, released_explicitly, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of
-from ctxlint.rules.stash_wording import asked_of, remedy
+from ctxlint.rules.stash_wording import metadata_clause, remedy
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
         for stash in stashes(fn):
-            freed = freed_by_hand(fn, stash.write.attribute)
-            if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_asked):
+            freed = released_explicitly(fn, stash.write.attribute)
+            if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):
                 continue
             related = reads_of(fn, stash.write.attribute)
             yield Finding(
@@ -125,8 +125,8 @@ def _message(stash: Stash, freed: bool) -> str:
     attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 and not stash.one_of else "it"
     if stash.held is Held.OUTPUT_VIEW:
         view = "Save the output with `save_for_backward`, and take the view in `backward`."
-        advice = remedy(stash) if stash.uses.only_asked else view
-        return f"{attribute} keeps a view of an output{asked_of(stash)}; this reference cycle is never freed. {advice}"
+        advice = remedy(stash) if stash.uses.only_metadata else view
+        return f"{attribute} keeps a view of an output{metadata_clause(stash)}; this reference cycle is never freed. {advice}"
     if stash.held is Held.OUTPUT:
         what = "an output"
     elif stash.one_of:
@@ -136,10 +136,10 @@ def _message(stash: Stash, freed: bool) -> str:
     if stash.held is Held.OUTPUT:
         end = "backward or the garbage collector runs" if freed else "the garbage collector runs"
         effect = f"this reference cycle keeps the graph alive until {end}"
-    elif stash.uses.only_asked:
+    elif stash.uses.only_metadata:
         effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
     elif stash.uses.reads_values:
         effect = f"in-place modifications silently give wrong gradients, and saved-tensor hooks do not see {them}"
     else:
         effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"
-    return f"{attribute} keeps {what}{asked_of(stash)}; {effect}. {remedy(stash)}"
+    return f"{attribute} keeps {what}{metadata_clause(stash)}; {effect}. {remedy(stash)}"

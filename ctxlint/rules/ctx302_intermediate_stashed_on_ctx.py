@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
-from ctxlint.model.analyses.stashes import Held, freed_by_hand, holds_gradient, is_one_number, stashes
+from ctxlint.model.analyses.stashes import Held, holds_gradient, is_one_number, released_explicitly, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of
-from ctxlint.rules.stash_wording import asked_of, remedy
+from ctxlint.rules.stash_wording import metadata_clause, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,11 +106,11 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
             if stash.held is not Held.COMPUTED or stash.contained:
                 continue
             attribute = stash.write.attribute
-            if freed_by_hand(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
+            if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
-                f"`ctx.{attribute}` keeps a tensor that `forward` computed{asked_of(stash)}; it stays in memory as long as the "
+                f"`ctx.{attribute}` keeps a tensor that `forward` computed{metadata_clause(stash)}; it stays in memory as long as the "
                 f"graph, and saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 reads_of(fn, attribute),

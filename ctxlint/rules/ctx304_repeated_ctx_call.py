@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.merging import merge_calls
-from ctxlint.model.analyses.repeats import always_follows, loop_around, names_in, repeated, told_again, turned_names
+from ctxlint.model.analyses.repeats import (
+    always_follows,
+    loop_around,
+    names_in,
+    rebound_names,
+    repeated,
+    repeats_arguments,
+)
 from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
@@ -107,7 +114,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
     ) -> Iterator[Finding]:
         """The effect of the later of two calls on the earlier one; nothing if the later one has all its arguments."""
         line = fn.line(earlier.node)
-        if not told_again(earlier, later):
+        if not repeats_arguments(earlier, later):
             consequence = "the tensors passed there are silently dropped. Pass all tensors to one call."
         elif always_follows(method, later, earlier):
             consequence = "that call has no effect, because this one passes all its tensors. Drop that call."
@@ -126,7 +133,7 @@ def _for_each(method: Method, call: ContextCall) -> bool:
     loop = loop_around(method, call)
     if loop is None:
         return False
-    turned = turned_names(loop)
+    turned = rebound_names(loop)
     return any(
         argument.node is not None and not argument.starred and names_in(argument.node) & turned
         for argument in call.arguments

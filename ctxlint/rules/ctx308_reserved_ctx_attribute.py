@@ -118,9 +118,9 @@ def _consequence(write: ContextWrite, method: str, settings: Settings) -> str | 
         return f"is read-only; torch raises AttributeError {when}. Use another name."
     if name in _METHODS and before_backward and write.value is not None:
         return f"is a method of ctx; assigning to it silently {_METHODS[name]}. Call `ctx.{name}(...)` instead."
-    if name in _TUPLES and before_backward and write.value is not None and _is_no_tuple(write.value):
+    if name in _TUPLES and before_backward and write.value is not None and _is_not_tuple(write.value):
         return f"takes only a tuple; torch raises RuntimeError at `apply`. Call `ctx.{_method_for(name)}(...)` instead."
-    if name in _FLAGS and before_backward and write.value is not None and _is_no_bool(write.value):
+    if name in _FLAGS and before_backward and write.value is not None and _is_not_bool(write.value):
         return "takes only a bool; torch raises TypeError at `apply`. Write `True` or `False`."
     if name == "needs_input_grad" and before_backward:
         return "is set by torch for `backward`; this silently overrides it. Use another name."
@@ -135,13 +135,13 @@ def _method_for(name: str) -> str:
     return {"to_save": "save_for_backward", "dirty_tensors": "mark_dirty"}.get(name, "mark_non_differentiable")
 
 
-def _is_no_tuple(value: Value) -> bool:
+def _is_not_tuple(value: Value) -> bool:
     if isinstance(value, Sequence):
         return value.kind != "tuple"
     return isinstance(value, Constant) or is_tensor(value) is Tri.YES
 
 
-def _is_no_bool(value: Value) -> bool:
+def _is_not_bool(value: Value) -> bool:
     if isinstance(value, Constant):
         return not isinstance(value.value, bool)
     return not isinstance(value, Parameter) and is_tensor(value) is Tri.YES

@@ -89,7 +89,7 @@ class SavedNeverRead(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for position, slot in never_read(fn):
-            if slot.node is not None and not _is_no_tensor(fn, slot.value):  # CTX303
+            if slot.node is not None and not _is_not_tensor(fn, slot.value):  # CTX303
                 yield Finding(
                     fn.span(slot.node),
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; it stays in memory for "
@@ -99,7 +99,7 @@ class SavedNeverRead(Rule[FunctionClass]):
                 )
 
 
-def _is_no_tensor(fn: FunctionClass, value: Value) -> bool:
+def _is_not_tensor(fn: FunctionClass, value: Value) -> bool:
     """Whether the saved value certainly is not a tensor."""
     if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
         return fn.inputs[value.index].is_tensor is Tri.NO

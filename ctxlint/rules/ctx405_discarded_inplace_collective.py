@@ -82,7 +82,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
             if method.inherited:
                 continue
             for mutation in method.facts.of(Mutation):
-                if mutation.target_node is not None and _made_for_the_call(mutation):
+                if mutation.target_node is not None and _is_temporary_copy(mutation):
                     always = isinstance(mutation.target, Fresh)
                     yield Finding(
                         fn.span(mutation.node),
@@ -91,7 +91,7 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
                     )
 
 
-def _made_for_the_call(mutation: Mutation) -> bool:
+def _is_temporary_copy(mutation: Mutation) -> bool:
     """Whether a collective gets the result of a call that may be a copy; a certain view is not a copy."""
     target = mutation.target
     copied = isinstance(target, Fresh) or (isinstance(target, View) and target.alias is not Alias.ALWAYS)

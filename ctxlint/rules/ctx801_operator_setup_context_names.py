@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.fixes.operator_parameters import call_them_so
+from ctxlint.fixes.operator_parameters import rename_as_expected
 from ctxlint.model.function import ParameterKind, SourceFile
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.wording import quoted
@@ -102,5 +102,5 @@ class OperatorSetupContextNames(Rule[SourceFile]):
                 operator.span(setup.node.name),
                 f"`{setup.node.name.value}` of `{operator.name}` takes {taken}; torch passes {quoted(expected)} by keyword "
                 f"and raises TypeError. Write `{setup.node.name.value}({', '.join(expected)})`.",
-                fix=call_them_so(file, operator, expected),
+                fix=rename_as_expected(file, operator, expected),
             )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
     """The positions of ``nodes`` that are in the file of ``fn``, in order."""
-    found = (fn.whereabouts(node) for node in nodes)
+    found = (fn.location_of(node) for node in nodes)
     spans = {span for source, span in (each for each in found if each is not None) if source is fn.source}
     return tuple(Related(span, message) for span in sorted(spans))
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from ctxlint.model.analyses.stashes import Stash
 
 
-def asked_of(stash: Stash) -> str:
+def metadata_clause(stash: Stash) -> str:
     """The end of the fact if backward does not read the tensor's values: ``, of which backward wants `shape```."""
-    if not stash.uses.only_asked:
+    if not stash.uses.only_metadata:
         return ""
     method = f"`{stash.fn.backward.name}`" if stash.fn.backward is not None else "backward"
     if not stash.uses.asked:
@@ -28,8 +28,8 @@ def _in_order(asked: str) -> tuple[int, str]:
 
 def remedy(stash: Stash) -> str:
     """What to write instead."""
-    if not stash.uses.only_asked:
-        return f"Use `save_for_backward`{' for the tensors in it' if stash.beside_others else ''}."
+    if not stash.uses.only_metadata:
+        return f"Use `save_for_backward`{' for the tensors in it' if stash.with_others else ''}."
     if not stash.uses.asked:
         return "Drop it."
     return f"Keep only {'that' if len(stash.uses.asked) == 1 else 'those'}."

@@ -48,7 +48,7 @@ def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Setti
     from ctxlint.suppression.noqa import suppress
 
     split = suppress(source, diagnostics, rule_names(), own_only=settings.leave_noqa)
-    if unused_matter and any(each.speaks_to_ctxlint for each in split.directives):
+    if unused_matter and any(each.concerns_ctxlint for each in split.directives):
         split = _with_unused(file, split, settings)
     return result._replace(diagnostics=split.kept, hidden=split.hidden, warnings=split.warnings)
 
@@ -114,12 +114,12 @@ def _judge(
     for rule in rules:
         for subject in subjects.get(rule.subject, ()):
             judging = known.get(id(subject))
-            if judging is not None and judging.says_nothing(rule.code):
+            if judging is not None and judging.finds_nothing(rule.code):
                 continue
             found: list[Diagnostic] = []
             try:
                 doubted = isinstance(subject, FunctionClass) and subject.known_in_part
-                findings = _ask(rule, subject, settings, effort, judging)
+                findings = _findings_of(rule, subject, settings, effort, judging)
                 found.extend(_diagnostic(source, rule, each, settings, doubted=doubted) for each in findings)
             except EffortExceeded:
                 found.extend(_given_up(subject, source, settings))
@@ -148,7 +148,7 @@ def _known(
     return found
 
 
-def _ask(
+def _findings_of(
     rule: Rule[Any], subject: Any, settings: Settings, effort: Effort, judging: Judging | None
 ) -> Iterator[Finding]:
     """The findings of a rule about a subject, computed or known."""

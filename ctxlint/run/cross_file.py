@@ -192,7 +192,7 @@ class _Run:
         for path, facts in self.facts():
             candidate = self.candidates[path]
             known = names[root_of(os.path.dirname(facts.path))].known
-            outside = known.told_to(facts.path, facts.called)
+            outside = known.relevant_to(facts.path, facts.called)
             if outside != (candidate.outside or NOTHING):
                 yield self.again(path, outside) if candidate.known is None else _asking(candidate, known)
 
@@ -236,7 +236,7 @@ class _Run:
 
     def outside(self) -> dict[str, OutsideFacts]:
         """For each file, by its linted path, the facts of others about the Functions that matter there."""
-        said: dict[Target, _Said] = defaultdict(_Said)
+        said: dict[Target, _OutsideFactsOf] = defaultdict(_OutsideFactsOf)
         for _path, facts in self.facts():
             for target, call in facts.calls:
                 said[target].calls.append((facts.path, call))
@@ -255,7 +255,7 @@ class _Run:
                 found[path] = replace(found[path], backward_by_hand=True)
         return {path: each for path, each in found.items() if each != NOTHING}
 
-    def knows_in_part(self, facts: FileFacts) -> bool:
+    def is_partial(self, facts: FileFacts) -> bool:
         """Whether facts about a file may be missing, because its project was too large to search."""
         return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
 
@@ -291,7 +291,7 @@ def _may_work_by_hand(path: str) -> bool:
 _READS_BACKWARD = re.compile(rb"\.\s*backward\b(?!\s*\(\s*\))").search
 
 
-class _Said:
+class _OutsideFactsOf:
     """The facts of other files about one Function, with the files that contributed them if that matters."""
 
     def __init__(self) -> None:
@@ -301,7 +301,7 @@ class _Said:
         self.subclassed = False
         self.patched: set[str] = set()
 
-    def is_news_to(self, own: Own) -> bool:
+    def may_add_findings(self, own: Own) -> bool:
         """Whether it may add a finding about the Function in its own file."""
         if self.by_hand or self.subclassed or self.patched:
             return True
@@ -322,12 +322,12 @@ class _Said:
         )
 
 
-def _about(facts: FileFacts, said: Mapping[Target, _Said]) -> Iterator[OutsideFacts]:
+def _about(facts: FileFacts, said: Mapping[Target, _OutsideFactsOf]) -> Iterator[OutsideFacts]:
     """The facts about the Functions that matter in a file."""
     at_stake = {facts.target(key) for key in facts.at_stake}
     own = {Target(facts.path, each.qualname): each for each in facts.functions}
     for target in sorted(at_stake.union(own)):
-        if target in said and (target in at_stake or said[target].is_news_to(own[target])):
+        if target in said and (target in at_stake or said[target].may_add_findings(own[target])):
             yield said[target].about(target, facts)
 
 

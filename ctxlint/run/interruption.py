@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _asked = threading.Event()
-_waits = threading.Event()
+_delayed = threading.Event()
 
 
 @contextmanager
@@ -52,11 +52,11 @@ def held() -> Iterator[None]:
         return
     masks = hasattr(signal, "pthread_sigmask")  # not on Windows
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
-    _waits.set()
+    _delayed.set()
     try:
         yield
     finally:
-        _waits.clear()
+        _delayed.clear()
         if before is not None:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if _asked.is_set():
@@ -65,5 +65,5 @@ def held() -> Iterator[None]:
 
 def _interrupt(number: int, frame: Any) -> None:
     _asked.set()
-    if not _waits.is_set():
+    if not _delayed.is_set():
         signal.default_int_handler(number, frame)

@@ -131,13 +131,13 @@ def check_source(
 
     See ``_checked`` for the arguments.
     """
-    from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_when_asked
+    from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
 
     check = partial(_checked, source, settings, outside, known, alone)
     if not settings.is_selected(
         "CTX110", "missing-setup-context", default=False
     ):  # it needs the layout of nearly all of them
-        with suppress(UnlikeLibCST), layout_when_asked():
+        with suppress(UnlikeLibCST), layout_on_demand():
             return check(facts_only=facts_only, ask=ask, concerned=concerned)
         _project.cache_clear()
     return check(facts_only=facts_only, ask=ask, concerned=concerned)
@@ -168,7 +168,7 @@ def _checked(
     """
     from dataclasses import replace
 
-    from ctxlint.model.reader import read, read_asking, read_facts, read_if_concerned
+    from ctxlint.model.reader import read, read_facts, read_finding_facts, read_if_concerned
 
     if reports_unused(settings):
         alone = None  # findings of rules that are off matter, too
@@ -179,7 +179,7 @@ def _checked(
         trace.take(alone.consulted)
     work: Callable[[], Reading]
     if ask is not None:
-        work = partial(read_asking, source, project, ask, concerned=concerned)
+        work = partial(read_finding_facts, source, project, ask, concerned=concerned)
     elif known is None:
         work = partial(read, source, project, outside, alone.functions if alone is not None else None)
     else:
@@ -268,7 +268,7 @@ OPEN: dict[str, str] = {}
 """The texts of files that are open in an editor, saved or not: they take precedence over the disk."""
 
 
-def is_news(path: str, text: str) -> bool:
+def has_changed(path: str, text: str) -> bool:
     """Whether imports have led to a file that had another text: then the change matters to others."""
     return path in _LOADED and _LOADED[path] != digest(text.encode("utf-8", "surrogatepass"))
 

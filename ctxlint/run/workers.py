@@ -127,9 +127,9 @@ class Workers:
     def _submitted(self, function: Callable[[Item], Result], chunks: Iterable[Sequence[Item]]) -> list[_Begun]:
         assert self._threads is not None
         with held():  # this starts threads
-            return [(len(chunk), self._threads.submit(self._asked, function, chunk)) for chunk in chunks]
+            return [(len(chunk), self._threads.submit(self._results_of, function, chunk)) for chunk in chunks]
 
-    def _asked(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    def _results_of(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The results of one of the processes.
 
         Raises:

@@ -27,7 +27,7 @@ def leaves_project(path: str, root: str) -> bool:
     return False
 
 
-def lies_in_project(path: str, root: str) -> bool:
+def is_link_in_project(path: str, root: str) -> bool:
     """Whether ``path`` itself, which may be a link, is in a project."""
     return _project_of(os.path.realpath(os.path.dirname(os.path.abspath(path))), root) is not None
 

@@ -36,12 +36,12 @@ _COOKIE = re.compile(rb"coding[:=][ \t]*([-\w.]+)")
 _TRANSPARENT = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 
-def says_words(data: bytes) -> bool:
+def contains_words(data: bytes) -> bool:
     """Whether the bytes contain the words that every Function, and every custom gradient of an operator, needs."""
     return b"autograd" in data and (b"Function" in data or b"register_autograd" in data)
 
 
-def says_hidden_words(data: bytes) -> bool:
+def contains_hidden_words(data: bytes) -> bool:
     """Whether a file contains these words for Python, or for a JSON reader, although its bytes do not show them."""
     encoding = _encoding(data)
     escaped = _JSON.match(data) is not None and b"\\u" in data
@@ -54,17 +54,17 @@ def says_hidden_words(data: bytes) -> bool:
     if escaped:
         text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")  # two escapes may be one letter
-    return _says_words(unicodedata.normalize("NFKC", text))
+    return _contains_words(unicodedata.normalize("NFKC", text))
 
 
 def is_disguised(text: str) -> bool:
     """Whether the code contains these words only in characters that Python treats as ASCII ones."""
-    if text.isascii() or _says_words(text) or unicodedata.is_normalized("NFKC", text):
+    if text.isascii() or _contains_words(text) or unicodedata.is_normalized("NFKC", text):
         return False
-    return _says_words(unicodedata.normalize("NFKC", text))
+    return _contains_words(unicodedata.normalize("NFKC", text))
 
 
-def _says_words(text: str) -> bool:
+def _contains_words(text: str) -> bool:
     return "autograd" in text and ("Function" in text or "register_autograd" in text)
 
 

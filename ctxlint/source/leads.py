@@ -81,10 +81,10 @@ class Leads:
         key = (path, rest)
         if key not in self._known:
             self._known[key] = False  # for circular imports
-            self._known[key] = self._looks_so(path, rest)
+            self._known[key] = self._search(path, rest)
         return self._known[key]
 
-    def _looks_so(self, path: str, rest: str) -> bool:
+    def _search(self, path: str, rest: str) -> bool:
         file = self._read(path)
         head, _, tail = rest.partition(".")
         word = head.encode("utf-8", "surrogatepass")
@@ -131,12 +131,14 @@ class _File:
     @cached_property
     def given(self) -> frozenset[bytes]:
         """The names that are assigned something that may be an ``apply``."""
-        return frozenset(_WORDS.findall(b" ".join(_GIVEN.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
+        return (
+            frozenset(_WORDS.findall(b" ".join(_ASSIGNED.findall(self.data)))) if b".apply" in self.data else _NO_WORDS
+        )
 
     @cached_property
     def called(self) -> frozenset[bytes]:
         """The names that are called, or used with an attribute."""
-        return frozenset(_CALLED_OR_ASKED.findall(self.data))
+        return frozenset(_CALLED_OR_READ.findall(self.data))
 
     @cached_property
     def _bound(self) -> dict[str, list[str]]:
@@ -163,8 +165,8 @@ _WORD = re.compile(rb"[\w\x80-\xff]")
 _WORDS = re.compile(rb"[\w\x80-\xff]+")
 _NAME = re.compile(rb"[A-Za-z_][\w.]*")
 _ATTRIBUTES = re.compile(rb"(?:\s*\.\s*[A-Za-z_]\w*)*")
-_CALLED_OR_ASKED = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
-_GIVEN = re.compile(rb"^([^=\n(]*)=", re.MULTILINE)
+_CALLED_OR_READ = re.compile(rb"\b([A-Za-z_]\w*)\s*[.(]")
+_ASSIGNED = re.compile(rb"^([^=\n(]*)=", re.MULTILINE)
 _CLASS = re.compile(rb"\bclass\s+(\w+)\s*\(([^()]*)")
 _NO_WORDS: frozenset[bytes] = frozenset()
 

@@ -35,7 +35,7 @@ class Places:
         self._given = _Text(given)
         self._whole: _Written | None = None
         self._functions: dict[cst.FunctionDef, _Written | None] = {}
-        self._asked = False
+        self._requested = False
 
     @property
     def text(self) -> str:
@@ -51,9 +51,9 @@ class Places:
         for function in self._functions.values():
             if function is not None and id(node) in function.places:
                 return function.span(node)
-        if self._whole is None and not self._asked:
+        if self._whole is None and not self._requested:
             # Most modules get one request, often for the name of a class: no more is generated than that needs.
-            self._asked = True
+            self._requested = True
             written = _write(self._module, until=node)
             self._whole = written if written.whole else None
             return written.span(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.source.disguise import says_hidden_words, says_words
+from ctxlint.source.disguise import contains_hidden_words, contains_words
 from ctxlint.source.imports import imports_in, read_import
 from ctxlint.source.reading import read_bytes
 
@@ -29,7 +29,7 @@ def holds_candidate(data: bytes) -> bool:
     """
     if says_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
         return True
-    return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or says_hidden_words(data)
+    return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or contains_hidden_words(data)
 
 
 class Mentions:

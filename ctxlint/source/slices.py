@@ -175,7 +175,7 @@ class ParsedStatements:
             yield
         finally:
             _KEPT.reset(token)
-            self._let_go()
+            self._evict()
 
     def statement(self, parse: Callable[..., Parsed], text: str, *more: object) -> Parsed:
         """The statement with this text, parsed if necessary; raises what ``parse`` raises.
@@ -193,7 +193,7 @@ class ParsedStatements:
             self._statements.move_to_end(key)
         return statement  # type: ignore[no-any-return]
 
-    def _let_go(self) -> None:
+    def _evict(self) -> None:
         """Evict what was not used recently, and what exceeds the limit."""
         while self._statements:
             key, (reading, _) = next(iter(self._statements.items()))

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ctxlint.source.boundary import leaves_project, lies_in_project
+from ctxlint.source.boundary import is_link_in_project, leaves_project
 from ctxlint.source.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def write_report(path: str, data: bytes, root: str) -> None:
     Raises:
         OSError: Writing failed, or the link is refused.
     """
-    if leaves_project(path, root) or (os.path.islink(path) and lies_in_project(path, root)):
+    if leaves_project(path, root) or (os.path.islink(path) and is_link_in_project(path, root)):
         raise OSError(errno.ELOOP, "the path leads through a link in the project; pass the path of the file itself")
-    if _takes_what_comes(path):
+    if _is_stream(path):
         _pour(path, data)
     else:
         _check_writable(path)
@@ -115,7 +115,7 @@ def check_links(path: str, root: str) -> None:
 def _next_to(path: str, data: bytes, mode: int, *, lasting: bool = False) -> Iterator[str]:
     """A temporary file with this content, removed unless it is moved away. ``lasting`` flushes it to disk."""
     folder = os.path.dirname(path) or os.curdir
-    _remove_litter(folder)
+    _remove_leftovers(folder)
     temporary = os.path.join(folder, f".ctxlint-{os.getpid()}-{os.urandom(8).hex()}.tmp")
     descriptor = os.open(temporary, _CREATE, mode)
     try:
@@ -137,16 +137,16 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _remove_litter(folder: str) -> None:
+def _remove_leftovers(folder: str) -> None:
     """Remove temporary files of killed runs."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             found = _TEMPORARY.fullmatch(entry.name)
-            if found is not None and _is_litter(entry, int(found[1])):
+            if found is not None and _is_leftover(entry, int(found[1])):
                 os.remove(entry.path)
 
 
-def _is_litter(entry: os.DirEntry[str], process: int) -> bool:
+def _is_leftover(entry: os.DirEntry[str], process: int) -> bool:
     if not entry.is_file(follow_symlinks=False):
         return False
     return time.time() - entry.stat(follow_symlinks=False).st_mtime > _IN_USE and not _is_alive(process)
@@ -217,7 +217,7 @@ else:
 # Devices and pipes
 
 
-def _takes_what_comes(path: str) -> bool:
+def _is_stream(path: str) -> bool:
     """Whether ``path`` cannot be replaced: a device, a pipe, or the name of an open file descriptor."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -100,7 +100,7 @@ class Baseline:
             files[self.name_of(result.path)] = Counter(key for _, key in _keyed(result) if key is not None)
         return replace(self, files=files)
 
-    def without_gone(self, results: Iterable[FileResult]) -> Baseline:
+    def without_stale(self, results: Iterable[FileResult]) -> Baseline:
         """The baseline without stale entries."""
         missing = self.missing_files()
         files = {name: Counter(dict(known)) for name, known in self.files.items() if name not in missing}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
     from ctxlint.source.source import Source
 
-_WORTH_A_LOOK = re.compile(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
+_POSSIBLE_DIRECTIVE = re.compile(r"#\s*(?:noqa|(?:ctxlint|flake8)\s*[:=])", re.IGNORECASE)
 _LINE = re.compile(r"#\s*noqa", re.IGNORECASE)
 _FILE = re.compile(r"#\s*(?P<tool>ctxlint|flake8)\s*[:=]\s*noqa", re.IGNORECASE)
 _OWN = re.compile(r"#\s*ctxlint\s*:\s*ignore(?!\w)\s*(?:\[(?P<rules>[^\]#]*)\])?", re.IGNORECASE)
@@ -69,7 +69,7 @@ class Directive:
     words: tuple[Word, ...] = ()
 
     @property
-    def speaks_to_ctxlint(self) -> bool:
+    def concerns_ctxlint(self) -> bool:
         """Whether it is not only for other linters: it names ctxlint, or one of its rules."""
         return self.own or any(is_prefix(word.selector) for word in self.words)
 
@@ -154,7 +154,7 @@ def suppress(
     """
     found = tuple(diagnostics)
     lines = {each.span.start.line for each in found}
-    if not any(_may_matter(source, each, lines) for each in _WORTH_A_LOOK.finditer(source.text)):
+    if not any(_may_apply(source, each, lines) for each in _POSSIBLE_DIRECTIVE.finditer(source.text)):
         return Suppression(found)
     comments = list(read_directives(read_layout(source), names))
     directives = tuple(each for each in comments if isinstance(each, Directive))
@@ -170,7 +170,7 @@ def suppress(
     )
 
 
-def _may_matter(source: Source, directive: re.Match[str], lines: set[int]) -> bool:
+def _may_apply(source: Source, directive: re.Match[str], lines: set[int]) -> bool:
     """Whether what looks like a directive may be for ctxlint, or suppress findings on one of ``lines``.
 
     Most are for other linters, on lines without findings; the layout of such a file is not needed.

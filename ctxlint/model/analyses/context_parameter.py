@@ -33,7 +33,7 @@ def lacks_context(method: Method, scope: Scope) -> bool:
     ctx = method.ctx
     if ctx is None:
         return not method.own_params and method.name in ("forward", "backward", "vjp", "setup_context", "jvp")
-    if not ctx.name.strip("_") or ctx.name in _RECEIVERS or _says_context(ctx.name):
+    if not ctx.name.strip("_") or ctx.name in _RECEIVERS or _has_context_name(ctx.name):
         return False
     body = method.node.body
     if used_as_context(body, ctx.name):
@@ -61,7 +61,7 @@ def _second_names(node: cst.CSTNode, name: str) -> Iterator[str]:
             yield from _second_names(child, name)
 
 
-def _says_context(name: str) -> bool:
+def _has_context_name(name: str) -> bool:
     return "ctx" in name.lower() or "context" in name.lower()
 
 

@@ -85,13 +85,13 @@ def _is_end_of_a_chain(method: Method, path: tuple[Guard, ...]) -> bool:
     asked: Counter[str] = Counter()
     for guard in path:
         part_of_another = guard.block == id(guard.test)
-        if guard.test is None or guard.holds or part_of_another or _asks_for_none(guard):
+        if guard.test is None or guard.holds or part_of_another or _tests_none(guard):
             continue
         asked.update({*_subjects(guard.test), f"chain {chains.get(guard.block, guard.block)}"})
     return any(times > 1 for times in asked.values())
 
 
-def _asks_for_none(guard: Guard) -> bool:
+def _tests_none(guard: Guard) -> bool:
     return guard.asks is not None and guard.asks.question is Question.IS_NONE
 
 

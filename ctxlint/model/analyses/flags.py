@@ -217,7 +217,7 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
     kept = kept_flags(fn)
     for use in method.facts.of(MaybeUnbound):
         bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and not each.augmented]
-        if not bindings or _bound_elsewhere(method, use.name, len(bindings)):
+        if not bindings or _bound_without_event(method, use.name, len(bindings)):
             continue
         flags: set[int] = set()
         for each in bindings:
@@ -273,7 +273,7 @@ def _is_other_flag(guard: Guard, flags: frozenset[int]) -> bool:
     return bool(asked) and not asked & flags
 
 
-def _bound_elsewhere(method: Method, name: str, known: int) -> bool:
+def _bound_without_event(method: Method, name: str, known: int) -> bool:
     """Whether something without an Assigned event binds a name: an import, ``with``, ``except``, ``def``."""
     return known == 0 or name in {param.name for param in method.params}
 

@@ -246,8 +246,8 @@ def _tensors(fn: FunctionClass, least: Trust = Trust.FAIR) -> set[int]:
 def _likely_without_gradient(fn: FunctionClass, index: int) -> bool:
     """Whether an input shows no sign of a tensor, or has a name typical of integer tensors and masks."""
     given = fn.inputs[index]
-    called_so = _NO_GRADIENT.search(given.name.lower()) is not None
-    return called_so or is_plain(fn, index) or not any(each.tensor for each in given.evidence)
+    has_typical_name = _NO_GRADIENT.search(given.name.lower()) is not None
+    return has_typical_name or is_plain(fn, index) or not any(each.tensor for each in given.evidence)
 
 
 _NO_GRADIENT = re.compile(r"(?:^|_)(?:idx|index|indexes|indices|inds|ids|mask|masks|lens|lengths|seqlens|offsets)\d*$")
@@ -332,10 +332,10 @@ def is_plain(fn: FunctionClass, index: int) -> bool:
         return True
     if any(each.tensor for each in given.evidence):
         return False
-    return _always_none_elsewhere(fn, index) or _kept_as_plain_value(fn, index)
+    return _always_none_in_other_returns(fn, index) or _kept_as_plain_value(fn, index)
 
 
-def _always_none_elsewhere(fn: FunctionClass, index: int) -> bool:
+def _always_none_in_other_returns(fn: FunctionClass, index: int) -> bool:
     complete = [each for each in fn.gradients if each.count is not None and each.count >= fn.required_inputs]
     answers = {is_none(each.slots[index].value) for each in complete if index < len(each.slots)}
     return answers == {Tri.YES}

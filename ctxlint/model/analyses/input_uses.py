@@ -258,7 +258,7 @@ class Uses:
             self.holds(test.left)
             self.holds(test.right)
             return
-        asked = self.type_asked(test)
+        asked = self.type_tested(test)
         if asked is None:
             self.walk(test)
             return
@@ -270,7 +270,7 @@ class Uses:
         else:
             self.undecided(subject, "its type is tested")
 
-    def type_asked(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str | None]] | None:
+    def type_tested(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str | None]] | None:
         """The subject of a type test, and the classes; None for any other test."""
         if not isinstance(test, cst.Call):
             return None
@@ -317,7 +317,7 @@ class Uses:
             for argument in plain:
                 self.add(argument, False, Trust.STRONG, "it is passed to `range`")
         elif callee in _TYPE_TESTS and plain:
-            asked = self.type_asked(node)
+            asked = self.type_tested(node)
             if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
                 self.undecided(plain[0], "its type is tested")
         elif callee.startswith("numpy.") and plain:

@@ -62,8 +62,8 @@ def describe(
     """The input number ``index``, from what backward returns (``gradients``) and all other evidence.
 
     ``required`` is the number of inputs that backward must return a gradient for: those without a default unless
-    ``inputs_meant`` overrides that. ``may_be_none`` is the evidence for None from its uses and calls. ``alone``: it is
-    the only input, so the result of whatever backward calls belongs to it.
+    ``inputs_covered`` overrides that. ``may_be_none`` is the evidence for None from its uses and calls. ``alone``: it
+    is the only input, so the result of whatever backward calls belongs to it.
     """
     gradient = gradient_of(index, required, gradients)
     of_calls = alone and gradient is Tri.UNKNOWN and any(map(given_by_a_call, gradients))
@@ -121,7 +121,7 @@ def gradient_of(index: int, required: int, gradients: Sequence[Returned]) -> Tri
     return Tri.NO if answers == {Tri.NO} else Tri.UNKNOWN
 
 
-def inputs_meant(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
+def inputs_covered(inputs: Sequence[Input], required: int, gradients: Sequence[Returned]) -> int:
     """How many inputs the gradients of backward are for: fewer than ``required`` if only ``None`` is left out.
 
     That is the case if the last inputs, for which it returns nothing, are certainly not tensors, and it returns None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def own(fn: FunctionClass) -> Own:
     """What other files have to know of a Function to decide whether they add facts about it."""
-    return Own(fn.qualname, fn.required_inputs, _numbers(fn), tuple(map(_open, fn.inputs)), _waits_for_apply(fn))
+    return Own(fn.qualname, fn.required_inputs, _numbers(fn), tuple(map(_open, fn.inputs)), _depends_on_apply(fn))
 
 
 def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:
@@ -46,7 +46,7 @@ def _open(given: Input) -> OpenInput:
     )
 
 
-def _waits_for_apply(fn: FunctionClass) -> bool:
+def _depends_on_apply(fn: FunctionClass) -> bool:
     """Whether there may be more findings once its ``apply`` is known to be read: see the uses of ``applied``."""
     return not fn.applied and (
         fn.has_subclass

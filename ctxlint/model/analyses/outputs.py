@@ -188,12 +188,12 @@ def dropped_gradients(fn: FunctionClass) -> list[OutputGradient]:
         if _reads(backward, param, index) or param.name in certain or param.name in found:
             continue
         called = f"{output_name(fn, index) or ''} {param.name}"
-        if surely_differentiable(fn, index) or (_SAYS_FLOATS.search(called) and _may_be_differentiable(fn, index)):
+        if surely_differentiable(fn, index) or (_FLOATING_NAMES.search(called) and _may_be_differentiable(fn, index)):
             found[param.name] = OutputGradient(param, index, _name_of(backward, param, index))
     return list(found.values())
 
 
-_SAYS_FLOATS = re.compile(
+_FLOATING_NAMES = re.compile(
     r"lse|logsumexp|loss|entropy|prob|score|logit|norm|rms|rstd|mean|var(?!len)|std|attn|attention|energy|weight",
     re.IGNORECASE,
 )

@@ -34,7 +34,7 @@ def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient |
 
     A value for an input that is certainly not a tensor is skipped: only None would be right, whatever it is.
     """
-    if is_no_gradient(returned.value):
+    if is_refused_gradient(returned.value):
         return RefusedGradient(returned.value)
     if not isinstance(returned.value, Sequence):
         return None
@@ -43,18 +43,18 @@ def refused_gradient(fn: FunctionClass, returned: Returned) -> RefusedGradient |
             return None
         if position < len(fn.inputs) and fn.inputs[position].against_a_gradient:
             continue
-        if is_no_gradient(slot.value) or _is_tuple(slot.value):
+        if is_refused_gradient(slot.value) or _is_tuple(slot.value):
             return RefusedGradient(slot.value, position)
     return None
 
 
-def is_no_gradient(value: Value) -> bool:
+def is_refused_gradient(value: Value) -> bool:
     """Whether autograd certainly rejects what a backward returns: a list, a dict, a number, a string, a generator.
 
     None is legal, and so is a tuple, whose elements autograd takes.
     """
     if isinstance(value, Choice):
-        return all(is_no_gradient(option) for option in value.alternatives)
+        return all(is_refused_gradient(option) for option in value.alternatives)
     if isinstance(value, Sequence):
         return value.kind != "tuple"
     if isinstance(value, Constant):

@@ -31,7 +31,7 @@ def repeated(events: Sequence[EventType]) -> Iterator[tuple[EventType, EventType
             yield later, earlier
 
 
-def told_again(earlier: ContextCall, later: ContextCall) -> bool:
+def repeats_arguments(earlier: ContextCall, later: ContextCall) -> bool:
     """Whether the later call certainly has all arguments of the earlier one: replacing that one loses nothing."""
     known = [argument.value for argument in later.arguments if not argument.starred]
     return earlier.exact and all(
@@ -61,7 +61,7 @@ def loop_around(method: Method, event: Event) -> cst.CSTNode | None:
     return found
 
 
-def turned_names(loop: cst.CSTNode) -> frozenset[str]:
+def rebound_names(loop: cst.CSTNode) -> frozenset[str]:
     """The names that a loop rebinds in each iteration."""
     targets: list[cst.CSTNode] = []
     if isinstance(loop, cst.For):

@@ -22,11 +22,11 @@ def returns_view(fn: FunctionClass, output: int | None, argument: int | None = N
     found: set[tuple[str, int | None] | None] = set()
     for returned in fn.outputs:
         if output is None:
-            found |= {_said(option) for option in returned.value.options()}
+            found |= {_description(option) for option in returned.value.options()}
         elif not returned.known or not returned.exact or output >= len(returned.slots):
             return None
         else:
-            found |= {_said(option) for option in returned.slots[output].value.options()}
+            found |= {_description(option) for option in returned.slots[output].value.options()}
     views = found - {None}
     shown = views.pop() if len(views) == 1 else None
     if shown is None or (argument is not None and shown[1] != argument):
@@ -34,7 +34,7 @@ def returns_view(fn: FunctionClass, output: int | None, argument: int | None = N
     return shown[0] if len(found) == 1 else f"{shown[0]} on one path"
 
 
-def _said(value: Value) -> tuple[str, int | None] | None:
+def _description(value: Value) -> tuple[str, int | None] | None:
     if isinstance(value, Parameter) and value.role == "input" and is_tensor(value) is Tri.YES:
         return f"the input `{value.name}`", value.index
     base = value

@@ -36,7 +36,7 @@ class KeptUses:
     asked: set[str] = field(default_factory=set)
 
     @property
-    def only_asked(self) -> bool:
+    def only_metadata(self) -> bool:
         """Whether its values are certainly never read."""
         return not self.reads_values and not self.handed_on
 
@@ -62,20 +62,20 @@ def uses_of_kept(
         hidden = (
             each for each in method.facts.of(ContextRead) if each.attribute == attribute and each.node not in nodes
         )
-        if any(hidden) or not method.facts.complete or _gives_ctx_away(method):
+        if any(hidden) or not method.facts.complete or _lets_ctx_escape(method):
             uses.handed_on = uses.as_object = True
         for place in places:
             _Uses(method, uses, place).visit_all(nodes, contained)
     return uses
 
 
-def _gives_ctx_away(method: Method) -> bool:
+def _lets_ctx_escape(method: Method) -> bool:
     return bool(method.facts.of(Escape)) or bool(method.facts.of(ContextLent))
 
 
 _WORDS = str.split
 
-_ASKED = {
+_METADATA = {
     **dict.fromkeys(_WORDS("shape size dim ndim ndimension numel nelement view_as expand_as reshape_as"), ("shape",)),
     **dict.fromkeys(_WORDS("dtype type_as is_floating_point is_complex"), ("dtype",)),
     **dict.fromkeys(_WORDS("device is_cuda get_device"), ("device",)),
@@ -86,8 +86,8 @@ _ASKED = {
 }
 """The metadata that an attribute, a method, or a function or method with the tensor as argument reads."""
 
-_ASKING = (
-    frozenset(_ASKED)
+_METADATA_OF_RECEIVER = (
+    frozenset(_METADATA)
     - operations.CONVERSIONS
     - operations.VIEW_METHODS
     - operations.USUAL_VIEW_METHODS
@@ -95,7 +95,7 @@ _ASKING = (
 )
 """Attributes and methods that only read metadata of the tensor they are accessed on."""
 
-_ASKING_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
+_METADATA_OF_ARGUMENT = frozenset(_WORDS("view_as expand_as reshape_as type_as to type")) | operations.TORCH_LIKE
 """Methods that only read metadata of their argument."""
 
 _BUILTINS = {"len": ("shape",), "isinstance": (), "type": (), "callable": ()}
@@ -207,8 +207,8 @@ class _Uses:
         called = isinstance(around, cst.Call) and around.func is parent
         if contained:
             self.hand_on()
-        elif name in _ASKING:
-            self.uses.asked.update(_ASKED[name])
+        elif name in _METADATA_OF_RECEIVER:
+            self.uses.asked.update(_METADATA[name])
         elif name in (_VIEWS if called else operations.VIEW_ATTRIBUTES):
             before, self.same = self.same, self.same and name not in _NEW_OBJECTS
             self.visit(around if called else parent, contained=False)
@@ -230,8 +230,8 @@ class _Uses:
         of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
         if written in _BUILTINS and callee is None:
             self.uses.asked.update(_BUILTINS[written])
-        elif name in _ASKING_OF_ARGUMENT and (of_torch or callee is None):
-            self.uses.asked.update(_ASKED[name])
+        elif name in _METADATA_OF_ARGUMENT and (of_torch or callee is None):
+            self.uses.asked.update(_METADATA[name])
         elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
             self.read_values()
         else:

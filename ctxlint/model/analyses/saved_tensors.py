@@ -45,7 +45,7 @@ def mismatched(method: Method, saved: frozenset[int]) -> Iterator[Unpacking | Sa
     unpackings = [each for read in reads for each in read.unpackings]
     wrong = [each for each in unpackings if not any(_fits(each, count) for count in saved)]
     for unpacking in wrong:
-        if not _asks_for_length(unpacking.guards) and (not unpacking.guards or len(wrong) == len(unpackings)):
+        if not _tests_length(unpacking.guards) and (not unpacking.guards or len(wrong) == len(unpackings)):
             yield unpacking
     for item in method.facts.of(SavedItem):
         beyond = all(item.index >= count or item.index < -count for count in saved)
@@ -57,5 +57,5 @@ def _fits(unpacking: Unpacking, count: int) -> bool:
     return unpacking.minimum <= count if unpacking.starred else unpacking.minimum == count
 
 
-def _asks_for_length(guards: tuple[Guard, ...]) -> bool:
+def _tests_length(guards: tuple[Guard, ...]) -> bool:
     return any(guard.arm == "try" or "len(" in guard.text or "saved" in guard.text for guard in guards)

@@ -103,11 +103,11 @@ def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call, str, str]]:
         if node.func.attr.value not in _NEEDING_LAYOUT:
             continue
         name = dotted(node.func.value)
-        if name in names and not _asks_contiguous(backward, name) and backward.holds_argument(name, node):
+        if name in names and not _tests_contiguity(backward, name) and backward.holds_argument(name, node):
             yield node, name, node.func.attr.value
 
 
-def _asks_contiguous(method: Method, name: str) -> bool:
+def _tests_contiguity(method: Method, name: str) -> bool:
     """Whether the body tests the layout of the tensor: then it handles it on purpose."""
     return any(
         type(node) is cst.Call and dotted(node.func) in (f"{name}.is_contiguous", f"{name}.stride")

@@ -61,7 +61,7 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     forward, backward = fn.forward, fn.backward
     if forward is None or backward is None or forward.ctx is None or fn.escapes or backward.raises_only:
         return []
-    if not forward.facts.complete or not fn.bases_known or fn.patched or _speaks_of_inference(forward):
+    if not forward.facts.complete or not fn.bases_known or fn.patched or _tests_for_inference(forward):
         return []
     found: list[tuple[cst.CSTNode, SkippedState]] = []
     for each in _needed(forward, backward):
@@ -149,14 +149,14 @@ def _may_need_gradient(fn: FunctionClass, guards: tuple[Guard, ...]) -> bool:
         elif asks.question is Question.GRAD_MODE:
             return False
         elif asks.question in (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD) and not asks.answer:
-            index = _input_asked(guard)
+            index = _input_tested(guard)
             if index is None:
                 return False
             refused.add(index)
     return any(each.gradient is Tri.YES and each.index not in refused for each in fn.inputs)
 
 
-def _input_asked(guard: Guard) -> int | None:
+def _input_tested(guard: Guard) -> int | None:
     """The input whose flag a guard tests; None for anything else."""
     return _input_of(guard.asks.value) if guard.asks is not None else None
 
@@ -177,7 +177,7 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState
 
     If only that one needs a gradient, each of the events has a guard that fails.
     """
-    asked = [[flags for flags in map(_flags_asked, event.guards) if flags] for event in events]
+    asked = [[flags for flags in map(_flags_tested, event.guards) if flags] for event in events]
     for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
         failing = [next((flags for flags in tests if other not in flags), None) for tests in asked]
         if failing and failing[0] is not None and None not in failing:
@@ -186,7 +186,7 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState
     return None
 
 
-def _flags_asked(guard: Guard) -> frozenset[int]:
+def _flags_tested(guard: Guard) -> frozenset[int]:
     """The inputs of which at least one needs a gradient if a guard holds; empty if it tests anything else."""
     asks = guard.one_of or ((guard.asks,) if guard.asks is not None else ())
     found: set[int] = set()
@@ -208,7 +208,7 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | 
         guard
         for event in events[:1]
         for guard in event.guards
-        if guard in shared and (_asks_for_type(guard) or _asks_input_for_none(guard))
+        if guard in shared and (_tests_type(guard) or _tests_input_for_none(guard))
     ]
     others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
     if not tests or others:
@@ -219,12 +219,12 @@ def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | 
     return SkippedState(events[0].node, what, _text(events[0].guards), returns=False)
 
 
-def _asks_for_type(guard: Guard) -> bool:
+def _tests_type(guard: Guard) -> bool:
     return guard.words[:1] == ("isinstance",) and guard.text.startswith("isinstance(")
 
 
-def _asks_input_for_none(guard: Guard) -> bool:
-    return guard.asks is not None and guard.asks.question is Question.IS_NONE and _input_asked(guard) is not None
+def _tests_input_for_none(guard: Guard) -> bool:
+    return guard.asks is not None and guard.asks.question is Question.IS_NONE and _input_tested(guard) is not None
 
 
 def _text(guards: tuple[Guard, ...]) -> str:
@@ -234,6 +234,6 @@ def _text(guards: tuple[Guard, ...]) -> str:
     return whole[-1] if whole else ""
 
 
-def _speaks_of_inference(forward: Method) -> bool:
+def _tests_for_inference(forward: Method) -> bool:
     """Whether forward itself tests whether it runs for inference only."""
     return any(call.callee == "torch.is_inference_mode_enabled" for call in forward.facts.of(GenericCall))

@@ -85,7 +85,7 @@ class Stash:
         return (self.write.value,) if self.write.value is not None else ()
 
     @property
-    def beside_others(self) -> bool:
+    def with_others(self) -> bool:
         """Whether the stored container may also hold something that is not a tensor."""
         return self.contained and any(
             is_tensor(leaf) is not Tri.YES
@@ -123,7 +123,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
             continue
         if found is None or any(_emptied(each, name) or _without_the_data(each, name) for each in readers):
             continue
-        if any(map(_says_empty, write.guards)):
+        if any(map(_implies_empty, write.guards)):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
 
@@ -155,7 +155,7 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     held = min((each.held for each in found), key=order.index)
     alike = [each for each in found if each.held is held]
     if alike[0].contained:  # what backward reads matters more than its unread neighbours
-        alike = [each for each in alike if not _uses_of(fn, write, each).only_asked] or alike
+        alike = [each for each in alike if not _uses_of(fn, write, each).only_metadata] or alike
     one_of = False
     if held is Held.INPUT and write.value is not None:
         always = _on_every_path(write.value)
@@ -240,7 +240,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         yield _Kept(Held.OUTPUT, True)
 
 
-def _says_empty(guard: Guard) -> bool:
+def _implies_empty(guard: Guard) -> bool:
     """Whether the text of a guard implies that some tensor is empty. Used only to suppress findings."""
     if guard.test is None or not re.search(r"numel|nelement|shape|size|len", guard.text):
         return False
@@ -398,7 +398,7 @@ def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
     return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
 
 
-def freed_by_hand(fn: FunctionClass, attribute: str) -> bool:
+def released_explicitly(fn: FunctionClass, attribute: str) -> bool:
     """Whether backward releases an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
     return any(
         write.attribute == attribute and (write.deletes or write.value == NONE)

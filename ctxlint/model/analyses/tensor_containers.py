@@ -61,7 +61,7 @@ def container_inputs_with_gradient(fn: FunctionClass) -> list[Input]:
     return found
 
 
-def beside_a_tensor(fn: FunctionClass, container: Input) -> bool:
+def with_a_tensor(fn: FunctionClass, container: Input) -> bool:
     """Whether another input certainly is a tensor that gets a gradient, so that backward runs if it needs one."""
     return any(each.surely_differentiable and not holds_tensors(each) for each in fn.inputs if each is not container)
 

@@ -29,7 +29,7 @@ _EXPENSIVE = frozenset(
     )
 )
 _LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
-_ASKS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
+_FLAG_WORDS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
 """What a test mentions that may be about whether a gradient is needed."""
 
 
@@ -63,7 +63,7 @@ def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
             continue
         value, name, guards = found
         operation = _expensive(value)
-        if operation is not None and not any(_ASKS.search(each) for each in guards):
+        if operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
             yield Unconditional(at, value, operation, name)
 
 

@@ -83,6 +83,6 @@ class ArgumentKind(Enum):
     OTHER = "other"
 
     @property
-    def tells(self) -> bool:
+    def is_evidence(self) -> bool:
         """Whether it shows what kind of input it is."""
         return self not in (ArgumentKind.OTHER, ArgumentKind.NONE)

@@ -111,21 +111,21 @@ _WAITING: WeakValueDictionary[int, BareLayout] = WeakValueDictionary()
 
 
 @contextmanager
-def layout_when_asked() -> Iterator[None]:
+def layout_on_demand() -> Iterator[None]:
     """During this context, statements may be read without their layout."""
-    token = _WHEN_ASKED.set(True)
+    token = _ON_DEMAND.set(True)
     try:
         yield
     finally:
-        _WHEN_ASKED.reset(token)
+        _ON_DEMAND.reset(token)
 
 
 def may_be_bare() -> bool:
     """Whether statements may be read without their layout now."""
-    return _WHEN_ASKED.get()
+    return _ON_DEMAND.get()
 
 
-_WHEN_ASKED: ContextVar[bool] = ContextVar("_WHEN_ASKED", default=False)
+_ON_DEMAND: ContextVar[bool] = ContextVar("_ON_DEMAND", default=False)
 
 
 def _complete(bare: cst.CSTNode, read: cst.CSTNode) -> None:

@@ -51,7 +51,7 @@ class CallSites:
         calls: list[ApplyCall] = []
         by_hand: dict[str, set[str]] = {}
         patched: set[str] = set()
-        matter = self.names_that_matter()
+        matter = self.relevant_names()
         for record in self.index.calls:
             if record.name not in matter:
                 continue
@@ -67,7 +67,7 @@ class CallSites:
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
         return sorted(whole, key=lambda call: call.span), by_hand, patched
 
-    def names_that_matter(self) -> frozenset[str]:
+    def relevant_names(self) -> frozenset[str]:
         """The last parts of the names through which a Function may be called or modified.
 
         An empty name stands for callees that are not names: an instance, for example.

@@ -141,7 +141,7 @@ class _Maker:
 
     def formatted(self, node: ast.JoinedStr) -> cst.BaseExpression:
         text = "" if self.in_string else self.written(node)
-        if self.in_string or _SAYS_ITSELF.search(text):
+        if self.in_string or _SELF_DOCUMENTING.search(text):
             raise NotMade
         if not _ONE_STRING.fullmatch(text):
             return self.several_strings(text)
@@ -495,7 +495,7 @@ def _names(names: list[str]) -> list[cst.NameItem]:
 
 
 _INFINITE = float("inf")
-_SAYS_ITSELF = re.compile(r"=\s*[!:}]")
+_SELF_DOCUMENTING = re.compile(r"=\s*[!:}]")
 """What may be an expression with its text in an f-string: ``{x=}``."""
 
 _ONE_STRING = re.compile(

@@ -65,7 +65,7 @@ class Unit:
         """The instances of Functions that the file creates."""
         return Instances(self.source, self.tree)
 
-    def anew(self, source: Source) -> Unit:
+    def with_source(self, source: Source) -> Unit:
         """The unit of another ``source`` with the same text: it has LibCST nodes of its own."""
         return replace(self, source=source, slices=Slices(source, self.index, self.slices.as_written))
 

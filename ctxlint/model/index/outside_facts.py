@@ -42,7 +42,7 @@ class OpenInput(NamedTuple):
         """Whether passing this kind adds information."""
         if kind is ArgumentKind.NONE:
             return self.to_none
-        return kind.tells and (self.to_tensor if kind is ArgumentKind.TENSOR else self.to_other)
+        return kind.is_evidence and (self.to_tensor if kind is ArgumentKind.TENSOR else self.to_other)
 
 
 class Own(NamedTuple):
@@ -164,7 +164,7 @@ class KnownNames:
     names: tuple[str, ...] = ()
     aliases: tuple[NameAlias, ...] = ()
 
-    def told_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
+    def relevant_to(self, path: str, called: Iterable[str]) -> OutsideFacts:
         """The facts that the file ``path`` can use, which calls the names ``called`` (see ``FileFacts``)."""
         names = frozenset(self.names)
         found = {name.rpartition(".")[2] for name in called if name.rpartition(".")[2] in names and locate(path, name)}

@@ -141,7 +141,7 @@ class Project:
         known = self._units.get(os.path.abspath(source.path))
         if known is None or type(known.source) is not type(source) or known.source.text != source.text:
             return read_unit(source)
-        return known.anew(source)
+        return known.with_source(source)
 
     def once(self, target: Hashable, work_out: Callable[[], Result], among: WorkedOut | None = None) -> Result:
         """The result of ``work_out`` for ``target``, computed once; its look-ups are recorded each time.

@@ -65,7 +65,7 @@ def written(place: CallPlace) -> Written | None:
     Result and arguments are tracked by name.
     """
     call, block = place.call, place.rest
-    names = _names_given(block[0], call)
+    names = _result_names(block[0], call)
     given = _names_passed(block[0], call) if names else {}
     for at, statement in enumerate(block[1:], 2):
         for name, output in names.items():
@@ -115,7 +115,7 @@ def differentiated(place: CallPlace) -> ast.stmt | None:
     call.
     """
     call = place.call
-    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _asked_for_gradients(place.before)
+    asked = {each.id for each in call.args if isinstance(each, ast.Name)} & _requiring_gradients(place.before)
     if not asked:
         return None
     flowing: set[str] = set()
@@ -124,12 +124,12 @@ def differentiated(place: CallPlace) -> ast.stmt | None:
             return statement
         stored = set(_stored(statement))
         value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-        flows = value is not None and _is_made_of(value, flowing, call)
+        flows = value is not None and _computes_with(value, flowing, call)
         flowing = flowing | stored if flows else flowing - stored
     return None
 
 
-def _names_given(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
+def _result_names(statement: ast.stmt, call: ast.Call) -> dict[str, int | None]:
     """The names that an assignment binds to the result of a call, with the output that each refers to."""
     if isinstance(statement, ast.AnnAssign) and statement.value is call and isinstance(statement.target, ast.Name):
         return {statement.target.id: None}
@@ -168,24 +168,24 @@ def _stored(statement: ast.stmt) -> Iterator[str]:
             yield node.id
 
 
-def _asked_for_gradients(statements: Sequence[ast.stmt]) -> set[str]:
+def _requiring_gradients(statements: Sequence[ast.stmt]) -> set[str]:
     """The names of tensors created with ``requires_grad=True``, or whose flag is set later."""
     found: set[str] = set()
     for statement in statements:
         found -= set(_stored(statement))
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], statement.value
-            if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _wants_gradient(value):
+            if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _requires_gradient(value):
                 found.add(target.id)
             if isinstance(target, ast.Attribute) and target.attr == "requires_grad" and _is_true(value):
                 found |= {target.value.id} if isinstance(target.value, ast.Name) else set()
         called = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(called, ast.Call) and _wants_gradient(called) and isinstance(called.func, ast.Attribute):
+        if isinstance(called, ast.Call) and _requires_gradient(called) and isinstance(called.func, ast.Attribute):
             found |= {called.func.value.id} if isinstance(called.func.value, ast.Name) else set()
     return found
 
 
-def _wants_gradient(call: ast.Call) -> bool:
+def _requires_gradient(call: ast.Call) -> bool:
     """Whether a call returns a tensor that requires a gradient: ``torch.ones(2, requires_grad=True)``."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return all(map(_is_true, (*call.args, *(each.value for each in call.keywords))))
@@ -200,21 +200,21 @@ def _differentiates(statement: ast.stmt, flowing: set[str], call: ast.Call) -> b
     value = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr != "backward":
         return False
-    return _is_made_of(value.func.value, flowing, call)
+    return _computes_with(value.func.value, flowing, call)
 
 
-def _is_made_of(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
+def _computes_with(node: ast.expr, flowing: set[str], call: ast.Call) -> bool:
     """Whether an expression certainly computes with the result of the call: by operators and methods of tensors."""
     if node is call:
         return True
     if isinstance(node, ast.Name):
         return node.id in flowing
     if isinstance(node, ast.BinOp):
-        return _is_made_of(node.left, flowing, call) or _is_made_of(node.right, flowing, call)
+        return _computes_with(node.left, flowing, call) or _computes_with(node.right, flowing, call)
     if isinstance(node, ast.UnaryOp):
-        return _is_made_of(node.operand, flowing, call)
+        return _computes_with(node.operand, flowing, call)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS_GRAPH:
-        return _is_made_of(node.func.value, flowing, call)
+        return _computes_with(node.func.value, flowing, call)
     return False
 
 
