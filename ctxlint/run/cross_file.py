@@ -249,7 +249,7 @@ class _Run:
             for target in facts.patched:
                 said[target].patched.add(facts.path)
         reported = [each for each in self.facts() if not self.candidates[each[0]].facts_only]
-        found = {path: _joined(_about(facts, said), partial=self.knows_in_part(facts)) for path, facts in reported}
+        found = {path: _joined(_about(facts, said), partial=self.is_partial(facts)) for path, facts in reported}
         for path, facts in reported:
             if facts.module_backwards and self.backward_by_hand(facts):
                 found[path] = replace(found[path], backward_by_hand=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.source.disguise import contains_hidden_words, contains_words
+from ctxlint.source.disguise import contains_hidden_words
 from ctxlint.source.imports import imports_in, read_import
 from ctxlint.source.reading import read_bytes
 
@@ -27,7 +27,7 @@ def holds_candidate(data: bytes) -> bool:
     words too; ``Mentions`` finds the others once such names are known. The same applies to a file that gives what looks
     like a module a ``backward`` of its own, and to one that defines a custom operator with ``torch.library``.
     """
-    if says_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
+    if contains_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
         return True
     return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or contains_hidden_words(data)
 
