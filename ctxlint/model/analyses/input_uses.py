@@ -29,6 +29,8 @@ class Uses:
         self.none_tests: dict[str, list[Evidence]] = {name: [] for name in self.open}
         """The tests for None, by name."""
         self.locals = {name.partition("[")[0] for name in self.open}
+        self.holders = {name.partition("[")[0] for name in self.open if "[" in name}
+        """The names whose items are watched."""
         self.resolve = canonical
         self.arrays: set[str] = set()
         """The local names that are bound to arrays."""
@@ -68,7 +70,9 @@ class Uses:
 
     def unpacked(self, value: cst.BaseExpression | None, elements: SequenceOf[cst.BaseElement]) -> list[str | None]:
         """The watched name of each element of ``x, y = value``, if all items of ``value`` are watched."""
-        holder = value.value if isinstance(value, cst.Name) else ""
+        if not isinstance(value, cst.Name) or value.value not in self.holders:
+            return [None] * len(elements)
+        holder = value.value
         length = sum(path.startswith(f"{holder}[") for path in self.open)
         star = next((at for at, each in enumerate(elements) if isinstance(each, cst.StarredElement)), None)
         known = star if star is not None else len(elements) if len(elements) == length else 0
@@ -109,8 +113,9 @@ class Uses:
 
     def rebind(self, name: str) -> None:
         """A name is rebound: it and its items have other values from here on."""
-        for path in [path for path in self.open if path == name or path.startswith(f"{name}[")]:
-            del self.open[path]
+        self.open.pop(name, None)
+        if name in self.holders:
+            self.open = {path: known for path, known in self.open.items() if not path.startswith(f"{name}[")}
 
     # What binds names
 
