@@ -519,7 +519,7 @@ FOLLOWED = {
     "default given": ("grad:\n return with_default(grad, ctx.bias)", ["2", "3"]),
     "*args": ("grad:\n return spread(grad, None, None)", "3"),
     "*args from a star": ("grad:\n return spread(grad, *ctx.more)", "1+"),
-    "star on parameters": ("grad:\n return pair(*ctx.more)", "?"),
+    "star on parameters": ("grad:\n return pair(*ctx.more)", "2"),
     "known star on parameters": ("grad:\n return pair(*(grad, 2))", "2"),
     "keyword": ("grad:\n return keyword(grad, need_bias=True)", "2"),
     "keyword left out": ("grad:\n return keyword(grad)", "1"),
@@ -545,7 +545,7 @@ FOLLOWED = {
     "shadowed by a local": ("grad:\n pair = ctx.pair\n return pair(grad, 2)", "?"),
     "static method": ("grad:\n return Fn._backward(grad)", "2"),
     "static method with defaults": ("grad:\n return Fn._defaults(grad)", "3"),
-    "class method": ("grad:\n return Fn._class_method(grad)", "?"),
+    "class method": ("grad:\n return Fn._class_method(grad)", "2"),
     "plain function of the class": ("grad:\n return Fn._plain(grad)", "2"),
     "backward of itself": (
         "grad:\n if ctx.more:\n  return Fn.backward(ctx, grad)\n return grad, None",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import limited, spend
@@ -348,23 +349,27 @@ def _for_any_type(event: Return) -> Return:
 def bind_arguments(
     params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
 ) -> dict[str, Value] | None:
-    """The values of a function's parameters for a call; None if the call does not match or is unknown."""
+    """The values of a function's parameters for a call; None if the call does not match or is unknown.
+
+    What a starred argument of unknown length, and those after it, fill is unknown.
+    """
     spend(len(params) + (len(arguments) >> 2))
     bindings: dict[str, Value] = {}
-    given = list(arguments)
+    known = tuple(takewhile(lambda slot: not slot.starred, arguments))
+    given, open_ended = list(known), len(known) < len(arguments)
     for param in params:
         if param.kind is ParameterKind.VARIADIC:
-            bindings[param.name] = Sequence("tuple", tuple(given))
+            more = (Slot(Opaque(param.node), starred=True),) if open_ended else ()
+            bindings[param.name] = Sequence("tuple", (*given, *more))
             given = []
         elif param.kind is ParameterKind.KEYWORDS:
             bindings[param.name] = Opaque(param.node)
         elif param.kind is ParameterKind.POSITIONAL and given:
-            slot = given.pop(0)
-            if slot.starred:
-                return None
-            bindings[param.name] = slot.value
+            bindings[param.name] = given.pop(0).value
         elif param.name in keywords:
             bindings[param.name] = keywords[param.name].value
+        elif open_ended and param.kind is ParameterKind.POSITIONAL:
+            bindings[param.name] = Opaque(param.node)
         elif param.has_default:
             bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
         else:
