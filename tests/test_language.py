@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fixture_reader import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
@@ -46,13 +52,28 @@ REPLACED = {
     r"without a word": "silently",
     r"is (for the author to say|not looked at)": "only the author knows, is not checked",
 }
+DIALECT = {
+    **{words: use for words, use in REPLACED.items() if not words.startswith(("stands?", "pass"))},
+    r"whoever": "callers, the user",
+    r"what is said|(is|are|was) said": "is reported, the findings",
+    r"stands? (in|under|at|where|beside|before|behind|below)": "is in",
+    r"(that|which|who|it|what) (asks|tells|knows)": "tests, determines, has",
+    r"is told( of)?": "receives, gets",
+    r"(is|are) made of": "consists of",
+    r"(?<!there )(is|are) no (\w+ )?(tensors?|names?|files?|containers?|tuples?|lists?|modules?|inputs?|outputs?)": "is not a",
+    r"who knows": "unknown",
+    r"nobody (asks|asked|knows)": "not needed, unknown",
+    r"lies (in|below|there|beside)": "is in",
+    r"what (it|that|this|they) (says?|stands? for|hangs? on)": "its content, its meaning, its dependencies",
+}
+"""For docstrings and comments: words of a private dialect, with the usual terms of static analysis."""
 ALLOWED = {"by hand": ("docs/tutorial.md", "docs/suppression.md")}
 
 
-def _found(text: str, document: str = "") -> dict[str, str]:
+def _found(text: str, document: str = "", replaced: Mapping[str, str] = REPLACED) -> dict[str, str]:
     return {
         match[0]: use
-        for words, use in REPLACED.items()
+        for words, use in replaced.items()
         if document not in ALLOWED.get(words, ())
         for match in re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
     }
@@ -78,3 +99,13 @@ def test_no_replaced_word_in_a_text_for_users(path: str) -> None:
     if path.startswith("ctxlint/rules/ctx"):
         text += "".join(ast.get_docstring(node) or "" for node in module.body if isinstance(node, ast.ClassDef))
     assert not _found(text)
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_no_word_of_a_dialect_in_docstrings_and_comments(path: str) -> None:
+    code = (ROOT / path).read_text(encoding="utf-8")
+    strings = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Expr))
+    documentation = [each.value for each in strings if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = [token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT]
+    assert not _found(" ".join(" ".join([*documentation, *comments]).split()), path, DIALECT)

@@ -64,7 +64,7 @@ class Verdicts(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The cached part of a result: what it says about the code, and nothing that could be written anywhere."""
+    """The cached part of a result: its facts about the code, and no text that could be written anywhere."""
 
     diagnostics: tuple[Diagnostic, ...]
     hidden: tuple[Diagnostic, ...]

@@ -34,7 +34,7 @@ class _Job:
             return
         try:
             self.future.set_result(self.work())
-        except BaseException as error:  # noqa: BLE001  (whoever waits for it gets to know)
+        except BaseException as error:  # noqa: BLE001  (raised in the thread that waits)
             self.future.set_exception(error)
 
 

@@ -4,15 +4,15 @@
 ``# noqa``                            every finding that starts on the line (a line that a string or a backslash
                                       continues counts up to its end)
 ``# noqa: CTX301, CTX2 reason``       those rules only; a prefix means all rules that start with it
-``# ctxlint: ignore[CTX301] reason``  the same for codes and names, over the whole statement that it ends or that
-                                      stands below it
+``# ctxlint: ignore[CTX301] reason``  the same for codes and names, for the whole statement that it ends or that
+                                      follows it
 ``# ctxlint: noqa``                   every finding of the file; on a line of its own
 ``# ctxlint: noqa: CTX101``           those rules in the whole file
-``# flake8: noqa``                    as ``# ctxlint: noqa``, with or without codes
+``# flake8: noqa``                    like ``# ctxlint: noqa``, with or without codes
 ====================================  ================================================================================
 
-Case does not matter, nor do spaces. A comment that tries to be one of these and is not hides nothing. It is warned
-about where it is addressed to ctxlint, or stands where a finding would have been hidden.
+Case and spaces are ignored. A malformed comment suppresses nothing. It causes a warning if it is addressed to ctxlint,
+or on a line where it would have suppressed a finding.
 """
 
 from __future__ import annotations

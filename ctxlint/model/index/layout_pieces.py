@@ -99,7 +99,7 @@ def read_piece(owner: cst.CSTNode, node: ast.AST | None, text: Source, first: in
     prefix = (_ABOVE if before else "") + (before + _ABOVE_ELIF if is_elif else "")
     try:
         module = cst.parse_module(prefix + whole)
-    except Exception:  # noqa: BLE001  (LibCST has many ways to refuse; who asks then reads the whole)
+    except Exception:  # noqa: BLE001  (LibCST has many ways to refuse; the caller then parses the whole)
         return None
     read = _statement_in(module, wrapped=bool(before), is_elif=is_elif)
     if read is None or type(read) is not type(owner):
