@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.stashes import Held, Stash, released_explicitly, stashes
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import Sequence
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -33,7 +34,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
       modified by an inplace operation`;
     - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, and checkpointing does not free it;
     - holding an output creates a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage
-      collector frees, together with everything that the graph holds. A *view* of an output is never freed.
+      collector frees, together with everything that the graph holds. A *view* of an output is never freed, and neither
+      are two outputs of one call.
 
     This holds from torch 1.13 to 2.15.
 
@@ -111,17 +113,34 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
 
     def each(self, fn: FunctionClass) -> Iterator[Finding]:
         """A finding for each assignment."""
-        for stash in stashes(fn):
+        found = tuple(stashes(fn))
+        for stash in found:
             freed = released_explicitly(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):
                 continue
             related = reads_of(fn, stash.write.attribute)
             yield Finding(
-                fn.span(stash.write.node), _message(stash, freed), save_instead(fn, stash), related, stash.rests_on
+                fn.span(stash.write.node),
+                _message(stash, freed, _with_another_output(stash, found)),
+                save_instead(fn, stash),
+                related,
+                stash.rests_on,
             )
 
 
-def _message(stash: Stash, freed: bool) -> str:
+def _with_another_output(stash: Stash, found: tuple[Stash, ...]) -> bool:
+    """Whether two outputs are certainly stored together: the garbage collector then frees neither."""
+    return any(
+        other.held is Held.OUTPUT
+        and not (other.contained or stash.contained)
+        and other.write.value != stash.write.value
+        and not other.write.guards
+        and not stash.write.guards
+        for other in found
+    )
+
+
+def _message(stash: Stash, freed: bool, several: bool) -> str:
     attribute, them = f"`ctx.{stash.write.attribute}`", "them" if len(stash.names) > 1 and not stash.one_of else "it"
     if stash.held is Held.OUTPUT_VIEW:
         view = "Save the output with `save_for_backward`, and take the view in `backward`."
@@ -136,6 +155,10 @@ def _message(stash: Stash, freed: bool) -> str:
     if stash.held is Held.OUTPUT:
         end = "backward or the garbage collector runs" if freed else "the garbage collector runs"
         effect = f"this reference cycle keeps the graph alive until {end}"
+        if several:
+            effect = f"with two outputs, this reference cycle is never freed{' before backward runs' if freed else ''}"
+        elif isinstance(stash.write.value, Sequence) and not stash.write.value.exact:
+            effect = "this reference cycle is freed by the garbage collector at best, with several outputs never"
     elif stash.uses.only_metadata:
         effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
     elif stash.uses.reads_values:

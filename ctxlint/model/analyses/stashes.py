@@ -146,6 +146,8 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
             for leaf, contained in _leaves(part, contained=part is not option)
             for each in _classified(fn, write, leaf, contained)
         ]
+        if not kept and isinstance(option, Sequence) and _is_returned_whole(fn, write):
+            kept = [_Kept(Held.OUTPUT, contained=True)]
         if not kept and option != NONE and is_tensor(option) is not Tri.YES:
             return None
         found += kept
@@ -326,6 +328,30 @@ def _holds_output(fn: FunctionClass, container: Value) -> bool:
     """Whether an output is an item of what is stored: ``ctx.all = outputs; return outputs[0]``."""
     items = (each for each in differentiable_outputs(fn) if isinstance(each, Item) and isinstance(each.key, int))
     return any(same_object(each.of, container) is Tri.YES for each in items)
+
+
+def _is_returned_whole(fn: FunctionClass, write: ContextWrite) -> bool:
+    """Whether the elements of a stored list are the outputs: ``ctx.all = outputs; return tuple(outputs)``."""
+    forward = fn.forward
+    name = _taken_from(write.value_node)
+    if forward is None or name is None or fn.context_calls("mark_non_differentiable") or fn.escapes:
+        return False
+    bound = [each for each in forward.facts.of(Assigned) if each.name == name]
+    if len(bound) != 1 or bound[0].augmented:
+        return False
+    returned = [event.node.value for event in forward.facts.returns if isinstance(event.node, cst.Return)]
+    return bool(returned) and all(not isinstance(each, cst.Name) and _taken_from(each) == name for each in returned)
+
+
+def _taken_from(node: cst.CSTNode | None) -> str | None:
+    """The name of the list whose elements an expression has: ``outputs``, ``tuple(outputs)``, ``(*outputs,)``."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Call) and dotted(node.func) in ("tuple", "list") and len(node.args) == 1:
+        return _taken_from(node.args[0].value) if not node.args[0].star and node.args[0].keyword is None else None
+    if isinstance(node, cst.Tuple) and len(node.elements) == 1 and isinstance(node.elements[0], cst.StarredElement):
+        return _taken_from(node.elements[0].value)
+    return None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
