@@ -75,7 +75,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     Not reported if `forward` or `backward` is inherited or has an unknown decorator, because projects wrap the pair in
     their own functions. `custom_bwd` is not reported if other code can set the state: a decorator that uses ctx, a
     function that gets ctx, `ctx._fwd_used_autocast = ...`. `custom_fwd` is not reported if `backward` sets autocast
-    itself.
+    itself, or has `custom_fwd` with `cast_inputs` as well.
 
     ## References
     - [Automatic mixed precision: functions that need a particular dtype](https://pytorch.org/docs/stable/notes/amp_examples.html)
@@ -150,7 +150,9 @@ def _stores_state_itself(fn: FunctionClass) -> bool:
 
 
 def _sets_autocast(backward: Method) -> bool:
-    """Whether backward sets autocast by itself."""
+    """Whether backward sets autocast by itself, or ``custom_fwd`` with ``cast_inputs`` turns it off there as well."""
+    if any((each.name or "").endswith("custom_fwd") and each.casts_inputs for each in backward.decorators):
+        return True
     calls = backward.facts.of(GenericCall)
     return any(call.callee is not None and call.callee.rpartition(".")[2] in _AUTOCAST for call in calls)
 

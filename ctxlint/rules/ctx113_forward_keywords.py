@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.function import FunctionClass, ParameterKind
 from ctxlint.rules.base import Finding, Rule
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class ForwardKeywords(Rule[FunctionClass]):
@@ -65,7 +68,7 @@ class ForwardKeywords(Rule[FunctionClass]):
 
     ## Known limits
     Silent if a class of the project descends from the Function, or if its `forward` is called directly: such calls may pass
-    keywords.
+    keywords. Nor if all arguments are passed on, as in `f(*args, **kwargs)`.
 
     ## References
     - [pytorch#182206](https://github.com/pytorch/pytorch/pull/182206): keywords at `apply`
@@ -82,9 +85,18 @@ class ForwardKeywords(Rule[FunctionClass]):
         if fn.has_subclass or "forward" in fn.called_directly:
             return
         for param in forward.params:
-            if param.kind is ParameterKind.KEYWORDS and is_read(forward, param):
+            if param.kind is ParameterKind.KEYWORDS and is_read(forward, param) and not _passes_on(forward, param.name):
                 yield Finding(
                     fn.span(param.node.name),
                     f"`forward` of `{fn.name}` reads `**{param.name}`, which is always empty; torch raises TypeError for "
                     f"keywords at `apply`. Take a dict, or named parameters.",
                 )
+
+
+def _passes_on(forward: Method, name: str) -> bool:
+    """Whether all arguments go on as they come, ``f(*args, **kwargs)``: then nothing is expected of the keywords."""
+    uses = sum(isinstance(node, cst.Name) and node.value == name for node in forward.body_nodes)
+    calls = (node.args for node in forward.body_nodes if isinstance(node, cst.Call))
+    whole = [args for args in calls if any(each.star == "*" for each in args)]
+    passed = [each.value for args in whole for each in args if each.star == "**"]
+    return uses == sum(isinstance(value, cst.Name) and value.value == name for value in passed)

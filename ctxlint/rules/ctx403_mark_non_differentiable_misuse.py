@@ -9,11 +9,13 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Parameter, before_views
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import ContextCall
     from ctxlint.model.interpreter.values import Value
 
 
@@ -82,19 +84,31 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
     category = Category.SUSPICIOUS
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
+        found: dict[tuple[ContextCall, bool], list[str]] = {}
         for call, argument in marks_of_no_output(fn):
             if argument.node is not None:
-                yield Finding(
-                    fn.span(call.node),
-                    f"`{code_of(argument.node)}` is marked non-differentiable but `forward` does not return it; torch silently ignores "
-                    f"the mark. {_remedy(fn, argument.value)}",
-                )
+                key = call, _another_is_meant(fn, argument.value)
+                found.setdefault(key, []).append(code_of(argument.node))
+        for (call, another), marked in found.items():
+            yield Finding(fn.span(call.node), _message(marked, another))
 
 
-def _remedy(fn: FunctionClass, marked: Value) -> str:
-    """What to write: to mark the returned tensor only if it is computed from the marked one, or one of several."""
+def _message(marked: list[str], another: bool) -> str:
+    if len(marked) == 1:
+        fact = f"`{marked[0]}` is marked non-differentiable but `forward` does not return it; torch silently ignores the mark."
+        return f"{fact} {'Mark the returned tensor itself, or drop' if another else 'Drop'} the mark."
+    names = quoted(marked) if len(marked) <= _MOST_NAMES else f"`{marked[0]}` and {len(marked) - 1} others"
+    fact = (
+        f"{names} are marked non-differentiable but `forward` does not return them; torch silently ignores the marks."
+    )
+    return f"{fact} {'Mark the returned tensors themselves, or drop' if another else 'Drop'} the marks."
+
+
+_MOST_NAMES = 3
+
+
+def _another_is_meant(fn: FunctionClass, marked: Value) -> bool:
+    """Whether an output may be meant: one that is computed from the marked tensor, or one of several."""
     outputs = [option for value in fn.outputs_values() for option in value.options()]
     made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
-    one_of_several = not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs)
-    mark_another = "Mark the returned tensor itself, or drop" if made_of_it or one_of_several else "Drop"
-    return f"{mark_another} the mark."
+    return made_of_it or (not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs))
