@@ -46,8 +46,8 @@ def lint_source(text: str, path: str = "<string>", settings: Settings | None = N
     from ctxlint.run.in_project import surroundings_of
     from ctxlint.run.lint_file import lint_text
 
-    asked = checked(settings)
-    return list(_in_cells(lint_text(path, text, asked, surroundings_of(path, asked))))
+    effective = checked(settings)
+    return list(_in_cells(lint_text(path, text, effective, surroundings_of(path, effective))))
 
 
 def lint_paths(
@@ -104,8 +104,8 @@ def lint_project(
 
     folder = os.path.abspath(os.fsdecode(root))
     name = os.path.basename(folder) if project is None else project
-    asked = None if settings is None else checked(settings)
-    return linted(ProjectTask(folder, asked, name, commit), timeout, memory)
+    effective = None if settings is None else checked(settings)
+    return linted(ProjectTask(folder, effective, name, commit), timeout, memory)
 
 
 def fix_source(
@@ -121,11 +121,11 @@ def fix_source(
     from ctxlint.run.in_project import surroundings_of
     from ctxlint.run.lint_file import check_source, lint_text
 
-    asked = checked(settings)._replace(fix=True)
+    effective = checked(settings)._replace(fix=True)
     if unsafe_fixes:
-        asked = asked._replace(unsafe_fixes=True)
-    first = lint_text(path, text, asked, surroundings_of(path, asked._replace(fix=False)))
-    result = apply_fixes(first, asked, lambda source: check_source(source, asked, first.outside))
+        effective = effective._replace(unsafe_fixes=True)
+    first = lint_text(path, text, effective, surroundings_of(path, effective._replace(fix=False)))
+    result = apply_fixes(first, effective, lambda source: check_source(source, effective, first.outside))
     fixed_text = text if result.source is None else _BOM * result.source.bom + result.source.written
     return FixedSource(fixed_text, tuple(_in_cells(result)), {each.code: each.count for each in result.fixed})
 

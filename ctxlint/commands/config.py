@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print the names of all options, or the description of one of them."""
-    asked = parser()
-    options = asked.parse_args(arguments)
+    options_parser = parser()
+    options = options_parser.parse_args(arguments)
     if options.schema:
         import json
 
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
 
     if options.option is not None and options.option not in BY_KEY:
-        asked.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")
+        options_parser.error(f"unknown option `{options.option}`{nearest(options.option, BY_KEY)}")
     chosen = OPTIONS if options.option is None else (BY_KEY[options.option],)
     if options.output_format == "json":
         import json

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print the ``--help`` of the command."""
-    asked = parser()
-    command = asked.parse_args(arguments).command
+    options_parser = parser()
+    command = options_parser.parse_args(arguments).command
     if command not in COMMANDS:
-        asked.error(f"unknown command `{command}`{nearest(command, COMMANDS)}")
+        options_parser.error(f"unknown command `{command}`{nearest(command, COMMANDS)}")
     import_module(module_of(command)).parser().print_help()
     return 0
 

@@ -22,55 +22,55 @@ _VALUE_AFTER_EQUALS = ("--add-noqa", "--write-baseline")
 
 def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     """The options, and the configuration that they select. Exits with 2 for an invalid option."""
-    asked = parser()
+    options_parser = parser()
     at = arguments.index("--") if "--" in arguments else len(arguments)
     given = [f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments[:at]]
-    options, rest = asked.parse_known_args(given)
+    options, rest = options_parser.parse_known_args(given)
     if any(each.startswith("-") and each != STDIN for each in rest):
-        asked.refuse(rest)
+        options_parser.refuse(rest)
     options.paths += [*rest, *arguments[at + 1 :]]  # paths may be between options, and are all that follows `--`
-    _check_combination(asked, options)
+    _check_combination(options_parser, options)
     try:
         overrides = _overrides(options)
     except ValueError as error:
-        asked.error(str(error))
+        options_parser.error(str(error))
     files = [each for each in options.config if os.path.isfile(each)]
     inline = [each for each in options.config if each not in files]
     variable = environment.value("CONFIG")
     if variable and not files and not options.isolated:
         if not os.path.isfile(variable):
-            asked.error(f"CTXLINT_CONFIG: no such file: {variable}")
+            options_parser.error(f"CTXLINT_CONFIG: no such file: {variable}")
         files = [variable]
     if len(files) > 1:
-        asked.error("--config: only one configuration file is allowed")
+        options_parser.error("--config: only one configuration file is allowed")
     if files and options.isolated:
-        asked.error("--config FILE and --isolated exclude each other")
+        options_parser.error("--config FILE and --isolated exclude each other")
     for each in inline:
         if "=" not in each:
-            asked.error(f"--config: no such file: {each}")
+            options_parser.error(f"--config: no such file: {each}")
     file = files[0] if files else None
     return options, Configuration(overrides, isolated=options.isolated, file=file, inline=tuple(inline))
 
 
-def _check_combination(asked: Parser, options: Namespace) -> None:
+def _check_combination(options_parser: Parser, options: Namespace) -> None:
     """Exit with 2 for options that cannot be combined."""
     if STDIN in options.paths and not reads_stdin(options):
-        asked.error("`-` (standard input) cannot be combined with other paths")
+        options_parser.error("`-` (standard input) cannot be combined with other paths")
     if options.watch and (reads_stdin(options) or options.add_noqa is not None):
-        asked.error("--watch cannot be combined with standard input or --add-noqa")
+        options_parser.error("--watch cannot be combined with standard input or --add-noqa")
     if options.add_noqa is not None and reads_stdin(options):
-        asked.error("--add-noqa cannot be combined with standard input")
+        options_parser.error("--add-noqa cannot be combined with standard input")
     if (options.write_baseline is not None or options.prune_baseline) and (reads_stdin(options) or options.diff):
-        asked.error("a baseline cannot be written with standard input or --diff")
+        options_parser.error("a baseline cannot be written with standard input or --diff")
     if options.statistics and options.diff:
-        asked.error("--statistics and --diff exclude each other")
+        options_parser.error("--statistics and --diff exclude each other")
     if options.statistics and options.output_format not in (None, "json"):
         from ctxlint.report import FOR_PEOPLE
 
         if options.output_format not in FOR_PEOPLE:
-            asked.error(f"--statistics supports the formats full and json, not {options.output_format}")
+            options_parser.error(f"--statistics supports the formats full and json, not {options.output_format}")
     if options.add_noqa is not None and re.search(r"[\r\n]|#\s*(?:noqa|\w+\s*[:=])", options.add_noqa):
-        asked.error("--add-noqa: the reason must be one line without a comment such as # noqa or # ctxlint:")
+        options_parser.error("--add-noqa: the reason must be one line without a comment such as # noqa or # ctxlint:")
 
 
 _PLAIN = (

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def run(arguments: Sequence[str]) -> int:
     """Print the page of one rule or of all, or a list of them."""
-    asked = parser()
-    options = asked.parse_args(arguments)
+    options_parser = parser()
+    options = options_parser.parse_args(arguments)
     if options.rule is not None and options.all:
-        asked.error("pass a rule or --all")
+        options_parser.error("pass a rule or --all")
 
     from ctxlint.rules import all_rules
 
@@ -29,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         rules = tuple(rule for rule in rules if options.rule.lower() in (rule.code.lower(), rule.name))
     if not rules:
         known = [label for rule in all_rules() for label in (rule.code, rule.name)]
-        asked.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
+        options_parser.error(f"unknown rule `{options.rule}`{nearest(options.rule, known)}")
     if options.output_format == "json":
         import json
 

@@ -148,7 +148,7 @@ def _is_refused(server: LanguageServer, phase: _Phase, raw: dict[str, Any]) -> b
 
 def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
     """Dispatch one message. An invalid request gets an error response; anything else is logged."""
-    asked: Any = None
+    request_id: Any = None
     try:
         try:
             raw = json.loads(body)
@@ -160,18 +160,18 @@ def _handle(server: LanguageServer, phase: _Phase, body: bytes) -> None:
             raise TypeError("a message is an object")
         if _is_refused(server, phase, raw):
             return
-        asked = raw.get("id") if "method" in raw else None
+        request_id = raw.get("id") if "method" in raw else None
         message = server.protocol.structure_message(raw)
         if isinstance(message, dict):
             raise TypeError("no JSON-RPC message")
-        asked = None  # from here on, pygls responds
+        request_id = None  # from here on, pygls responds
         server.protocol.handle_message(message)
     except (Exception, RecursionError) as error:  # noqa: BLE001  (one message must not end the server)
         server.report_server_error(error, JsonRpcInternalError)
-        if isinstance(asked, (int, str)):
+        if isinstance(request_id, (int, str)):
             known = error if isinstance(error, JsonRpcException) else JsonRpcInternalError(str(error))
             answer = {"code": known.code, "message": known.message}
-            _send(server, {"jsonrpc": "2.0", "id": asked, "error": answer})
+            _send(server, {"jsonrpc": "2.0", "id": request_id, "error": answer})
 
 
 def _forget_answered(server: LanguageServer) -> None:

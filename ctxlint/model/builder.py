@@ -79,7 +79,7 @@ class Builder:
         unit: Unit,
         project: Project,
         calls: Iterable[ApplyCall],
-        by_hand: Mapping[str, set[str]],
+        direct_calls: Mapping[str, set[str]],
         patched: set[str],
         applied: frozenset[str],
         subclassed_elsewhere: Iterable[str] = (),
@@ -92,7 +92,7 @@ class Builder:
         self.calls: dict[str, list[ApplyCall]] = {}
         for call in calls:
             self.calls.setdefault(call.function, []).append(call)
-        self.by_hand = by_hand
+        self.direct_calls = direct_calls
         self.patched = patched
         self.applied = applied
         self.known_in_part = known_in_part
@@ -168,7 +168,7 @@ class Builder:
             overrides_apply="apply" in methods or "apply" in class_attributes,
             patched=self.is_patched(record, map(find, ancestry), class_attributes),
             has_subclass=record.qualname in self.subclassed,
-            called_directly=frozenset(self.by_hand.get(record.qualname, ())),
+            called_directly=frozenset(self.direct_calls.get(record.qualname, ())),
             stored_attributes=stored,
             class_attributes=class_attributes,
             legacy_state=legacy_state(

@@ -418,9 +418,9 @@ class FunctionClass:
     def materializes_grads(self) -> Tri:
         """Does backward get zeros for undefined gradients? Yes unless ``set_materialize_grads`` disables it."""
         calls = self.context_calls("set_materialize_grads")
-        told = [argument.value for call in calls for argument in call.arguments]
-        hidden = self.escapes or "materialize_grads" in self.stored_attributes or len(told) < len(calls)
-        return Tri.UNKNOWN if hidden or any(each != constant(True) for each in told) else Tri.YES
+        literals = [argument.value for call in calls for argument in call.arguments]
+        hidden = self.escapes or "materialize_grads" in self.stored_attributes or len(literals) < len(calls)
+        return Tri.UNKNOWN if hidden or any(each != constant(True) for each in literals) else Tri.YES
 
     def outputs_values(self) -> Iterator[Value]:
         """The value of each output, over all returns of forward."""

@@ -87,9 +87,9 @@ def read_if_concerned(source: Source, project: Project, known: KnownNames) -> Re
     Whether it defines or calls any is decided with ``ast`` alone.
     """
     reader = Reader(source, project)
-    told = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
-    outside = told if told != NOTHING else None
-    facts = reader.facts(told, ())
+    given_facts = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
+    outside = given_facts if given_facts != NOTHING else None
+    facts = reader.facts(given_facts, ())
     if not reader.functions and not facts.calls:
         return Reading(None, facts, outside)
     return reader.read(outside)
@@ -100,21 +100,21 @@ def read_finding_facts(source: Source, project: Project, ask: Ask, *, concerned:
     """Read a file and find the outside facts meanwhile; one that is not ``concerned`` only if it proves related."""
     reader = Reader(source, project)
     outside = ask(reader)
-    told = outside if outside != NOTHING else None
+    given_facts = outside if outside != NOTHING else None
     facts = reader.facts(outside, ())
     if not (concerned or reader.functions or facts.calls):
-        return Reading(None, facts, told)
-    return reader.read(told)
+        return Reading(None, facts, given_facts)
+    return reader.read(given_facts)
 
 
 @stage("understand")
 def read_facts(source: Source, project: Project, known: KnownNames) -> Reading:
     """The facts of a file about the Functions of other files; and about its own Functions that descend from them."""
     reader = Reader(source, project)
-    told = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
+    given_facts = known.relevant_to(os.path.abspath(source.path), reader.unit.index.called)
     heirs = [name for name in reader.functions if any(each.unit is not reader.unit for each in reader.above(name))]
-    facts = reader.facts(told, [Own(name, 0, (), (), waits=False) for name in heirs])
-    return Reading(None, facts, told if told != NOTHING else None)
+    facts = reader.facts(given_facts, [Own(name, 0, (), (), waits=False) for name in heirs])
+    return Reading(None, facts, given_facts if given_facts != NOTHING else None)
 
 
 class _Calls(NamedTuple):
@@ -122,15 +122,15 @@ class _Calls(NamedTuple):
 
     elsewhere: Elsewhere
     calls: list[ApplyCall]
-    by_hand: dict[str, set[str]]
+    direct_calls: dict[str, set[str]]
     patched: set[str]
     applied: frozenset[str]
 
     def changed(self, later: _Calls) -> frozenset[str]:
         """The keys of the Functions for which ``later`` has different facts."""
         calls = {call.function for call in set(later.calls).symmetric_difference(self.calls)}
-        by_hand = {name for name, methods in later.by_hand.items() if methods != self.by_hand.get(name)}
-        return frozenset(calls | by_hand | (self.patched ^ later.patched) | (self.applied ^ later.applied))
+        direct_calls = {name for name, methods in later.direct_calls.items() if methods != self.direct_calls.get(name)}
+        return frozenset(calls | direct_calls | (self.patched ^ later.patched) | (self.applied ^ later.applied))
 
 
 class Reader:
@@ -144,9 +144,9 @@ class Reader:
 
     def read(self, outside: OutsideFacts | None) -> Reading:
         """Read the whole file."""
-        told = NOTHING if outside is None else outside
-        file = self.file(told, self.functions, self.calls(told).calls)
-        return Reading(file, self.facts(told, map(own, file.functions)), outside)
+        given_facts = NOTHING if outside is None else outside
+        file = self.file(given_facts, self.functions, self.calls(given_facts).calls)
+        return Reading(file, self.facts(given_facts, map(own, file.functions)), outside)
 
     def read_again(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
         """Read what outside facts may change or add; by itself, the file has these ``functions``."""
@@ -154,7 +154,7 @@ class Reader:
         again = outside.subjects | before.changed(found)
         if outside.partial:
             again |= self.functions
-        if outside.backward_by_hand:
+        if outside.calls_backward:
             again |= {MODULE_BACKWARDS}
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
@@ -185,7 +185,7 @@ class Reader:
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
             shared_results=tuple(shared_results(unit, resolver)) if names_operators(unit.source.text) else (),
-            module_backwards=() if outside.backward_by_hand else self.module_backwards,
+            module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )
@@ -208,7 +208,7 @@ class Reader:
             self.unit,
             self.project,
             [*found.calls, *outside.calls],
-            _merged(found.by_hand, outside.by_hand),
+            _merged(found.direct_calls, outside.direct_calls),
             found.patched.union(outside.patched),
             found.applied.union(outside.applied),
             outside.subclassed,
@@ -267,7 +267,9 @@ class Reader:
         """The facts of the file that matter to others; ``functions`` are its own."""
         found = self.calls(outside)
         heirs = self.functions
-        facts = facts_of(found.elsewhere, functions, heirs, found.calls, found.by_hand, found.patched, found.applied)
+        facts = facts_of(
+            found.elsewhere, functions, heirs, found.calls, found.direct_calls, found.patched, found.applied
+        )
         return replace(facts, module_backwards=True) if self.module_backwards else facts
 
     @cached_property
@@ -328,12 +330,12 @@ def _outline(target: Target, project: Project) -> FunctionClass | None:
 def _outliner(unit: Unit, project: Project, more_calls: Iterable[ApplyCall] = ()) -> Builder:
     """The builder of a file's Functions, or their outlines, from its own calls and ``more_calls`` of other files."""
     sites = call_sites(unit, project, Elsewhere(unit, project, NOTHING), functions_of(unit, project))
-    calls, by_hand, patched = sites.collect()
-    return Builder(unit, project, [*calls, *more_calls], by_hand, patched, sites.applied())
+    calls, direct_calls, patched = sites.collect()
+    return Builder(unit, project, [*calls, *more_calls], direct_calls, patched, sites.applied())
 
 
-def _merged(by_hand: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    merged = {name: set(methods) for name, methods in by_hand.items()}
+def _merged(direct_calls: Mapping[str, set[str]], outside: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    merged = {name: set(methods) for name, methods in direct_calls.items()}
     for name, method in outside:
         merged.setdefault(name, set()).add(method)
     return merged

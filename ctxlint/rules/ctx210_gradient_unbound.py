@@ -152,10 +152,10 @@ def _test(fn: FunctionClass, backward: Method, index: int) -> str:
 
 def _when(fn: FunctionClass, use: Event, flags: frozenset[int]) -> str:
     """Which inputs need a gradient if the read is reached with the name unbound."""
-    asked = sorted(flags_of(use.guards))
-    if not asked or max(*asked, *flags) >= len(fn.inputs):
+    needed = sorted(flags_of(use.guards))
+    if not needed or max(*needed, *flags) >= len(fn.inputs):
         return "only another input needs a gradient"
-    needing = quoted([fn.inputs[index].name for index in asked], "and")
+    needing = quoted([fn.inputs[index].name for index in needed], "and")
     others = quoted([fn.inputs[index].name for index in sorted(flags)], "and")
-    needs = "needs a gradient" if len(asked) == 1 else "need gradients"
+    needs = "needs a gradient" if len(needed) == 1 else "need gradients"
     return f"{needing} {needs} and {others} {'does' if len(flags) == 1 else 'do'} not"

@@ -15,21 +15,21 @@ def metadata_clause(stash: Stash) -> str:
     if not stash.uses.only_metadata:
         return ""
     method = f"`{stash.fn.backward.name}`" if stash.fn.backward is not None else "backward"
-    if not stash.uses.asked:
+    if not stash.uses.metadata:
         return f", which {method} does not use"
-    return f", of which {method} reads only {quoted(sorted(stash.uses.asked, key=_in_order))}"
+    return f", of which {method} reads only {quoted(sorted(stash.uses.metadata, key=_in_order))}"
 
 
-def _in_order(asked: str) -> tuple[int, str]:
+def _in_order(metadata: str) -> tuple[int, str]:
     """The usual ones first, in the usual order: ``torch.zeros(shape, dtype=dtype, device=device)``."""
     usual = ("shape", "dtype", "layout", "device")
-    return (usual.index(asked) if asked in usual else len(usual)), asked
+    return (usual.index(metadata) if metadata in usual else len(usual)), metadata
 
 
 def remedy(stash: Stash) -> str:
     """What to write instead."""
     if not stash.uses.only_metadata:
         return f"Use `save_for_backward`{' for the tensors in it' if stash.with_others else ''}."
-    if not stash.uses.asked:
+    if not stash.uses.metadata:
         return "Drop it."
-    return f"Keep only {'that' if len(stash.uses.asked) == 1 else 'those'}."
+    return f"Keep only {'that' if len(stash.uses.metadata) == 1 else 'those'}."

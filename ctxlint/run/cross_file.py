@@ -81,8 +81,8 @@ def outside_facts(
     run.leads[root_of(os.path.dirname(os.path.abspath(own.path)))].update(leads)
     run.do([own])
     run.spread_names()
-    told = run.candidates[own.path].outside or NOTHING
-    return replace(run.outside().get(own.path, NOTHING), names=told.names, aliases=told.aliases)
+    newly_named = run.candidates[own.path].outside or NOTHING
+    return replace(run.outside().get(own.path, NOTHING), names=newly_named.names, aliases=newly_named.aliases)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _Run:
         self.asked: dict[str, Settings] = {}
         self.leads: dict[str, set[str]] = defaultdict(set)
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
-        self.by_hand: dict[str, tuple[str, ...]] = {}
+        self.direct_calls: dict[str, tuple[str, ...]] = {}
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
 
@@ -174,7 +174,7 @@ class _Run:
         before: dict[str, _Names] = {}
         while True:
             names = self.names()
-            todo = [*self.told(names), *self.mentioning(names, before)]
+            todo = [*self.newly_named(names), *self.mentioning(names, before)]
             if not todo:
                 return
             self.do(todo)
@@ -187,7 +187,7 @@ class _Run:
             projects[root_of(os.path.dirname(facts.path))].append(facts)
         return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
 
-    def told(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
+    def newly_named(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
         """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
@@ -242,8 +242,8 @@ class _Run:
                 said[target].calls.append((facts.path, call))
             for target in facts.applied:
                 said[target].applied.add(facts.path)
-            for target, method in facts.by_hand:
-                said[target].by_hand.add(method)
+            for target, method in facts.direct_calls:
+                said[target].direct_calls.add(method)
             for target in facts.subclassed:
                 said[target].subclassed = True
             for target in facts.patched:
@@ -251,22 +251,22 @@ class _Run:
         reported = [each for each in self.facts() if not self.candidates[each[0]].facts_only]
         found = {path: _joined(_about(facts, said), partial=self.is_partial(facts)) for path, facts in reported}
         for path, facts in reported:
-            if facts.module_backwards and self.backward_by_hand(facts):
-                found[path] = replace(found[path], backward_by_hand=True)
+            if facts.module_backwards and self.calls_backward(facts):
+                found[path] = replace(found[path], calls_backward=True)
         return {path: each for path, each in found.items() if each != NOTHING}
 
     def is_partial(self, facts: FileFacts) -> bool:
         """Whether facts about a file may be missing, because its project was too large to search."""
         return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
 
-    def backward_by_hand(self, facts: FileFacts) -> bool:
+    def calls_backward(self, facts: FileFacts) -> bool:
         """Whether another file of the project passes a gradient to some ``backward``, or may do so."""
         root = root_of(os.path.dirname(facts.path))
         if not self.index.rest(os.path.dirname(facts.path)).complete:
             return True
-        if root not in self.by_hand:
-            self.by_hand[root] = tuple(islice(filter(_may_work_by_hand, self.files_of(root)), 2))
-        return any(path != facts.path for path in self.by_hand[root])
+        if root not in self.direct_calls:
+            self.direct_calls[root] = tuple(islice(filter(_may_pass_gradients, self.files_of(root)), 2))
+        return any(path != facts.path for path in self.direct_calls[root])
 
     def files_of(self, root: str) -> Iterator[str]:
         """The absolute paths of the files of a project."""
@@ -275,7 +275,7 @@ class _Run:
         yield from dict.fromkeys((*(path for path in linted if root_of(os.path.dirname(path)) == root), *others))
 
 
-def _may_work_by_hand(path: str) -> bool:
+def _may_pass_gradients(path: str) -> bool:
     """Whether a file may pass a gradient to a ``backward``."""
     try:
         data = read_bytes(path)
@@ -283,9 +283,9 @@ def _may_work_by_hand(path: str) -> bool:
         return False
     if not _READS_BACKWARD(data):
         return False
-    from ctxlint.model.index.module_backwards import may_work_by_hand
+    from ctxlint.model.index.module_backwards import may_pass_gradients
 
-    return may_work_by_hand(data)
+    return may_pass_gradients(data)
 
 
 _READS_BACKWARD = re.compile(rb"\.\s*backward\b(?!\s*\(\s*\))").search
@@ -297,13 +297,13 @@ class _OutsideFactsOf:
     def __init__(self) -> None:
         self.calls: list[tuple[str, ApplyCall]] = []
         self.applied: set[str] = set()
-        self.by_hand: set[str] = set()
+        self.direct_calls: set[str] = set()
         self.subclassed = False
         self.patched: set[str] = set()
 
     def may_add_findings(self, own: Own) -> bool:
         """Whether it may add a finding about the Function in its own file."""
-        if self.by_hand or self.subclassed or self.patched:
+        if self.direct_calls or self.subclassed or self.patched:
             return True
         return (bool(self.applied) and own.waits) or any(own.learns_from(call) for _path, call in self.calls)
 
@@ -316,7 +316,7 @@ class _OutsideFactsOf:
         return OutsideFacts(
             calls=tuple(_seen_from(target, call, path) for path, call in self.calls),
             applied=(name,) * bool(self.applied),
-            by_hand=tuple((name, method) for method in self.by_hand),
+            direct_calls=tuple((name, method) for method in self.direct_calls),
             subclassed=(name,) * self.subclassed,
             patched=(name,) * bool(self.patched),
         )
@@ -337,7 +337,7 @@ def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
     return OutsideFacts(
         calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
         applied=tuple(sorted(name for each in every for name in each.applied)),
-        by_hand=tuple(sorted(pair for each in every for pair in each.by_hand)),
+        direct_calls=tuple(sorted(pair for each in every for pair in each.direct_calls)),
         subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
         patched=tuple(sorted(name for each in every for name in each.patched)),
         partial=partial,

@@ -263,11 +263,11 @@ class Uses:
             self.holds(test.left)
             self.holds(test.right)
             return
-        asked = self.type_tested(test)
-        if asked is None:
+        type_test = self.type_tested(test)
+        if type_test is None:
             self.walk(test)
             return
-        subject, classes = asked
+        subject, classes = type_test
         if all(name in types.TENSOR_ANNOTATIONS for name in classes):
             self.add(subject, True, Trust.STRONG, "it is asserted to be a tensor")
         elif all(name in _PLAIN_CLASSES for name in classes):
@@ -322,8 +322,8 @@ class Uses:
             for argument in plain:
                 self.add(argument, False, Trust.STRONG, "it is passed to `range`")
         elif callee in _TYPE_TESTS and plain:
-            asked = self.type_tested(node)
-            if asked is None or not types.DISTRIBUTED_TENSORS.issuperset(asked[1]):
+            type_test = self.type_tested(node)
+            if type_test is None or not types.DISTRIBUTED_TENSORS.issuperset(type_test[1]):
                 self.undecided(plain[0], "its type is tested")
         elif callee.startswith("numpy.") and plain:
             self.undecided(plain[0], "numpy computes with it")  # an array or a list, as a rule; or a tensor on the CPU

@@ -203,11 +203,15 @@ _FLOATING_NAMES = re.compile(
 def _may_be_differentiable(fn: FunctionClass, index: int) -> bool:
     """Whether an output may be a floating tensor on each return that has it, unless it is None, and never marked."""
     marked = marked_non_differentiable(fn)
-    told = [returned for returned in fn.outputs if returned.known and returned.exact]
-    elements = [slot.value for returned in told for slot in returned.slots]
-    if marked is None or fn.escapes or any(each not in told and each.value not in elements for each in fn.outputs):
+    exact_returns = [returned for returned in fn.outputs if returned.known and returned.exact]
+    elements = [slot.value for returned in exact_returns for slot in returned.slots]
+    if (
+        marked is None
+        or fn.escapes
+        or any(each not in exact_returns and each.value not in elements for each in fn.outputs)
+    ):
         return False
-    values = [returned.slots[index].value for returned in told if index < len(returned.slots)]
+    values = [returned.slots[index].value for returned in exact_returns if index < len(returned.slots)]
     options = [option for value in values for option in value.options() if option != NONE]
     hidden = [option for value in marked for option in (value, *value.options())]
     return bool(options) and not any(

@@ -25,15 +25,15 @@ class KeptUses:
     """How the reading methods use a stored tensor.
 
     ``reads_values`` is certain. ``handed_on``: it, or a view of it, escapes. ``as_object``: this very object escapes,
-    for instance to a call that may keep or compare it. ``always``: one of these happens on every path. ``asked`` is the
-    metadata that is read: ``shape``, ``dtype`` and the like.
+    for instance to a call that may keep or compare it. ``always``: one of these happens on every path. ``metadata`` is
+    what else is read: ``shape``, ``dtype`` and the like.
     """
 
     reads_values: bool = False
     handed_on: bool = False
     as_object: bool = False
     always: bool = False
-    asked: set[str] = field(default_factory=set)
+    metadata: set[str] = field(default_factory=set)
 
     @property
     def only_metadata(self) -> bool:
@@ -208,7 +208,7 @@ class _Uses:
         if contained:
             self.hand_on()
         elif name in _METADATA_OF_RECEIVER:
-            self.uses.asked.update(_METADATA[name])
+            self.uses.metadata.update(_METADATA[name])
         elif name in (_VIEWS if called else operations.VIEW_ATTRIBUTES):
             before, self.same = self.same, self.same and name not in _NEW_OBJECTS
             self.visit(around if called else parent, contained=False)
@@ -229,9 +229,9 @@ class _Uses:
         name = called.rpartition(".")[2]
         of_torch = callee is not None and callee.startswith(operations.TORCH_NAMESPACES)
         if written in _BUILTINS and callee is None:
-            self.uses.asked.update(_BUILTINS[written])
+            self.uses.metadata.update(_BUILTINS[written])
         elif name in _METADATA_OF_ARGUMENT and (of_torch or callee is None):
-            self.uses.asked.update(_METADATA[name])
+            self.uses.metadata.update(_METADATA[name])
         elif (of_torch and callee not in _KEEPING) or (callee is None and "." in called and name in _READING_ARGUMENT):
             self.read_values()
         else:

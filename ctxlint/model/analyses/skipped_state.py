@@ -177,9 +177,9 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState
 
     If only that one needs a gradient, each of the events has a guard that fails.
     """
-    asked = [[flags for flags in map(_flags_tested, event.guards) if flags] for event in events]
+    tested = [[flags for flags in map(_flags_tested, event.guards) if flags] for event in events]
     for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
-        failing = [next((flags for flags in tests if other not in flags), None) for tests in asked]
+        failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
             return SkippedState(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))

@@ -54,12 +54,12 @@ def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
     slots = fn.gradients[0].slots
     if not fn.gradients[0].known or any(slot.starred for slot in slots) or sum(map(_wanted, slots)) < 2:
         return
-    asked = {each.index for each in backward.facts.of(NeedsInputGradRead)}
-    if None in asked:  # the flags are used as a whole, for an unknown purpose
+    tested = {each.index for each in backward.facts.of(NeedsInputGradRead)}
+    if None in tested:  # the flags are used as a whole, for an unknown purpose
         return
     for at, slot in enumerate(slots[: len(fn.inputs)]):
         found = _computed(backward, slot)
-        if at in asked or found is None or fn.inputs[at].against_a_gradient:
+        if at in tested or found is None or fn.inputs[at].against_a_gradient:
             continue
         value, name, guards = found
         operation = _expensive(value)

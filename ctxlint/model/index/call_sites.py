@@ -49,13 +49,13 @@ class CallSites:
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
         calls: list[ApplyCall] = []
-        by_hand: dict[str, set[str]] = {}
+        direct_calls: dict[str, set[str]] = {}
         patched: set[str] = set()
         matter = self.relevant_names()
         for record in self.index.calls:
             if record.name not in matter:
                 continue
-            self.by_hand(record, by_hand)
+            self.direct_calls(record, direct_calls)
             self.patches(record, patched)
             call = self.call(record)
             if call is not None:
@@ -65,7 +65,7 @@ class CallSites:
                 self.patch(owner, scope, patched)
         within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
         whole = [call for call in calls if call.how != "construct" or call.span not in within]
-        return sorted(whole, key=lambda call: call.span), by_hand, patched
+        return sorted(whole, key=lambda call: call.span), direct_calls, patched
 
     def relevant_names(self) -> frozenset[str]:
         """The last parts of the names through which a Function may be called or modified.
@@ -87,7 +87,7 @@ class CallSites:
         imported = self.elsewhere.function(owner, scope)
         patched.update(self.classes_of(owner, scope) if imported is None else {imported})
 
-    def by_hand(self, record: CallRecord, found: dict[str, set[str]]) -> None:
+    def direct_calls(self, record: CallRecord, found: dict[str, set[str]]) -> None:
         """``Fn.backward(...)``, ``Fn().backward(...)``, ``super().forward(...)``, ``cls.forward(...)``."""
         func = record.node.func
         if not isinstance(func, ast.Attribute) or func.attr not in PROTOCOL:

@@ -81,7 +81,7 @@ def facts_of(
     functions: Iterable[Own],
     heirs: Iterable[str],
     calls: Iterable[ApplyCall],
-    by_hand: Mapping[str, set[str]],
+    direct_calls: Mapping[str, set[str]],
     patched: Iterable[str],
     applied: Iterable[str],
 ) -> FileFacts:
@@ -101,7 +101,9 @@ def facts_of(
         aliases=aliases,
         calls=tuple((targets[call.function], call) for call in calls if call.function in targets),
         applied=tuple(sorted({targets[name] for name in applied if name in targets})),
-        by_hand=tuple(sorted((targets[name], each) for name in by_hand if name in targets for each in by_hand[name])),
+        direct_calls=tuple(
+            sorted((targets[name], each) for name in direct_calls if name in targets for each in direct_calls[name])
+        ),
         subclassed=tuple(sorted(set(_subclassed(elsewhere, heirs)))),
         patched=tuple(sorted({targets[name] for name in patched if name in targets})),
     )

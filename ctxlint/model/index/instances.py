@@ -107,8 +107,8 @@ class Instances:
         """Where a method that autograd calls is called directly on the instance; None if nowhere."""
         taken = self._names.parents[node]
         call = self._names.parents.get(taken)
-        by_hand = isinstance(taken, ast.Attribute) and taken.attr in PROTOCOL and isinstance(call, ast.Call)
-        return self._source.span_of(call) if by_hand and isinstance(call, ast.Call) and call.func is taken else None
+        is_direct = isinstance(taken, ast.Attribute) and taken.attr in PROTOCOL and isinstance(call, ast.Call)
+        return self._source.span_of(call) if is_direct and isinstance(call, ast.Call) and call.func is taken else None
 
     @cached_property
     def _names(self) -> _Names:

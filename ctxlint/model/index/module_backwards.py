@@ -39,7 +39,7 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
     if unit.tree is None or unit.is_stub or "def backward" not in unit.source.text:
         return
     found = list(_of_modules(unit, project))
-    if found and not works_by_hand(unit.tree):
+    if found and not passes_gradients(unit.tree):
         yield from found
 
 
@@ -80,7 +80,7 @@ def _looks_called(backward: ast.FunctionDef) -> bool:
     return any(not isinstance(each, ast.Constant) for each in values)
 
 
-def works_by_hand(tree: ast.Module) -> bool:
+def passes_gradients(tree: ast.Module) -> bool:
     """Whether a file calls a ``backward`` with a gradient, or reads one without calling it."""
     plain = {id(each.func) for each in ast.walk(tree) if isinstance(each, ast.Call) and _is_plain(each)}
     return any(
@@ -88,7 +88,7 @@ def works_by_hand(tree: ast.Module) -> bool:
     )
 
 
-def may_work_by_hand(data: bytes) -> bool:
+def may_pass_gradients(data: bytes) -> bool:
     """Whether the bytes of a file leave it open that it does so."""
     if b"backward" not in data:
         return False
@@ -96,7 +96,7 @@ def may_work_by_hand(data: bytes) -> bool:
     if too_deep_for_ast(text) is not None:
         return True
     try:
-        return works_by_hand(ast.parse(text))
+        return passes_gradients(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
 

@@ -101,7 +101,7 @@ class FileFacts:
     aliases: tuple[NameAlias, ...] = ()
     calls: tuple[tuple[Target, ApplyCall], ...] = ()
     applied: tuple[Target, ...] = ()
-    by_hand: tuple[tuple[Target, str], ...] = ()
+    direct_calls: tuple[tuple[Target, str], ...] = ()
     subclassed: tuple[Target, ...] = ()
     patched: tuple[Target, ...] = ()
     at_stake: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class OutsideFacts:
 
     ``names`` are names that it calls and that denote Functions, or the ``apply`` of one, somewhere in the project: they
     are worth resolving. ``aliases`` are attributes of modules that no module defines itself. The others are about the
-    Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``backward_by_hand``: another file
+    Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``calls_backward``: another file
     passes a gradient to some ``backward``. ``partial``: there may be more facts, because the project is too large to
     search.
     """
@@ -133,18 +133,18 @@ class OutsideFacts:
     aliases: tuple[NameAlias, ...] = ()
     calls: tuple[ApplyCall, ...] = ()
     applied: tuple[str, ...] = ()
-    by_hand: tuple[tuple[str, str], ...] = ()
+    direct_calls: tuple[tuple[str, str], ...] = ()
     subclassed: tuple[str, ...] = ()
     patched: tuple[str, ...] = ()
-    backward_by_hand: bool = False
+    calls_backward: bool = False
     partial: bool = False
 
     @property
     def subjects(self) -> frozenset[str]:
         """The keys of the Functions that the facts are about."""
-        by_hand = (key for key, _method in self.by_hand)
+        direct_calls = (key for key, _method in self.direct_calls)
         called = (call.function for call in self.calls)
-        return frozenset((*called, *self.applied, *by_hand, *self.subclassed, *self.patched))
+        return frozenset((*called, *self.applied, *direct_calls, *self.subclassed, *self.patched))
 
 
 MODULE_BACKWARDS = "backward of modules"
