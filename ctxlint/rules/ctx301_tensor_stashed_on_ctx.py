@@ -34,8 +34,8 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
       modified by an inplace operation`;
     - is not seen by saved-tensor hooks: `save_on_cpu` does not move it, and checkpointing does not free it;
     - holding an output creates a reference cycle, output → grad_fn → ctx → output, which only the cyclic garbage
-      collector frees, together with everything that the graph holds. A *view* of an output is never freed, and neither
-      are two outputs of one call.
+      collector frees, together with everything that the graph holds. A *view* of an output is never freed, and with
+      torch 2.13 neither are two outputs of one call.
 
     This holds from torch 1.13 to 2.15.
 
