@@ -17,7 +17,16 @@ from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.analyses.saved_state_uses import uses_of_kept
 from ctxlint.model.analyses.stashes import Held
 from ctxlint.model.interpreter.events import ContextCall, ContextLent, Mutation
-from ctxlint.model.interpreter.values import NONE, Fresh, Tri, is_tensor, usual_storage
+from ctxlint.model.interpreter.values import (
+    NONE,
+    Fresh,
+    Parameter,
+    Tri,
+    before_views,
+    is_none,
+    is_tensor,
+    usual_storage,
+)
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -47,9 +56,19 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     return keeping.writer.fix(
         "Save it with `save_for_backward`",
         [*saving, *reading],
-        _applicability(stash.uses, stash.write.value),
+        Applicability.UNSAFE
+        if _may_be_no_tensor(fn, stash.write.value)
+        else _applicability(stash.uses, stash.write.value),
         joins=joins,
     )
+
+
+def _may_be_no_tensor(fn: FunctionClass, kept: Value | None) -> bool:
+    """Whether calls that never run backward may pass the default, which ``save_for_backward`` refuses."""
+    options = [before_views(each) for each in kept.options()] if kept is not None else []
+    indices = {each.index for each in options if isinstance(each, Parameter) and each.role == "input"}
+    defaults = [each.param.default for each in fn.inputs if each.index in indices]
+    return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
 
 
 def _joins(keeping: _StoredAttribute, saving: list[Edit], reading: list[Edit]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.decorators import make_static
+from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import refusal
@@ -66,7 +67,7 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
-    function itself. A Function in the style of torch before 1.5, with state on an instance, is reported once, by
+    function itself; nor if the methods read of `self` what only a subclass may have. A Function in the style of torch before 1.5, with state on an instance, is reported once, by
     legacy-function (CTX108).
 
     ## References
@@ -80,7 +81,7 @@ class MissingStaticmethod(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable or fn.legacy_state is not None:
+        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn):
             return
         for method in fn.own_protocol_methods:
             if method.binding is Binding.INSTANCE and method.signature_known:

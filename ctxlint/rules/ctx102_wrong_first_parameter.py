@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.decorators import static_for_class
 from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver
+from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -78,7 +79,8 @@ class WrongFirstParameter(Rule[FunctionClass]):
     ## Known limits
     `forward(cls, ctx, x)` as a static method is legal if a subclass calls it directly; it is reported only for classes
     whose `apply` is used in a linted file. A first parameter with any other name counts as the ctx unless it is used as
-    only a tensor can be. Not reported if a base class or a decorator is unknown, or if the method is called directly.
+    only a tensor can be. Not reported if a base class or a decorator is unknown, if the method is called directly,
+    or if the methods read of `self` what only a subclass may have.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -91,7 +93,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not fn.signature_judgeable or fn.legacy_state is not None:
+        if not fn.signature_judgeable or fn.legacy_state is not None or may_mean_an_instance(fn):
             return
         for method in fn.own_protocol_methods:
             if not method.signature_known or method.name in fn.called_directly:

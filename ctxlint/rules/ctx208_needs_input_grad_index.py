@@ -108,7 +108,10 @@ def _too_far(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) ->
             f"ValueError. Unpack {inputs}."
         )
     if read.index is not None and not -inputs <= read.index < inputs:
-        return f"{have}; `ctx.needs_input_grad[{read.index}]` raises IndexError. Count inputs from 0, without ctx."
+        when = _when(read)
+        return (
+            f"{have}; `ctx.needs_input_grad[{read.index}]` raises IndexError{when}. Count inputs from 0, without ctx."
+        )
     return None
 
 
@@ -128,18 +131,23 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, settings: Settings) -
                 f"passes {counted(passed, 'input')}; this raises ValueError{until}. {_TEST_LENGTH}"
             )
         if read.index is not None and read.index >= passed:
-            return _index_left_out(fn, read.index, f"for the call on {call.place}, which omits", until)
+            return _index_left_out(fn, read, f"for the call on {call.place}, which omits", until)
     open_ended = fn.applied and all(call.starred for call in fn.calls)
     if read.index is not None and read.index >= fn.required_inputs and open_ended:
-        return _index_left_out(fn, read.index, "for calls that omit", until)
+        return _index_left_out(fn, read, "for calls that omit", until)
     return None
 
 
-def _index_left_out(fn: FunctionClass, index: int, who: str, until: str) -> str:
+def _index_left_out(fn: FunctionClass, read: NeedsInputGradRead, who: str, until: str) -> str:
     return (
-        f"`ctx.needs_input_grad[{index}]` has no flag {who} `{fn.inputs[index].name}`; "
-        f"this raises IndexError{until}. {_TEST_LENGTH}"
+        f"`ctx.needs_input_grad[{read.index}]` has no flag {who} `{fn.inputs[read.index or 0].name}`; "
+        f"this raises IndexError{until or _when(read)}. {_TEST_LENGTH}"
     )
+
+
+def _when(read: NeedsInputGradRead) -> str:
+    """Under another test, the flag may never be read."""
+    return " when this is reached" if read.guards else ""
 
 
 _TEST_LENGTH = "Test the length of `ctx.needs_input_grad` first."

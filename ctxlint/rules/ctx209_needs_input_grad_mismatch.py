@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.gradient_flags import test_own_flag
 from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses, wrong_test
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import at
 from ctxlint.rules.wording import quoted
@@ -109,11 +110,16 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             remedy = f"Return it if `{own}` is set." if each.by_return else f"Test `{own}`."
             tests = quoted([f"ctx.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             test = wrong_test(fn, each)
+            unbound = any(use.name == each.name for use in fn.backward.facts.of(MaybeUnbound))
+            effect = (
+                f"it raises UnboundLocalError when only `{receiver}` needs a gradient"
+                if unbound
+                else f"`{receiver}` silently gets no gradient when only it needs one"
+            )
             yield Finding(
                 fn.span(test or each.node),
                 f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"
-                f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; `{receiver}` silently gets no gradient when only it "
-                f"needs one. {remedy}",
+                f"{'' if len(asked) == 1 else 's'} of {quoted(asked)}; {effect}. {remedy}",
                 test_own_flag(fn, each),
                 at(fn, [each.node], "returned here") if test is not None else (),
             )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.unbound_gradients import bind_none_first
-from ctxlint.model.analyses.flags import flags_of, kept_flags, none_uses, unbound_uses
+from ctxlint.model.analyses.flags import flags_of, kept_flags, needed_at, none_uses, unbound_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeNone
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.events import MaybeUnbound
     from ctxlint.model.interpreter.method import Method
 
 
@@ -111,7 +111,7 @@ class GradientUnbound(Rule[FunctionClass]):
             yield Finding(
                 fn.span(use.node),
                 f"`{use.name}` is bound only under {tests} but read here without; it raises UnboundLocalError when "
-                f"{_when(fn, use, flags)}. {_remedy(fn, backward, use.name, flags, fix)}.",
+                f"{_when(fn, needed_at(backward, use), flags)}. {_remedy(fn, backward, use, flags, fix)}.",
                 fix,
             )
         for place, flags in none_uses(fn, backward):
@@ -127,21 +127,24 @@ class GradientUnbound(Rule[FunctionClass]):
             yield Finding(
                 fn.span(place.node),
                 f"`{name}` is `None` except under {tests} but {used} here without; it raises {error} when "
-                f"{_when(fn, place, flags)}. Test `{name} is not None` first.",
+                f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
             )
 
 
-def _remedy(fn: FunctionClass, backward: Method, name: str, flags: frozenset[int], fix: Fix | None) -> str:
+def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: frozenset[int], fix: Fix | None) -> str:
     """What to write; a gradient that is bound under the flags of other inputs belongs under its own."""
     returned = {
         index
         for gradients in fn.gradients
         for index, slot in enumerate(gradients.slots)
-        if isinstance(slot.node, cst.Name) and slot.node.value == name
+        if isinstance(slot.node, cst.Name) and slot.node.value == use.name
     }
     if len(returned) == 1 and returned.isdisjoint(flags):
         return f"Compute it under `{_test(fn, backward, *returned)}`"
-    return f"{f'Write `{name} = None`' if fix is not None else 'Bind it'} before the test"
+    if fix is not None:
+        return f"Write `{use.name} = None` before the test"
+    asked = [_test(fn, backward, index) for index in sorted(flags_of(use.guards))]
+    return f"Bind it under {quoted(asked)} too" if asked else "Bind it before the test"
 
 
 def _test(fn: FunctionClass, backward: Method, index: int) -> str:
@@ -150,12 +153,12 @@ def _test(fn: FunctionClass, backward: Method, index: int) -> str:
     return f"ctx.{next(kept, f'needs_input_grad[{index}]')}"
 
 
-def _when(fn: FunctionClass, use: Event, flags: frozenset[int]) -> str:
+def _when(fn: FunctionClass, needed: frozenset[int], flags: frozenset[int]) -> str:
     """Which inputs need a gradient if the read is reached with the name unbound."""
-    needed = sorted(flags_of(use.guards))
-    if not needed or max(*needed, *flags) >= len(fn.inputs):
+    asked = sorted(needed)
+    if not asked or max(*asked, *flags) >= len(fn.inputs):
         return "only another input needs a gradient"
-    needing = quoted([fn.inputs[index].name for index in needed], "and")
+    needing = quoted([fn.inputs[index].name for index in asked], "and")
     others = quoted([fn.inputs[index].name for index in sorted(flags)], "and")
-    needs = "needs a gradient" if len(needed) == 1 else "need gradients"
+    needs = "needs a gradient" if len(asked) == 1 else "need gradients"
     return f"{needing} {needs} and {others} {'does' if len(flags) == 1 else 'do'} not"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_call
+from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -112,9 +113,17 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
             yield Finding(
                 fn.span(read.node),
                 f"`{use.name}` is the tuple of all saved tensors; using it as one tensor raises ({use.how}, "
-                f"{fn.line(use.node)}). Write `{use.name}, = ...`.",
+                f"{fn.line(use.node)}). {_remedy(fn, method, use.name)}.",
                 unpack_the_one(fn, method, read, use),
             )
+
+
+def _remedy(fn: FunctionClass, method: Method, name: str) -> str:
+    """Unpack the tensor, and save one first where forward certainly saves nothing."""
+    saving = saving_call(method)
+    if saved_counts(fn, saving) == frozenset({0}):
+        return f"Call `ctx.{saving}` in `forward`, which saves nothing, and write `{name}, = ...`"
+    return f"Write `{name}, = ...`"
 
 
 def _bound_before(method: Method, use: TupleUsedAsTensor) -> SavedRead | None:

@@ -60,6 +60,13 @@ def flags_of(guards: Iterable[Guard], kept: Mapping[str, int] = _NONE_KEPT) -> f
     return frozenset(found)
 
 
+def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
+    """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
+    asked = (guard.asks for guard in guards if guard.asks is not None)
+    flags = (asks.value for asks in asked if asks.question is Question.NEEDS_INPUT_GRAD and not asks.answer)
+    return frozenset(flag.index for flag in flags if isinstance(flag, NeedsInputGrad) and flag.index is not None)
+
+
 def tested_flags(guards: Iterable[Guard]) -> bool:
     """Whether any guard on the path mentions ``needs_input_grad`` in a form that ``flags_of`` cannot interpret."""
     return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not guard.has_parts)
@@ -222,14 +229,25 @@ def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, 
         flags: set[int] = set()
         for each in bindings:
             mine = flags_of(each.guards, kept)
-            if not mine or tested_flags(each.guards):
+            if tested_flags(each.guards) or not (mine or refused_flags(each.guards)):
                 break
             flags |= mine
         else:
-            others = [each for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags]
-            if others and not flags & flags_of(use.guards, kept) and not _same_test(use, bindings):
+            others = {each.index for each in fn.inputs if each.gradient is Tri.YES and each.index not in flags}
+            wanted = needed_at(method, use, kept)
+            possible = others and not flags & wanted and not wanted & refused_flags(use.guards)
+            if flags and possible and _refused(bindings) <= others and not _same_test(use, bindings):
                 found.append((use, frozenset(flags)))
     return found
+
+
+def needed_at(method: Method, use: MaybeUnbound, kept: Mapping[str, int] = _NONE_KEPT) -> frozenset[int]:
+    """The inputs that certainly need a gradient where a name is read and nothing has bound it."""
+    return flags_of(use.guards, kept) | _refused(each for each in method.facts.of(Assigned) if each.name == use.name)
+
+
+def _refused(bindings: Iterable[Assigned]) -> frozenset[int]:
+    return frozenset[int]().union(*(refused_flags(each.guards) for each in bindings))
 
 
 def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutation, frozenset[int]]]:

@@ -29,8 +29,28 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     known |= fn.enclosing_names | _bound_inside(method)
     given = ({param.name for param in forward.params} | set(forward.binders)) - known
     for node in method.variables:
-        if node.value in given and _is_read(method, node):
+        if node.value in given and _is_read(method, node) and not _in_untaken_arm(method, node):
             yield node
+
+
+def _in_untaken_arm(method: Method, node: cst.CSTNode) -> bool:
+    """Whether a node is in the body of an ``if`` whose test autograd never makes true."""
+    untaken = [guard.test for guard in method.facts.untaken if guard.holds]
+    inner = node
+    for outer in method.above(node) if untaken else ():
+        if isinstance(outer, cst.If) and inner is outer.body:
+            if any(part is test for part in _conjuncts(outer.test) for test in untaken):
+                return True
+        inner = outer
+    return False
+
+
+def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """A condition and, of ``a and b``, its parts."""
+    yield test
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        yield from _conjuncts(test.left)
+        yield from _conjuncts(test.right)
 
 
 def _bound_inside(method: Method) -> set[str]:

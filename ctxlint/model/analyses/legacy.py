@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
-    from ctxlint.model.function import Method
+    from ctxlint.model.function import FunctionClass, Method
 
 
 def legacy_state(
@@ -50,6 +50,9 @@ def legacy_state(
                 state = _state_read(above, {each for _name, each in set_there}) if above.name == method.name else None
                 if state is not None:
                     return f"`__init__` sets `{name}.{state}`"
+    filled_in = _filled_in(instances, methods)
+    if filled_in is not None and is_called():
+        return filled_in
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
     known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
@@ -58,6 +61,28 @@ def legacy_state(
             if read.attribute in stored - known and not read.own and is_called():
                 return f"`{method.name}` reads `self.{read.attribute}`"
     return None
+
+
+def _filled_in(instances: Iterable[Method], methods: Mapping[str, Method]) -> str | None:
+    """Which method of the class an inherited ``forward`` or ``backward`` calls on ``self``: no ctx has one."""
+    for method in instances:
+        name = method.ctx.name if method.ctx is not None else ""
+        for attribute in _attributes_read(method, name) if method.inherited and name == "self" else ():
+            if attribute in methods and methods[attribute].binding is Binding.INSTANCE:
+                return f"`{method.name}` calls `self.{attribute}`"
+    return None
+
+
+def may_mean_an_instance(fn: FunctionClass) -> bool:
+    """Whether a method reads of ``self`` what only the instances of a subclass may have."""
+    walked = [method for method in fn.own_protocol_methods if method.binding is Binding.INSTANCE]
+    known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | fn.stored_attributes
+    return fn.has_subclass and any(
+        attribute not in known
+        for method in walked
+        if method.ctx is not None and method.ctx.name == "self"
+        for attribute in _attributes_read(method, "self")
+    )
 
 
 def _calls_super(method: Method) -> bool:

@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.values import (
     SavedTensor,
     Tri,
     is_container,
+    is_none,
     is_tensor,
     kind_of,
 )
@@ -106,6 +107,7 @@ def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
         falls_through=facts.falls_through if paths else Tri.NO,
         fall_guards=facts.fall_guards if paths else (),
         fall_paths=paths,
+        untaken=frozenset(untaken),
     )
 
 
@@ -136,15 +138,15 @@ def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
 
 def absent_gradients(path: Iterable[Guard]) -> frozenset[int]:
     """The gradients of outputs (by position) that are None under this path condition."""
-    return frozenset(
-        guard.asks.value.index
-        for guard in path
-        if guard.asks is not None
-        and guard.asks.question is Question.IS_NONE
-        and guard.asks.answer
-        and isinstance(guard.asks.value, Parameter)
-        and guard.asks.value.role == "gradient"
-    )
+    asked = (guard.asks for guard in path if guard.asks is not None and guard.asks.question is Question.IS_NONE)
+    found = (_none_in(asks.value) for asks in asked if asks.answer)
+    return frozenset(value.index for value in found if isinstance(value, Parameter) and value.role == "gradient")
+
+
+def _none_in(value: Value) -> Value | None:
+    """The only one of several possible values that can be None; a name may have been rebound to a tensor since."""
+    options = [each for each in value.options() if isinstance(each, Parameter) or is_none(each) is not Tri.NO]
+    return options[0] if len(options) == 1 else None
 
 
 def _contradicts_itself(path: tuple[Guard, ...]) -> bool:

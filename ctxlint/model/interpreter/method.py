@@ -138,6 +138,8 @@ class MethodFacts:
     """The paths to the end of the body, each as its path condition. The ``arm`` of a guard without test is what the
     path depends on: ``except`` (something raised), ``exhausted`` (a loop that may return did not), ``returns`` (a call
     that raises by its name), ``no case``, ``unknown``."""
+    untaken: frozenset[Guard] = frozenset()
+    """Tests with an outcome that autograd never gives them; there are no events under these."""
     end_done: Orders = 0
     """The events that must have happened when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
