@@ -158,7 +158,7 @@ def _message(stash: Stash, freed: bool, several: bool) -> str:
         effect = f"this reference cycle keeps the graph alive until {end}"
         if several:
             effect = f"with two outputs, this reference cycle is never freed{' before backward runs' if freed else ''}"
-        elif isinstance(stash.write.value, Sequence) and not stash.write.value.exact:
+        elif _of_unknown_number(stash):
             effect = "this reference cycle is freed by the garbage collector at best, with several outputs never"
     elif stash.uses.only_metadata:
         effect = f"{'they stay' if them == 'them' else 'it stays'} in memory as long as the graph"
@@ -167,3 +167,12 @@ def _message(stash: Stash, freed: bool, several: bool) -> str:
     else:
         effect = f"in-place modifications go unnoticed, and saved-tensor hooks do not see {them}"
     return f"{attribute} keeps {what}{metadata_clause(stash)}; {effect}. {remedy(stash)}"
+
+
+def _of_unknown_number(stash: Stash) -> bool:
+    """Whether the attribute keeps outputs of which nobody knows how many there are."""
+    kept = stash.write.value
+    if isinstance(kept, Sequence):
+        return not kept.exact
+    returned = [each.value for each in stash.fn.outputs if not (each.known and each.exact)]
+    return kept is not None and any(option in returned for option in kept.options())
