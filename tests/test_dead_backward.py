@@ -89,6 +89,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX317",
         "CTX222",
         "CTX223",
+        "CTX224",
         "CTX318",
         "CTX501",
         "CTX502",

@@ -433,7 +433,7 @@ def test_lines_come_and_go(run: Run, layout: str) -> None:
         "import torch\nfrom torch.autograd import Function",
         cell.replace("ctx.y = y", "ctx.save_for_backward(y)").replace(
             "        return grad_output * ctx.y",
-            "        (y,) = ctx.saved_tensors\n        return grad_output * y",
+            "        (y,) = ctx.saved_tensors\n        return grad_output * y, None",
         ),
         "",
         "1",

@@ -170,7 +170,7 @@ def _message(stash: Stash, freed: bool, several: bool) -> str:
 
 
 def _of_unknown_number(stash: Stash) -> bool:
-    """Whether the attribute keeps outputs of which nobody knows how many there are."""
+    """Whether the attribute keeps an unknown number of outputs."""
     kept = stash.write.value
     if isinstance(kept, Sequence):
         return not kept.exact

@@ -24,7 +24,7 @@ from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
@@ -51,7 +51,6 @@ _SMOOTH = (
 
 _OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power, cst.MatrixMultiply)
 _VIEWS = frozenset(_words("T mT H mH real"))
-_MOST_STEPS = 24
 
 
 def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode, str]]:
@@ -71,10 +70,12 @@ def intermediates_in_gradients(fn: FunctionClass) -> Iterator[tuple[cst.CSTNode,
     for attribute, nodes in backward.context_attributes.items():
         if backward.ctx is not None and ContextAttribute(attribute) in kept:
             places.setdefault(f"{backward.ctx.name}.{attribute}", nodes[0])
-    bound = _bindings(backward) if places else {}
+    if not places:
+        return
+    slots = [slot.node for returned in fn.gradients if returned.known for slot in returned.slots]
+    reached = _reached([each for each in slots if each is not None], _bindings(backward))
     for name, node in places.items():
-        slots = (slot.node for returned in fn.gradients if returned.known for slot in returned.slots)
-        if any(slot is not None and _flows(slot, bound, {name}, _MOST_STEPS) for slot in slots):
+        if name in reached:
             yield node, name
 
 
@@ -96,7 +97,7 @@ def _is_intermediate(fn: FunctionClass, value: Value) -> bool:
     if method is None or not isinstance(value.node, cst.BaseExpression):
         return False
     wanted = {each.name for each in fn.inputs if each.gradient is Tri.YES and each.name not in method.binders}
-    return _flows(value.node, _bindings(method), wanted, _MOST_STEPS)
+    return not wanted.isdisjoint(_reached([value.node], _bindings(method)))
 
 
 def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
@@ -107,26 +108,26 @@ def _bindings(method: Method) -> dict[str, list[cst.BaseExpression | None]]:
     return bound
 
 
-def _flows(
-    node: cst.BaseExpression,
-    bound: dict[str, list[cst.BaseExpression | None]],
-    sources: set[str],
-    steps: int,
-) -> bool:
-    """Whether an expression certainly has a derivative with respect to some source that is a name in it."""
-    spend()
-    if steps == 0:
-        return False
-    if isinstance(node, cst.Name):
-        if node.value in sources:
-            return True
-        values = bound.get(node.value, [])
-        if len(values) > 1 and any(each is None or node.value not in names_in(each) for each in values[1:]):
-            return False  # it may be rebound by then
-        return any(each is not None and _flows(each, bound, sources, steps - 1) for each in values)
-    if isinstance(node, cst.Attribute) and dotted(node) in sources:
-        return True
-    return any(_flows(each, bound, sources, steps - 1) for each in _differentiated(node))
+def _reached(nodes: Iterable[cst.BaseExpression], bound: dict[str, list[cst.BaseExpression | None]]) -> set[str]:
+    """The names and attributes that expressions certainly have a derivative with respect to."""
+    found: set[str] = set()
+    todo = list(nodes)
+    while todo:
+        spend()
+        node = todo.pop()
+        name = dotted(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        if name is not None:
+            if name in found:
+                continue
+            found.add(name)
+        if isinstance(node, cst.Name):
+            values = bound.get(node.value, [])
+            spend(len(values))
+            if len(values) < 2 or all(each is not None and node.value in names_in(each) for each in values[1:]):
+                todo.extend(each for each in values if each is not None)
+        else:
+            todo.extend(_differentiated(node))
+    return found
 
 
 def _differentiated(node: cst.BaseExpression) -> list[cst.BaseExpression]:
