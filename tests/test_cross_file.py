@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from itertools import permutations
 from pathlib import Path
 from textwrap import dedent
@@ -694,6 +695,19 @@ def test_no_name_is_taken_from_a_file_that_may_not_have_it() -> None:
     assert [each.fix for each in result.diagnostics if each.code == "CTX106"] == [None]
 
 
+ROUND = """
+import torch
+
+
+class Round(torch.nn.Module):
+    def forward(self, x):
+        return x.round()
+
+    def backward(self, grad_output):
+        return grad_output
+"""
+
+
 @pytest.mark.parametrize(
     ("other", "reported"),
     [
@@ -704,19 +718,16 @@ def test_no_name_is_taken_from_a_file_that_may_not_have_it() -> None:
     ],
 )
 def test_a_backward_that_another_file_calls_by_hand(other: str, *, reported: bool) -> None:
-    text = """
-    import torch
-
-
-    class Round(torch.nn.Module):
-        def forward(self, x):
-            return x.round()
-
-        def backward(self, grad_output):
-            return grad_output
-    """
-    write({"layers.py": text, "train.py": other})
+    write({"layers.py": ROUND, "train.py": other})
     for paths in (["."], ["layers.py"]):
         forget_other_files()
         codes = [each.code for result in lint_paths(paths, Configuration()) for each in result.diagnostics]
         assert codes == ["CTX112"] * reported
+
+
+def test_python_warns_of_nothing_in_the_other_files() -> None:
+    write({"layers.py": ROUND, "train.py": "DIGIT = '\\d'\n\n\ndef train(layer, grad):\n    layer.backward(grad)\n"})
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        lint_paths(["layers.py"], Configuration())
+    assert [str(each.message) for each in found] == []

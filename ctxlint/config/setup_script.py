@@ -8,7 +8,6 @@ return: each of these is a requirement in some environment.
 from __future__ import annotations
 
 import ast
-import warnings
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,15 +24,10 @@ _GROWING = ("append", "extend", "add", "update")
 
 def requirements_of(text: str) -> tuple[Strings, Strings]:
     """The values of ``install_requires`` and ``extras_require``; empty for a text that cannot be parsed."""
-    from ctxlint.source.nesting import too_deep_for_ast
+    from ctxlint.source.ast_tree import tree_of
 
-    if too_deep_for_ast(text) is not None:
-        return (), ()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other linters report invalid escapes
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(text)
+    if tree is None:
         return (), ()
     script = _Script(tree)
     return script.keyword("install_requires"), script.keyword("extras_require")

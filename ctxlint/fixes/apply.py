@@ -7,10 +7,8 @@ a bug in ctxlint: the file is returned unchanged, with a finding that reports it
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
-import warnings
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -18,8 +16,8 @@ from ctxlint.diagnostic import Fixed
 from ctxlint.effort import STEPS_OF_FIXES, steps
 from ctxlint.fix import Applicability
 from ctxlint.result import FileResult, internal_error, io_error, with_finding
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.decode import encode
-from ctxlint.source.nesting import too_deep_for_ast
 from ctxlint.source.reading import Undecodable
 from ctxlint.source.text_edits import Edit, apply_edits
 
@@ -63,7 +61,7 @@ def apply_fixes(result: FileResult, settings: Settings, check: Callable[[Source]
     original = result.source
     if original is None or result.failed:
         return result
-    parses = _parses(original.text)
+    parses = tree_of(original.text) is not None
     counts: Counter[tuple[str, str]] = Counter()
     current, seen = result, {original.text}
     fewest, idle = len(result.diagnostics) + 1, 0
@@ -118,7 +116,7 @@ def _check_round(
         encode(source, source.written)
     except Undecodable as error:
         raise _Unwritable(f"{error}, so {names} cannot be fixed; nothing was changed") from None
-    if parses and not _parses(source.text):
+    if parses and tree_of(source.text) is None:
         raise _Fault(f"The fixes of {names} introduce a syntax error")
     after = check(source)
     lost = not parses and before.source is not None and _readable(source) < _readable(before.source)
@@ -183,15 +181,3 @@ def _appends(edit: Edit) -> bool:
 
 def _edits(diagnostic: Diagnostic) -> list[Edit]:
     return [] if diagnostic.fix is None else sorted(diagnostic.fix.edits)
-
-
-def _parses(text: str) -> bool:
-    if too_deep_for_ast(text) is not None:
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in the user's string is for other linters to report
-            ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

@@ -123,7 +123,7 @@ class _Run:
         self.asked: dict[str, Settings] = {}
         self.leads: dict[str, set[str]] = defaultdict(set)
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
-        self.direct_calls: dict[str, tuple[str, ...]] = {}
+        self.passing_gradients: dict[str, tuple[str, ...]] = {}
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
 
@@ -264,9 +264,9 @@ class _Run:
         root = root_of(os.path.dirname(facts.path))
         if not self.index.rest(os.path.dirname(facts.path)).complete:
             return True
-        if root not in self.direct_calls:
-            self.direct_calls[root] = tuple(islice(filter(_may_pass_gradients, self.files_of(root)), 2))
-        return any(path != facts.path for path in self.direct_calls[root])
+        if root not in self.passing_gradients:
+            self.passing_gradients[root] = tuple(islice(filter(_may_pass_gradients, self.files_of(root)), 2))
+        return any(path != facts.path for path in self.passing_gradients[root])
 
     def files_of(self, root: str) -> Iterator[str]:
         """The absolute paths of the files of a project."""

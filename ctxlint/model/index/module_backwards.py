@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name
-from ctxlint.source.nesting import too_deep_for_ast
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -90,15 +90,8 @@ def passes_gradients(tree: ast.Module) -> bool:
 
 def may_pass_gradients(data: bytes) -> bool:
     """Whether the bytes of a file leave it open that it does so."""
-    if b"backward" not in data:
-        return False
-    text = data.decode("utf-8", "replace")
-    if too_deep_for_ast(text) is not None:
-        return True
-    try:
-        return passes_gradients(ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
+    tree = tree_of(data.decode("utf-8", "replace"))
+    return tree is None or passes_gradients(tree)
 
 
 def _is_plain(call: ast.Call) -> bool:

@@ -7,15 +7,14 @@ tests, and the contents of types and patterns are dropped.
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
-import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.nesting import too_deep
 from ctxlint.source.slices import Slice, parse_slice
 from ctxlint.source.source import Position
@@ -61,13 +60,7 @@ def _is_older_string(text: str, start: int) -> bool:
 
 @lru_cache(maxsize=1024)
 def _parses(expression: str) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(f"({expression})")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+    return tree_of(f"({expression})") is not None
 
 
 def in_older_syntax(source: Source, first: int, last: int) -> str | None:
