@@ -68,7 +68,7 @@ def move_to_setup_context(fn: FunctionClass, decorator: Decorator, forward: Meth
     )
     if layout is None or setup is None or casts or not decorator.certain or not setup.signature_known:
         return None
-    if any((each.name or "").endswith("custom_fwd") for each in setup.decorators):
+    if setup.decorator("custom_fwd") is not None:
         return None
     nodes = forward.node.decorators
     at = next((at for at, node in enumerate(nodes) if node is decorator.node), None)

@@ -114,7 +114,8 @@ def mark_once_differentiable(fn: FunctionClass, method: Method) -> Fix | None:
     if layout is None or code is None or method.binding is Binding.CLASS or method.receiver is not None:
         return None
     written = code.name_for(_ONCE_DIFFERENTIABLE, fn.slice.first_line)
-    static = next((each.node for each in method.decorators if (each.name or "").endswith("staticmethod")), None)
+    marked = method.decorator("staticmethod")
+    static = marked.node if marked is not None else None
     first = method.node.decorators[0] if method.node.decorators else method.node
     start = layout.start(static if static is not None else first)
     indentation = layout.indentation(start)

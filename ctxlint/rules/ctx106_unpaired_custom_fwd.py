@@ -96,7 +96,7 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
             return
         if any(each.lacks_device_type or each.optional for each in (*forward.decorators, *backward.decorators)):
             return  # a class whose definition raises (CTX111), or a name that may be a no-op
-        entry, exit_ = _decorator(forward, "custom_fwd"), _decorator(backward, "custom_bwd")
+        entry, exit_ = forward.decorator("custom_fwd"), backward.decorator("custom_bwd")
         if exit_ is not None and _stores_state_itself(fn):
             return
         if entry is not None and fn.style is Style.SETUP_CONTEXT:
@@ -144,22 +144,18 @@ def _stores_state_itself(fn: FunctionClass) -> bool:
     return any(
         not method.context_known
         or method.facts.of(Escape)
-        or (method.name == "setup_context" and _decorator(method, "custom_fwd"))
+        or (method.name == "setup_context" and method.decorator("custom_fwd"))
         for method in fn.context_methods
     )
 
 
 def _sets_autocast(backward: Method) -> bool:
     """Whether backward sets autocast by itself, or ``custom_fwd`` with ``cast_inputs`` turns it off there as well."""
-    if any((each.name or "").endswith("custom_fwd") and each.casts_inputs for each in backward.decorators):
+    entry = backward.decorator("custom_fwd")
+    if entry is not None and entry.casts_inputs:
         return True
     calls = backward.facts.of(GenericCall)
     return any(call.callee is not None and call.callee.rpartition(".")[2] in _AUTOCAST for call in calls)
 
 
 _AUTOCAST = frozenset(["autocast", "set_autocast_enabled", "set_autocast_gpu_dtype", "autocast_decorator"])
-
-
-def _decorator(method: Method, name: str) -> Decorator | None:
-    found = (each for each in method.decorators if each.name is not None and each.name.endswith(name))
-    return next(found, None)

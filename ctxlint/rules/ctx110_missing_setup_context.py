@@ -94,7 +94,7 @@ class MissingSetupContext(Rule[FunctionClass]):
             return
         if "forward" in fn.called_directly:  # such callers pass a ctx
             return
-        entry = next((each for each in forward.decorators if (each.name or "").endswith("custom_fwd")), None)
+        entry = forward.decorator("custom_fwd")
         if entry is not None and "cast_inputs" in entry.keywords:
             return  # with `setup_context` it would cast nothing (CTX106)
         oldest = (2, 2) if any(param.has_default for param in forward.own_params) else (2, 0)

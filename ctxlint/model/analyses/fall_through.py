@@ -50,7 +50,7 @@ _UNCERTAIN = frozenset({"exhausted", "returns", "no case", "unknown"})
 
 def _is_stub(method: Method) -> bool:
     """Whether the body is only ``...``, or abstract: the code that runs is somewhere else."""
-    if any((decorator.name or "").endswith("abstractmethod") for decorator in method.decorators):
+    if method.decorator("abstractmethod") is not None:
         return True
     statements: list[cst.CSTNode] = []
     for line in method.node.body.body:

@@ -32,8 +32,7 @@ def differentiable_backward(fn: FunctionClass) -> Method | None:
     backward = fn.methods.get("backward")
     if backward is None or backward.inherited or backward.raises_only:
         return None
-    marked = any((each.name or "").endswith("once_differentiable") for each in backward.decorators)
-    return None if marked else backward
+    return backward if backward.decorator("once_differentiable") is None else None
 
 
 def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str] | None:

@@ -99,23 +99,25 @@ class Decorator:
         """Whether it certainly is ``custom_fwd`` or ``custom_bwd`` of ``torch.amp`` without ``device_type``."""
         if not self.certain or self.completed or self.name not in AUTOCAST_PAIR:
             return False
+        return "device_type" not in self.keywords and not any(each.star == "**" for each in self.arguments)
+
+    @property
+    def arguments(self) -> tuple[cst.Arg, ...]:
+        """What it is called with."""
         expression = self.node.decorator
-        arguments = expression.args if isinstance(expression, cst.Call) else ()
-        return "device_type" not in self.keywords and not any(each.star == "**" for each in arguments)
+        return tuple(expression.args) if isinstance(expression, cst.Call) else ()
 
     @property
     def keywords(self) -> tuple[str, ...]:
         """The keywords that it is called with."""
-        expression = self.node.decorator
-        arguments = expression.args if isinstance(expression, cst.Call) else ()
-        return tuple(each.keyword.value for each in arguments if each.keyword is not None)
+        return tuple(each.keyword.value for each in self.arguments if each.keyword is not None)
 
     @property
     def casts_inputs(self) -> bool:
         """Whether ``custom_fwd`` casts the inputs, and so disables autocast for the method."""
-        expression = self.node.decorator
-        arguments = expression.args if isinstance(expression, cst.Call) else ()
-        given = (each.value for each in arguments if each.keyword is not None and each.keyword.value == "cast_inputs")
+        given = (
+            each.value for each in self.arguments if each.keyword is not None and each.keyword.value == "cast_inputs"
+        )
         return any(not (isinstance(value, cst.Name) and value.value == "None") for value in given)
 
     @property
@@ -308,6 +310,10 @@ class Method:
             return False
         kinds = (ContextCall, ContextWrite, ContextRead, SavedRead, NeedsInputGradRead)
         return self.ctx.name not in self.facts.names_read or any(self.facts.of(kind) for kind in kinds)
+
+    def decorator(self, name: str) -> Decorator | None:
+        """The first decorator whose resolved name ends with ``name``."""
+        return next((each for each in self.decorators if (each.name or "").endswith(name)), None)
 
     @property
     def raises_only(self) -> bool:
