@@ -19,9 +19,11 @@ from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
 from ctxlint.source.source import Position
+from ctxlint.torch_api.known_decorators import CUSTOM_OPERATOR_DECORATORS, OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     import libcst as cst
 
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.method import Param
 
-_CUSTOM_OP = ("torch.library.custom_op", "torch._library.custom_ops.custom_op")
-_TRITON_OP = ("torch.library.triton_op", "torch._library.triton.triton_op", "torch._library.triton_op")
 _REGISTER = "torch.library.register_autograd"
 
 
@@ -61,7 +61,7 @@ def _registers(call: CallRecord) -> bool:
 
 def _operator_names(unit: Unit) -> dict[str, str]:
     """The functions of the file that ``custom_op`` decorates, by the operator's name (``"lib::op"``)."""
-    return {str(name.value): qualname for qualname, _, name in _decorated(unit, _CUSTOM_OP)}
+    return {str(name.value): qualname for qualname, _, name in _decorated(unit, CUSTOM_OPERATOR_DECORATORS)}
 
 
 def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
@@ -69,14 +69,14 @@ def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
 
     Tags and a schema may allow results that share memory with inputs.
     """
-    for qualname, decorator, name in _decorated(unit, (*_CUSTOM_OP, *_TRITON_OP)):
+    for qualname, decorator, name in _decorated(unit, OPERATOR_DECORATORS):
         if len(unit.index.functions[qualname].node.decorator_list) == 1 and all(
             keyword.arg in ("mutates_args", "device_types") for keyword in decorator.keywords
         ):
             yield str(name.value), qualname
 
 
-def _decorated(unit: Unit, makers: tuple[str, ...]) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
+def _decorated(unit: Unit, makers: AbstractSet[str]) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
     """The functions that one of the ``makers`` of operators decorates, with that call and the operator's name."""
     for qualname, record in unit.index.functions.items():
         for decorator in getattr(record.node, "decorator_list", ()):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name, resolve
 from ctxlint.model.interpreter.summary import Step
+from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
 
-_MAKERS = frozenset(
-    f"torch.{name}"
-    for name in (
-        "library.custom_op",
-        "library.triton_op",
-        "_library.custom_ops.custom_op",
-        "_library.triton.triton_op",
-        "_library.triton_op",
-    )
-)
 _DEFINE = "torch.library.define"
 _LIBRARY = "torch.library.Library"
 _NAMESPACE = "torch.ops."
@@ -49,7 +40,7 @@ def declared_by(definition: Definition) -> Declared | None:
     if record is None or not record.certain:
         return None
     for decorator in record.node.decorator_list:
-        if isinstance(decorator, ast.Call) and _meant(decorator.func, definition.unit) in _MAKERS:
+        if isinstance(decorator, ast.Call) and _meant(decorator.func, definition.unit) in OPERATOR_DECORATORS:
             written = _names_in(decorator)
             arguments = record.node.args
             params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
