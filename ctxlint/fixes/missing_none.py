@@ -33,7 +33,7 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     ``every`` has the shortfalls of the class: returns with several alternatives are fixed for all of them or not at
     all. Unsafe if it is only likely that just the last None are missing.
     """
-    placement, method = shortfall.placement or shortfall.guess, fn.backward
+    placement, method = shortfall.likely, fn.backward
     layout = layout_of(fn, method)
     if placement is None or not _is_known(placement) or method is None or layout is None:
         return None
@@ -43,7 +43,7 @@ def put_none_in(fn: FunctionClass, shortfall: Shortfall, every: SequenceOf[Short
     returned = shortfall.returned
     edits += annotate_more(layout, method, len(returned.slots), additions(returned, placement))
     names = ", ".join(f"`{fn.inputs[index].name}`" for index in placement.missing)
-    alternatives = [each.placement or each.guess for each in every if each.returned.event is returned.event]
+    alternatives = [each.likely for each in every if each.returned.event is returned.event]
     certain = all(each is None or each.unique for each in alternatives)
     return Fix(f"Return `None` for {names}", tuple(edits), Applicability.SAFE if certain else Applicability.UNSAFE)
 
@@ -118,7 +118,7 @@ class _NoneWriter:
 
     def edits(self, shortfall: Shortfall) -> list[Edit]:
         """The edits that fix one return; empty if it is unknown how to write it."""
-        returned, placement = shortfall.returned, shortfall.placement or shortfall.guess
+        returned, placement = shortfall.returned, shortfall.likely
         statement = returned.node
         if placement is None or not isinstance(statement, cst.Return) or statement.value is None:
             return []
@@ -336,7 +336,7 @@ class _NoneWriter:
             if not is_tuple and is_none(other.value) is Tri.YES:
                 continue
             shortfall = explained.get(id(other))
-            placement = (shortfall.placement or shortfall.guess) if shortfall is not None else None
+            placement = shortfall.likely if shortfall is not None else None
             if placement is None or not _is_known(placement):
                 return False
             if _edges(additions(other, placement), len(other.slots)) != (front, behind):

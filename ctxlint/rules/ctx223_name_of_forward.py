@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.foreign_names import names_of_forward
+from ctxlint.model.analyses.saved_reads import read_backs
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     if fn.forward is not None and name in _imported(fn.forward):
         return f"Import it in `{backward.name}` too, or at module level"
     calls = fn.context_calls(saving_call(backward))
-    places = [(call, at) for call in calls for at, each in enumerate(call.arguments) if _is_name(each.node, name)]
-    unpacked = {_name_at(backward, ctx, at, len(call.arguments)) for call, at in places}
+    places = {at for call in calls for at, each in enumerate(call.arguments) if _is_name(each.node, name)}
+    unpacked = {each.name for each in read_backs(fn) if each.method is backward and each.index in places}
     if len(unpacked) == 1 and None not in unpacked:
         return f"Write `{unpacked.pop()}`, the name it has here"
     return f"Unpack it from `{ctx}.saved_tensors`" if places else "Pass it on through ctx"
@@ -112,27 +112,7 @@ def _is_name(node: cst.CSTNode | None, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
-def _name_at(backward: Method, ctx: str, at: int, count: int) -> str | None:
-    """The name that backward gives to one of all saved tensors, where one statement unpacks them."""
-    unpackings = [
-        node.targets[0].target
-        for node in backward.body_nodes
-        if isinstance(node, cst.Assign) and len(node.targets) == 1 and dotted(node.value) == f"{ctx}.saved_tensors"
-    ]
-    if len(unpackings) != 1 or not isinstance(unpackings[0], (cst.Tuple, cst.List)):
-        return None
-    elements = [each.value for each in unpackings[0].elements]
-    taken = elements[at] if len(elements) == count else None
-    return taken.value if isinstance(taken, cst.Name) else None
-
-
 def _imported(forward: Method) -> set[str]:
-    """The names that imports in the body of forward bind."""
-    found: set[str] = set()
-    for node in forward.body_nodes:
-        if isinstance(node, cst.ImportAlias):
-            name: cst.BaseExpression = node.asname.name if node.asname is not None else node.name
-            while isinstance(name, cst.Attribute):
-                name = name.value
-            found |= {name.value} if isinstance(name, cst.Name) else set()
-    return found
+    """The names that imports in forward bind."""
+    imports = (node for node in forward.body_nodes if isinstance(node, cst.ImportAlias))
+    return {each.evaluated_alias or each.evaluated_name.partition(".")[0] for each in imports}

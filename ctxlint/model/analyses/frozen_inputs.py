@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.saved_state import single_save
+from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, NeedsInputGradRead
-from ctxlint.model.interpreter.values import ContextAttribute, Parameter, SavedTensor, Sequence, Tri
+from ctxlint.model.interpreter.values import Parameter, Sequence, Tri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,13 +40,7 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[tuple[Slot, Par
 
 def _input_of(fn: FunctionClass, value: Value) -> Parameter | None:
     """The input with a gradient that a stored tensor is."""
-    kept: Value | None = None
-    if isinstance(value, SavedTensor):
-        saved = single_save(fn)
-        kept = saved[value.index].value if saved is not None and value.index < len(saved) else None
-    elif isinstance(value, ContextAttribute):
-        writes = fn.writes_by_attribute.get(value.name, ())
-        kept = writes[0].value if len(writes) == 1 else None
+    kept = kept_value(fn, value)
     if not isinstance(kept, Parameter) or kept.role != "input":
         return None
     return kept if fn.inputs[kept.index].gradient is Tri.YES else None

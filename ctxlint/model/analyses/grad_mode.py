@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.saved_state import single_save
+from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
 from ctxlint.model.interpreter.values import (
-    ContextAttribute,
     Fresh,
-    SavedTensor,
     Single,
     Tri,
     View,
@@ -80,14 +78,7 @@ def kept_untouched(fn: FunctionClass, method: Method, value: Value | None) -> Va
 
     None for an output, which has a graph by then, and if backward itself sets its flag.
     """
-    if isinstance(value, SavedTensor):
-        saved = single_save(fn)
-        kept = saved[value.index].value if saved is not None and value.index < len(saved) else None
-    elif isinstance(value, ContextAttribute):
-        writes = fn.writes_by_attribute.get(value.name, ())
-        kept = writes[0].value if len(writes) == 1 and not fn.escapes else None
-    else:
-        return None
+    kept = kept_value(fn, value)
     if kept is None or any(each.switched and each.value == value for each in method.facts.of(GradientFlag)):
         return None
     given = [option for output in fn.outputs_values() for option in output.options()]

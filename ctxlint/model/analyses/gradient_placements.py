@@ -65,6 +65,11 @@ class Shortfall:
     placement: Placement | None
     guess: Placement | None = None
 
+    @property
+    def likely(self) -> Placement | None:
+        """The explanation, or else the guess."""
+        return self.placement or self.guess
+
 
 @dataclass(frozen=True)
 class Placement:

@@ -121,7 +121,7 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         return
     for mutation in _lasting(backward.facts.of(Mutation)):
         read = storage(mutation.target) if mutation.target is not None else None
-        kept = _kept_value(fn, read)
+        kept = kept_value(fn, read)
         origin = storage(kept) if kept is not None else None
         saved = isinstance(read, SavedTensor)
         if isinstance(origin, Parameter) and origin.role == "input":
@@ -157,7 +157,7 @@ def _operand(mutation: Mutation) -> str:
     return code_of(node.args[0]) if isinstance(node, cst.Call) and len(node.args) == 1 else ""
 
 
-def _kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
+def kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
     """The value that forward stored where backward reads this one."""
     if isinstance(value, SavedTensor):
         saved = single_save(fn)
