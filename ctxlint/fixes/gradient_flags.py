@@ -13,7 +13,7 @@ from ctxlint.fixes.unbound_gradients import returned_position
 from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, flags_of
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_none
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,10 +94,8 @@ def _in_tuple(fn: FunctionClass, code: MethodCode, misplaced: Misplaced) -> list
 
 def _index(test: cst.BaseExpression) -> cst.Integer | None:
     """The number in ``….needs_input_grad[1]``, or the same with an alias of it."""
-    if not isinstance(test, cst.Subscript) or len(test.slice) != 1:
-        return None
-    index = test.slice[0].slice
-    return index.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Integer) else None
+    index = single_index(test) if isinstance(test, cst.Subscript) else None
+    return index if isinstance(index, cst.Integer) else None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

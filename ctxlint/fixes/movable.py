@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import ContextWrite
 from ctxlint.model.interpreter.values import Tri, is_tensor
+from ctxlint.model.syntax import single_index
 
 if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
@@ -99,10 +100,10 @@ def _is_plain(code: MethodCode, node: cst.BaseExpression, *, computing: bool) ->
             return node.attr.value == "needs_input_grad"
         return node.attr.value not in _OF_THE_GRAPH and _is_plain(code, node.value, computing=computing)
     if isinstance(node, cst.Subscript):
-        index = node.slice[0].slice if len(node.slice) == 1 else None
-        if not isinstance(index, cst.Index) or not _is_plain(code, node.value, computing=computing):
+        index = single_index(node)
+        if index is None or not _is_plain(code, node.value, computing=computing):
             return False
-        return _is_plain(code, index.value, computing=computing)
+        return _is_plain(code, index, computing=computing)
     if isinstance(node, (cst.Tuple, cst.List)):
         return all(isinstance(each, cst.Element) for each in node.elements) and all(
             _is_plain(code, each.value, computing=computing) for each in node.elements

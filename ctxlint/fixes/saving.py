@@ -27,6 +27,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     usual_storage,
 )
+from ctxlint.model.syntax import single_index
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -403,10 +404,7 @@ def _is_fixed(keeping: _StoredAttribute, expression: cst.BaseExpression) -> bool
     if isinstance(expression, cst.Subscript) and isinstance(expression.value, cst.Name):
         method = keeping.writer.method
         tuples = {param.name for param in method.positional[:1] if method.name == "setup_context"}
-        index = expression.slice[0].slice if len(expression.slice) == 1 else None
-        return (
-            expression.value.value in tuples and isinstance(index, cst.Index) and isinstance(index.value, cst.Integer)
-        )
+        return expression.value.value in tuples and isinstance(single_index(expression), cst.Integer)
     return isinstance(expression, cst.Name)
 
 

@@ -11,6 +11,7 @@ from ctxlint.fixes.context_uses import context_uses
 from ctxlint.fixes.method_code import code_of_method
 from ctxlint.fixes.removing import drop_argument, drop_target
 from ctxlint.fixes.unpacking import plain_unpacking
+from ctxlint.model.syntax import single_index
 
 if TYPE_CHECKING:
     from ctxlint.fix import Edit, Fix
@@ -53,9 +54,7 @@ def _gives_a_tensor(expression: cst.BaseExpression) -> bool:
     if isinstance(expression, cst.Attribute):
         return _gives_a_tensor(expression.value)
     if isinstance(expression, cst.Subscript):
-        index = expression.slice[0].slice if len(expression.slice) == 1 else None
-        plain = isinstance(index, cst.Index) and isinstance(index.value, (cst.Integer, cst.Name))
-        return plain and _gives_a_tensor(expression.value)
+        return isinstance(single_index(expression), (cst.Integer, cst.Name)) and _gives_a_tensor(expression.value)
     if isinstance(expression, cst.Call) and isinstance(expression.func, cst.Attribute) and not expression.args:
         return expression.func.attr.value in _COPIES and _gives_a_tensor(expression.func.value)
     return False

@@ -162,6 +162,12 @@ _FIELDS = _Fields()
 FIELDS_OF_CODE = _FieldsOfCode()
 
 
+def single_index(node: cst.Subscript) -> cst.BaseExpression | None:
+    """``i`` of ``x[i]``; None for slices, several indices and a starred one."""
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    return index.value if isinstance(index, cst.Index) and not index.star else None
+
+
 def literal_integer(node: cst.Integer) -> int | None:
     """The value of the literal; None if Python would reject it."""
     digits = node.value

@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.events import Assigned, GenericCall, MaybeNone, MaybeUnbound, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, NeedsInputGrad, Tri, is_none
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, literal_integer, single_index
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
@@ -49,22 +49,21 @@ def flags_of(guards: Iterable[Guard], kept: Mapping[str, int] = _NONE_KEPT) -> f
 
     ``kept`` are the attributes of ctx that hold flags, from ``kept_flags``.
     """
-    found = set()
-    for guard in guards:
-        asks = guard.asks
-        if guard.holds and isinstance(guard.test, cst.Attribute) and guard.test.attr.value in kept:
-            found.add(kept[guard.test.attr.value])
-        if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD and asks.answer:
-            if isinstance(asks.value, NeedsInputGrad) and asks.value.index is not None:
-                found.add(asks.value.index)
-    return frozenset(found)
+    guards = tuple(guards)
+    stored = (each.test.attr.value for each in guards if each.holds and isinstance(each.test, cst.Attribute))
+    return frozenset((*_tested(guards, answer=True), *(kept[name] for name in stored if name in kept)))
 
 
 def refused_flags(guards: Iterable[Guard]) -> frozenset[int]:
     """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
-    asked = (guard.asks for guard in guards if guard.asks is not None)
-    flags = (asks.value for asks in asked if asks.question is Question.NEEDS_INPUT_GRAD and not asks.answer)
-    return frozenset(flag.index for flag in flags if isinstance(flag, NeedsInputGrad) and flag.index is not None)
+    return frozenset(_tested(guards, answer=False))
+
+
+def _tested(guards: Iterable[Guard], *, answer: bool) -> Iterator[int]:
+    for asks in (guard.asks for guard in guards if guard.asks is not None):
+        if asks.question is Question.NEEDS_INPUT_GRAD and asks.answer is answer:
+            if isinstance(asks.value, NeedsInputGrad) and asks.value.index is not None:
+                yield asks.value.index
 
 
 def tested_flags(guards: Iterable[Guard]) -> bool:
@@ -149,17 +148,10 @@ def _returned_under_flags(fn: FunctionClass) -> Iterator[Misplaced]:
         if not flags or not all(flags) or any(tested_flags(each.event.guards) for each in fn.gradients):
             continue
         asked = frozenset().union(*flags)
-        unset = [_unset_flags(guards) for guards in omitted]
+        unset = [refused_flags(guards) for guards in omitted]
         if position not in asked and any(each & asked and position not in each for each in unset):
             if not isinstance(given[0].slots[position].node, cst.Name):
                 yield Misplaced(given[0].node, "", asked, position, by_return=True)
-
-
-def _unset_flags(guards: Iterable[Guard]) -> frozenset[int]:
-    """The inputs whose ``needs_input_grad`` flag is certainly not set under this path condition."""
-    asked = [each.asks for each in guards if each.asks is not None and not each.asks.answer]
-    values = [each.value for each in asked if each.question is Question.NEEDS_INPUT_GRAD]
-    return frozenset(each.index for each in values if isinstance(each, NeedsInputGrad) and each.index is not None)
 
 
 def input_names(fn: FunctionClass) -> tuple[str, ...]:
@@ -206,13 +198,15 @@ def flag_of_conditional(node: cst.BaseExpression | None) -> int | None:
     """The flag that ``gradient if ctx.needs_input_grad[i] else None`` tests."""
     if not isinstance(node, cst.IfExp) or not isinstance(node.orelse, cst.Name) or node.orelse.value != "None":
         return None
-    test = node.test
-    if not isinstance(test, cst.Subscript) or not isinstance(test.value, cst.Attribute) or len(test.slice) != 1:
+    return literal_flag(node.test)
+
+
+def literal_flag(test: cst.BaseExpression) -> int | None:
+    """``i`` of ``ctx.needs_input_grad[i]``."""
+    if not isinstance(test, cst.Subscript) or not isinstance(test.value, cst.Attribute):
         return None
-    index = test.slice[0].slice
-    if test.value.attr.value != "needs_input_grad" or not isinstance(index, cst.Index):
-        return None
-    return index.value.evaluated_value if isinstance(index.value, cst.Integer) else None
+    index = single_index(test) if test.value.attr.value == "needs_input_grad" else None
+    return literal_integer(index) if isinstance(index, cst.Integer) else None
 
 
 def unbound_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeUnbound, frozenset[int]]]:

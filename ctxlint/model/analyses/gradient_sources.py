@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.flags import literal_flag
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, NeedsInputGrad, Tri, Value, is_none
@@ -117,13 +118,4 @@ def conditional_flag(slot: Slot) -> FlagTest | None:
     inner = test
     while isinstance(inner, cst.UnaryOperation) and isinstance(inner.operator, cst.Not):
         inner = inner.expression
-    return FlagTest(test, _literal_flag(inner), holds)
-
-
-def _literal_flag(test: cst.BaseExpression) -> int | None:
-    if not isinstance(test, cst.Subscript) or len(test.slice) != 1 or not isinstance(test.value, cst.Attribute):
-        return None
-    index = test.slice[0].slice
-    if test.value.attr.value != "needs_input_grad" or not isinstance(index, cst.Index):
-        return None
-    return index.value.evaluated_value if isinstance(index.value, cst.Integer) else None
+    return FlagTest(test, literal_flag(inner), holds)

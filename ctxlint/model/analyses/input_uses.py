@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.function import Evidence, Trust
 from ctxlint.model.interpreter.local_names import captured_by, target_names
-from ctxlint.model.syntax import children, dotted, literal_integer
+from ctxlint.model.syntax import children, dotted, literal_integer, single_index
 from ctxlint.torch_api import operations, types
 
 if TYPE_CHECKING:
@@ -228,9 +228,9 @@ class Uses:
     def subscript(self, node: cst.Subscript) -> None:
         """``y.shape[x]``."""
         holder = node.value
-        of_shape = isinstance(holder, cst.Attribute) and holder.attr.value == "shape"
-        if of_shape and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-            self.add(node.slice[0].slice.value, False, Trust.STRONG, "a shape is indexed with it")
+        index = single_index(node)
+        if isinstance(holder, cst.Attribute) and holder.attr.value == "shape" and index is not None:
+            self.add(index, False, Trust.STRONG, "a shape is indexed with it")
         self.inside(node)
 
     def returned(self, node: cst.Return) -> None:
@@ -379,10 +379,10 @@ _NON_TENSOR_KEYWORDS = frozenset(
 
 def _item_path(node: cst.Subscript) -> str | None:
     """``inputs[0]``, for an item of a name."""
-    index = node.slice[0].slice
-    if len(node.slice) != 1 or not isinstance(index, cst.Index) or not isinstance(index.value, cst.Integer):
+    index = single_index(node)
+    if not isinstance(index, cst.Integer) or not isinstance(node.value, cst.Name):
         return None
-    return f"{node.value.value}[{literal_integer(index.value)}]" if isinstance(node.value, cst.Name) else None
+    return f"{node.value.value}[{literal_integer(index)}]"
 
 
 def _names_a_dimension(call: cst.Call) -> bool:

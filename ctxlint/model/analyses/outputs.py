@@ -19,7 +19,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, literal_integer, single_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,11 +268,8 @@ def _reads(backward: Method, param: Param, index: int) -> bool:
 def _element(method: Method, name: cst.Name) -> int | None:
     """The index in ``name[2]``; None for anything else."""
     above = method.parents.get(name)
-    if not isinstance(above, cst.Subscript) or above.value is not name or len(above.slice) != 1:
-        return None
-    index = above.slice[0].slice
-    at = index.value if isinstance(index, cst.Index) else None
-    return int(at.value) if isinstance(at, cst.Integer) and at.value.isdigit() else None
+    at = single_index(above) if isinstance(above, cst.Subscript) and above.value is name else None
+    return literal_integer(at) if isinstance(at, cst.Integer) else None
 
 
 def _deleted_names(node: cst.CSTNode) -> set[str]:

@@ -51,6 +51,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     tensor_when_used,
 )
+from ctxlint.model.syntax import single_index
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def saved_tuple_used(walk: Walk, node: cst.CSTNode, holder: cst.BaseExpression, 
 def evaluate_subscript(walk: Walk, node: cst.Subscript) -> Value:
     """``base[...]``."""
     base = node.value
-    index = _single_index(node)
+    index = single_index(node)
     number = integer(walk.evaluate(index)) if index is not None else None
     if isinstance(base, cst.Attribute) and base.attr.value == "needs_input_grad":
         if isinstance(walk.peek(base.value), Context):
@@ -197,13 +198,6 @@ def _item_of(
     if isinstance(value, Imported) or is_container(value) is Tri.YES:
         return Opaque(node)
     return Item(value, number if number is not None else node)
-
-
-def _single_index(node: cst.Subscript) -> cst.BaseExpression | None:
-    if len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-        index = node.slice[0].slice
-        return None if index.star else index.value
-    return None
 
 
 def _basic_index(node: cst.Subscript) -> bool:
