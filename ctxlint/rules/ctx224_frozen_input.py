@@ -1,4 +1,4 @@
-"""CTX224: backward differentiates by several inputs, of which some may need no gradient."""
+"""CTX224: backward differentiates with respect to several inputs, of which some may need no gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FrozenInput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `torch.autograd.grad(y, (x, w), ...)` in `backward` by two or more inputs as they were saved.
+    Reports `torch.autograd.grad(y, (x, w), ...)` in `backward` with respect to two or more inputs as they were saved.
 
     ## Why is this bad?
     A saved input comes back with its `requires_grad`. As soon as one of them is frozen, `torch.autograd.grad` raises
@@ -90,6 +90,6 @@ class FrozenInput(Rule[FunctionClass]):
             name = code_of(slot.node)
             yield Finding(
                 fn.span(slot.node),
-                f"`torch.autograd.grad` differentiates by `{name}`, the input `{given.name}` as it was saved; it raises "
+                f"`torch.autograd.grad` differentiates with respect to `{name}`, the input `{given.name}` as it was saved; it raises "
                 f"RuntimeError if only another input needs a gradient. Use `{name}.detach().requires_grad_()`.",
             )

@@ -73,7 +73,7 @@ class OperatorSharedResult(Rule[SourceFile]):
 
 
 def _message(shared: SharedResult) -> str:
-    when = "at every call that comes here" if shared.always else "on one path"
+    when = "whenever it returns here" if shared.always else "on one path"
     if shared.given is None:
         what = "the same tensor twice" if shared.whole else "two tensors that share memory"
         return (

@@ -1,4 +1,4 @@
-"""Inputs that backward differentiates by as they were saved: those that are frozen require no gradient there."""
+"""Inputs that backward differentiates with respect to, as they were saved: those that are frozen require no gradient there."""
 
 from __future__ import annotations
 
