@@ -1,4 +1,4 @@
-"""Inputs that backward differentiates with respect to, as they were saved: those that are frozen require no gradient there."""
+"""Inputs, as they were saved, with respect to which backward differentiates: a frozen one needs no gradient."""
 
 from __future__ import annotations
 
