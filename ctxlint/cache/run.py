@@ -104,9 +104,11 @@ class Cache:
             path = found.entry.path if found.entry is not None else found.path
             if tables is not None and found.entry is not None:
                 self._stamp_again(found.entry, tables)
-            answer = tables.answer(path, question) if tables is not None else None
-            if os.path.abspath(path) in OPEN:
-                answer, tables = mentions.in_data(content_of(path)), None
+            answer: bool | None
+            if OPEN and os.path.abspath(path) in OPEN:
+                answer = mentions.in_data(content_of(path))
+            else:
+                answer = tables.answer(path, question) if tables is not None else None
             if answer is None:
                 try:
                     answer = mentions.in_file(found.path, self._imports, once=once)

@@ -39,9 +39,8 @@ def names_in(module: ast.Module) -> Names:
     found = Names()
     for statement in module.body:
         inside = _names_in_definition(statement) if type(statement) in _DEFINITIONS else _names_in(statement)
-        for names, more in ((found.bound, inside.bound), (found.read, inside.read)):
-            for name, times in more.items():
-                names[name] += times
+        found.bound.update(inside.bound)
+        found.read.update(inside.read)
         found.texts.update(inside.texts)
         found.plain_imports.extend(inside.plain_imports)
         found.decorators.extend(inside.decorators)

@@ -148,7 +148,7 @@ class _StoredAttribute:
     @property
     def ctx(self) -> str:
         """The name of ctx where the attribute is set."""
-        return self.writer.method.ctx.name if self.writer.method.ctx is not None else "ctx"
+        return self.writer.method.ctx_name
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class _Split:
         layout, method = self.code.layout, self.code.method
         outer = layout.indentation(self.code.start(method.node)) or ""
         inner = layout.indentation(layout.start(self.last)) or ""
-        ctx = method.ctx.name if method.ctx is not None else "ctx"
+        ctx = method.ctx_name
         lines = [f"{outer}@staticmethod", f"{outer}def setup_context({ctx}, inputs, output):"]
         names = [param.name if param.name in self.inputs else "_" for param in method.own_params]
         if self.inputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -405,8 +406,8 @@ def _is_called_on(home: Definition, method: Method) -> bool:
     """Whether ``cls`` of a method is certainly its class: not of one that leaves methods to its subclasses."""
     if method.binding is not Binding.CLASS or method.inherited or home.record is None:
         return False
-    members = [each for each in home.record.node.body if type(each).__name__ == "FunctionDef"]
-    return all(type(each.body[-1]).__name__ not in ("Raise", "Pass") for each in members)  # type: ignore[attr-defined]
+    functions = (each for each in home.record.node.body if isinstance(each, ast.FunctionDef))
+    return not any(isinstance(each.body[-1], (ast.Raise, ast.Pass)) for each in functions)
 
 
 def _class_scope(definition: Definition) -> Scope:

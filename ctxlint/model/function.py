@@ -356,6 +356,12 @@ class FunctionClass:
         """Whether rules on signatures apply: bases, class decorators, apply and methods are all known."""
         return self.bases_known and self.class_decorators_known and not self.overrides_apply and not self.patched
 
+    @property
+    def judgeable_backward(self) -> Method | None:
+        """The backward that the class itself defines, if rules on signatures apply to it."""
+        backward = self.backward
+        return None if backward is None or backward.inherited or not self.signature_judgeable else backward
+
     @cached_property
     def count_judgeable(self) -> bool:
         """Whether rules that count gradients and outputs apply: also no decorator that may change them.

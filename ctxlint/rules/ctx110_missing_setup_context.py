@@ -108,7 +108,7 @@ class MissingSetupContext(Rule[FunctionClass]):
 
 def _advice(forward: Method, entry: Decorator | None) -> str:
     """What to do; ``entry`` is a ``custom_fwd``, which needs the ctx."""
-    ctx = forward.ctx.name if forward.ctx is not None else "ctx"
+    ctx = forward.ctx_name
     if entry is not None:
         return f"Move `@{entry.written}` and the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
     if ctx not in forward.facts.names_read:

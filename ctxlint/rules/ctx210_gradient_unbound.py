@@ -105,8 +105,8 @@ class GradientUnbound(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.backward
-        if backward is None or backward.inherited or not fn.signature_judgeable:
+        backward = fn.judgeable_backward
+        if backward is None:
             return
         seen: set[str] = set()
         for use, flags in unbound_uses(fn, backward):

@@ -78,7 +78,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward, jvp = fn.backward, fn.methods.get("jvp")
+        backward, jvp = fn.judgeable_backward, fn.methods.get("jvp")
         for node in tangents_without_incoming(fn)[:1] if jvp is not None and fn.signature_judgeable else ():
             names = quoted([param.name for param in jvp.own_params], "or") if jvp is not None else ""
             yield Finding(
@@ -86,7 +86,7 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
                 f"`jvp` of `{fn.name}` returns a tangent without reading {names}; the result is silently wrong unless the "
                 "incoming tangent is 1. Multiply by it.",
             )
-        if backward is None or backward.inherited or not fn.signature_judgeable or not backward.signature_known:
+        if backward is None or not backward.signature_known:
             return
         for node in gradients_without_upstream(fn)[:1]:
             names = quoted([param.name for param in backward.own_params], "or")

@@ -84,8 +84,8 @@ class UnmaterializedGradient(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.backward
-        if backward is None or backward.inherited or not fn.signature_judgeable or not unmaterialized(fn):
+        backward = fn.judgeable_backward
+        if backward is None or not unmaterialized(fn):
             return
         counts = [returned.count for returned in fn.outputs]
         if not counts or any(count is None or count < 2 for count in counts):

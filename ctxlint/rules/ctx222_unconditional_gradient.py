@@ -8,6 +8,7 @@ from ctxlint.fixes.flag_guards import compute_under_flag
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.wording import gradient_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,13 +87,12 @@ class UnconditionalGradient(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited or fn.called_directly & {"backward", "vjp"}:
             return
-        ctx = fn.backward.ctx.name if fn.backward.ctx is not None else "ctx"
         for each in unconditional_gradients(fn):
             given = fn.inputs[each.slot].name
-            what = f"`{each.name}`" if each.name is not None else f"the gradient of `{given}`"
+            what = gradient_for(each.name, given)
             yield Finding(
                 fn.span(each.value),
                 f"`{fn.backward.name}` of `{fn.name}` computes {what} with `{each.operation}` even if `{given}` needs no "
-                f"gradient; autograd drops the result. Test `{ctx}.needs_input_grad[{each.slot}]`.",
+                f"gradient; autograd drops the result. Test `{fn.reading_ctx}.needs_input_grad[{each.slot}]`.",
                 fix=compute_under_flag(fn, each),
             )

@@ -95,7 +95,7 @@ class NameOfForward(Rule[FunctionClass]):
 
 def _remedy(fn: FunctionClass, backward: Method, name: str) -> str:
     """Where backward can read it, if forward stores it under this name."""
-    ctx = backward.ctx.name if backward.ctx is not None else "ctx"
+    ctx = backward.ctx_name
     if name in fn.writes_by_attribute:
         return f"Write `{ctx}.{name}`"
     if fn.forward is not None and name in _imported(fn.forward):

@@ -82,8 +82,8 @@ class FrozenInput(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.backward
-        if backward is None or backward.inherited or not fn.signature_judgeable:
+        backward = fn.judgeable_backward
+        if backward is None:
             return
         for found in list(frozen_inputs(fn, backward))[:1]:
             if found.slot.node is None:

@@ -82,8 +82,8 @@ class SavedInputGrad(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        backward = fn.backward
-        if backward is None or backward.inherited or not fn.signature_judgeable:
+        backward = fn.judgeable_backward
+        if backward is None:
             return
         for node, given in list(returned_grads(fn, backward))[:1]:
             name = code_of(node.value)

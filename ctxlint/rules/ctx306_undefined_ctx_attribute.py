@@ -98,7 +98,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
                 reported.add(name)
                 yield Finding(
                     fn.span(read.node),
-                    f"`{method.name}` of `{fn.name}` {'calls' if read.called else 'reads'} `{_ctx(method)}.{name}`, which "
+                    f"`{method.name}` of `{fn.name}` {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
                     f"{_reason(fn, name)}; it raises AttributeError. {_remedy(fn, method, read)}",
                 )
 
@@ -138,10 +138,6 @@ def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     return not (name.startswith("__") and name.endswith("__"))
 
 
-def _ctx(method: Method) -> str:
-    return method.ctx.name if method.ctx is not None else "ctx"
-
-
 def _reason(fn: FunctionClass, name: str) -> str:
     if _on_the_class(fn, name):
         return "is an attribute of the class, not of ctx"
@@ -158,7 +154,7 @@ def _on_the_class(fn: FunctionClass, name: str) -> bool:
 
 
 def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
-    name, ctx = read.attribute, _ctx(method)
+    name, ctx = read.attribute, method.ctx_name
     if _on_the_class(fn, name):
         return f"Write `{fn.name}.{name}`."
     if _on_the_instance(fn, name):

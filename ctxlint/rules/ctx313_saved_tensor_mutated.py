@@ -111,11 +111,11 @@ def _related(fn: FunctionClass, others: list[ChangedInBackward]) -> tuple[Relate
 
 
 def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
-    name, ctx = change.name, fn.backward.ctx.name if fn.backward is not None and fn.backward.ctx is not None else "ctx"
+    name = change.name
     if change.filled:
         return (
             f"`{change.mutation.doer}` fills the saved input `{name}`; hooks such as `save_on_cpu` silently lose the "
-            f"result, and a second backward raises RuntimeError. Keep it as `{ctx}.{name}` instead of saving it."
+            f"result, and a second backward raises RuntimeError. Keep it as `{fn.reading_ctx}.{name}` instead of saving it."
         )
     if change.mutation.how == KERNEL:
         return (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.unconditional_gradients import unconditional_operator_gradients
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.wording import gradient_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,10 +93,10 @@ class OperatorUnconditionalGradient(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operators if settings.torch.reach(2, 4) else ():
-            ctx = operator.backward.ctx.name if operator.backward.ctx is not None else "ctx"
+            ctx = operator.backward.ctx_name
             for each in unconditional_operator_gradients(operator):
                 given = operator.inputs[each.slot].name
-                what = f"`{each.name}`" if each.name is not None else f"the gradient of `{given}`"
+                what = gradient_for(each.name, given)
                 yield Finding(
                     operator.span(each.value),
                     f"`{operator.backward.node.name.value}` of `{operator.name}` computes {what} with `{each.operation}` even "

@@ -98,6 +98,11 @@ def own_place(fn: FunctionClass, method: Method | None) -> Span:
     return fn.span(fn.node.name)
 
 
+def gradient_for(name: str | None, given: str) -> str:
+    """The gradient of an input, by its own name if it has one."""
+    return f"`{name}`" if name is not None else f"the gradient of `{given}`"
+
+
 def when(path: tuple[Guard, ...]) -> str:
     """When a path is taken, in words; empty if always."""
     if not path:

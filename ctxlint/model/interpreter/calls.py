@@ -47,6 +47,8 @@ from ctxlint.model.syntax import root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.state import State
     from ctxlint.model.interpreter.summary import Summary, Write
@@ -235,8 +237,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if definition is None or summary is None:
         _call_operator(walk, node, callee, arguments)
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
-    for write in summary.writes:
-        _written_by(walk, node, definition.name, write, arguments)
+    _record_writes(walk, node, definition.name, summary.writes, arguments)
     return summary.returned
 
 
@@ -248,8 +249,7 @@ def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) 
         return
     called = walk.resolver.operator(name, arguments.positional, arguments.keywords)
     if called is not None:
-        for write in called[1]:
-            _written_by(walk, node, called[0], write, arguments)
+        _record_writes(walk, node, *called, arguments)
 
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
@@ -266,8 +266,7 @@ def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     if found is None:
         return
     definition, writes = found
-    for write in writes:
-        _written_by(walk, node, definition.name, write, arguments)
+    _record_writes(walk, node, definition.name, writes, arguments)
 
 
 def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
@@ -276,8 +275,7 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     if found is None:
         return Opaque(node)
     definition, summary = found
-    for write in summary.writes:
-        _written_by(walk, node, definition.name, write, arguments)
+    _record_writes(walk, node, definition.name, summary.writes, arguments)
     return summary.returned
 
 
@@ -330,6 +328,12 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
     if walk.resolver is None or arguments.open_ended or certain_meaning(walk, node.func) is None:
         return None
     return walk.resolver.callee(name, arguments.positional, arguments.keywords, node)
+
+
+def _record_writes(walk: Walk, node: cst.Call, by: str, writes: Iterable[Write], arguments: Arguments) -> None:
+    """Record what a project function, kernel or operator writes to."""
+    for write in writes:
+        _written_by(walk, node, by, write, arguments)
 
 
 def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:

@@ -56,6 +56,7 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
     before = walk.state
     recorded = tuple(walk.recorder.events)
     walk.loops += 1
+    # The first iteration shows what the body changes; if that is nothing, no second one is needed.
     start = before if walk.loops <= _MAX_DEPTH else _anything(node, before)
     turn = _walk_turn(walk, node, start, begin)
     if start is before:
