@@ -1,4 +1,4 @@
-"""What several test files need: torch in the state of a fresh process, how hard hypothesis tries, `pytest --rule CODE`."""
+"""Shared by all tests: torch in the state of a fresh process, profiles of hypothesis, `pytest --rule CODE`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """With ``--rule``, two files are collected, in this process: the answer is there before workers have started."""
+    """With ``--rule``, collect two files and run them in this process: starting workers would take longer."""
     if config.getoption("rule"):
         config.option.numprocesses = 0
         config.args = [str(Path(__file__).parent / name) for name in ("test_rules.py", "test_messages.py")]
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache for the tests alone, also for the programs that they start."""
+    """A separate cache for the tests and the processes that they start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         for name in ("CTXLINT_CACHE_DIR", "CTXLINT_CACHE_KEY"):
@@ -61,7 +61,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def torch_as_new() -> Iterator[None]:
-    """Seeds, grad mode, default dtype and warnings as in a fresh process, whatever the test does to them."""
+    """Seeds, grad mode, default dtype and warnings as in a fresh process; restored after the test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch

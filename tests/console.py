@@ -1,4 +1,4 @@
-"""Terminal sessions in Markdown: run the commands that a block shows, and give back the block as it really looks."""
+"""Terminal sessions in Markdown: run the commands of a block and return it with their actual output."""
 
 from __future__ import annotations
 

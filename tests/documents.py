@@ -1,4 +1,4 @@
-"""Documents that show what programs do: run them in order, and give back the document as it really looks.
+"""Documents that show the output of programs: run them in order and return the document with the actual output.
 
 - A ``py`` block that starts with ``# name.py`` is a file from there on.
 - A ``console`` block is a session in the folder with these files; see ``tests.console``.
@@ -29,7 +29,7 @@ _FILE_NAME = re.compile(r"# (\w+\.py)\n")
 
 
 def as_it_is(document: str, folder: Path) -> str:
-    """``document`` with what its sessions and programs print today."""
+    """``document`` with the current output of its sessions and programs."""
     lines = document.split("\n")
     for block, text in reversed(list(_replaced(document, folder))):
         lines[block.line : block.line + block.text.count("\n")] = text.rstrip("\n").split("\n")
@@ -37,7 +37,7 @@ def as_it_is(document: str, folder: Path) -> str:
 
 
 def _replaced(document: str, folder: Path) -> Iterator[tuple[Block, str]]:
-    """The blocks that show an output, each with what it has to say."""
+    """The blocks that show output, each with its new text."""
     program: Block | None = None
     for block in fenced_blocks(document):
         named = _FILE_NAME.match(block.text)

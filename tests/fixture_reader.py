@@ -1,4 +1,4 @@
-"""What a rule's fixture says: Markdown in, cases to check out.
+"""Reads the fixture of a rule: Markdown in, cases to check out.
 
 A fixture is ``fixtures/rules/CTXNNN-name.md``. Its fenced blocks are cases, which CONTRIBUTING.md describes.
 Expectations are comments in the code; they are taken out before it is linted, and so never change what ctxlint does.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ _LANGUAGES = frozenset({"py", "pyi", "fixed", "toml", "run", "console"})
 
 
 class MalformedFixture(Exception):
-    """A fixture that says something which no case can be made of."""
+    """A fixture from which no case can be built."""
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +49,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Marked:
-    """Code and what must be found in it. ``messages`` are texts that occur in messages of its findings."""
+    """Code and its expected findings. ``messages`` are texts that occur in their messages."""
 
     text: str
     marks: tuple[Mark, ...]
@@ -59,7 +60,7 @@ class Marked:
 def read_marks(text: str) -> Marked:
     r"""Take the expectations out of ``text``.
 
-    ``# error: [CTX203, CTX201]`` at the end of a line speaks of that line; alone on a line, of the next line that is
+    ``# error: [CTX203, CTX201]`` at the end of a line refers to that line; alone on a line, to the next line that is
     left. ``# error[9-14]: [CTX203]`` also says from which column to which. ``# message: some text`` may stand anywhere.
     Lines that hold nothing else go, other lines keep their rest. Lines end at ``\n`` only here.
     """
@@ -109,7 +110,7 @@ def fenced_blocks(text: str) -> list[Block]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a case stands: names tests, so that a failure says which fixture and line."""
+    """The place of a case; used as the id of its test, so that a failure names the fixture and line."""
 
     fixture: Path
     line: int
@@ -121,7 +122,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Case:
-    """A ``py`` block. ``only`` says that findings of other rules do not matter; ``options`` is TOML."""
+    """A ``py`` block. With ``only``, findings of other rules are ignored; ``options`` is TOML."""
 
     place: Place
     code: str
@@ -138,7 +139,7 @@ class Case:
 
 @dataclass(frozen=True)
 class FixedCase:
-    """A ``fixed`` block: what mending ``case`` must give; ``safe`` says that safe fixes alone must give it."""
+    """A ``fixed`` block: the expected result of fixing ``case``; with ``safe``, of its safe fixes alone."""
 
     place: Place
     case: Case
@@ -178,7 +179,7 @@ class Fixture:
 
     @property
     def expectations(self) -> int:
-        """How many findings of the fixture's own rule it demands."""
+        """How many findings of its own rule the fixture expects."""
         marked = sum(mark.code == self.code for case in self.cases for mark in case.marked.marks)
         return marked + sum(session.text.count(self.code) for session in self.sessions)
 
@@ -224,6 +225,7 @@ def _marked(place: Place, block: Block) -> Marked:
         raise MalformedFixture(f"{place}: {error}") from None
 
 
+@cache
 def rule_fixtures() -> tuple[Fixture, ...]:
     """Every rule fixture, sorted by name."""
     return tuple(read_fixture(path) for path in sorted(RULE_FIXTURES.glob("*.md")))

@@ -1,4 +1,4 @@
-"""How much longer something takes when there is more of it."""
+"""How cost grows with the size of the input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_linear(work: Callable[[int], Callable[[], object]], size: int) -> bool:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """The time that some work takes, at best."""
+    """The minimum time that some work takes."""
     best = float("inf")
     for _ in range(3):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""The doors through which the tests ask ctxlint: text in, findings or fixed text out."""
+"""Helpers for tests of ctxlint: text in; findings or fixed text out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERYTHING = Settings(select=("ALL",))
 
 
 def settings_from(options: str) -> Settings:
-    """The settings that a configuration file with these lines of TOML gives."""
+    """The settings of a configuration file with these lines of TOML."""
     if not options:
         return Settings()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def apply_fixes(text: str, path: str, settings: Settings, *, unsafe: bool) -> st
 
 
 def found_marks(diagnostics: Iterable[Diagnostic]) -> tuple[Mark, ...]:
-    """Where the findings start, in the form in which fixtures demand it."""
+    """Where the findings start, as marks of fixtures."""
     return tuple(sorted(Mark(each.span.start.line, each.code) for each in diagnostics))
 
 

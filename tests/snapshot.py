@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def _show_first_difference(before: list[str], after: list[str]) -> None:
-    """What stands where the two part, in both; ``diff`` shows the rest."""
+    """Print the first difference of both; ``diff`` shows the rest."""
     pairs = zip(before, after)
     at = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(before), len(after)))
     for lines, sign in ((before, "-"), (after, "+")):

@@ -77,7 +77,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 
 
 def _used(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement mentions, also in strings: in annotations, ``__all__``, ``globals()[...]``."""
+    """The names that a statement mentions, in strings too: annotations, ``__all__``, ``globals()[...]``."""
     for each in ast.walk(node):
         if isinstance(each, ast.Name):
             yield each.id
@@ -88,7 +88,7 @@ def _used(node: ast.stmt) -> Iterator[str]:
 
 
 def splits(text: str, files: int) -> Iterator[dict[str, str]]:
-    """The program in so many files, cut at every place where no file needs a later one, or binds a name again.
+    """The program split into this many files, at every place where no file needs a later one or rebinds a name.
 
     Every part keeps its lines where they were: the others are blank, but for the import of what earlier parts define.
     """
@@ -159,7 +159,7 @@ def _found(diagnostic: Diagnostic, result: FileResult) -> Found:
 def differences(
     text: str, files: int, settings: Settings = EVERY_RULE
 ) -> Iterator[tuple[dict[str, str], set[Found], set[Found]]]:
-    """The splits whose findings are others: the files, what is lost, and what is added."""
+    """The splits with different findings: the files, lost findings and added findings."""
     whole: set[Found] | None = None
     for split in splits(text, files):
         if whole is None:

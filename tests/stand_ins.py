@@ -1,4 +1,4 @@
-"""Rules made up for tests of everything around the rules: each looks for a word in the text of the file."""
+"""Stand-in rules for tests of everything around rules: each looks for a word in the text of the file."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Unwritable(_WordRule):
 
 
 class Counts(_WordRule):
-    """Needs a round for each step down."""
+    """Its fix needs a round for each step down."""
 
     code, name, word = "CTX406", "countdown", r"step_\d+"
 
@@ -123,7 +123,7 @@ class Recurses(_WordRule):
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the rules of this module, and those about files, in place of the real ones."""
+    """Install the rules of this module, and those about files, instead of the real ones."""
     from ctxlint import rule_names, rules
     from ctxlint.rules.ctx901_invalid_syntax import InvalidSyntax
     from ctxlint.rules.ctx902_io_error import IoError

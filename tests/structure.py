@@ -1,4 +1,4 @@
-"""How the modules of ctxlint hang together, read from their code: which imports which, typing and late imports included."""
+"""The import graph of ctxlint, from its source: typing and function-level imports included."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Import:
-    """One import of one module of ctxlint by another; ``late`` where it stands in a function."""
+    """One import of one module of ctxlint by another; ``late`` if it is inside a function."""
 
     importer: str
     imported: str

@@ -1,4 +1,4 @@
-"""Is all that is found in files one by one also found in one run over all of them?
+"""Whether one run over all files finds everything that runs over single files find.
 
 ``python -m tests.subset FOLDER [FOLDER ...]`` asks that of folders of your own, for example checkouts.
 """
@@ -24,7 +24,7 @@ Finding = tuple[str, int, int, str, str]
 
 
 def findings(results: Iterable[FileResult]) -> set[Finding]:
-    """What was found, in a form that can be compared."""
+    """Findings in a form that can be compared."""
     return {(each.path, *each.span.start, each.code, each.message) for result in results for each in result.diagnostics}
 
 
@@ -45,7 +45,7 @@ def one_by_one(paths: Sequence[str], settings: Settings | None = None) -> set[Fi
 
 
 def main(folders: Sequence[str]) -> int:
-    """Print what a run over each folder adds, and what it loses; 1 if it loses anything."""
+    """Print what a run over each folder adds and loses; return 1 if it loses anything."""
     lost_any = False
     for folder in folders:
         alone, whole = one_by_one([folder]), together([folder])

@@ -1,4 +1,4 @@
-"""The project is what is known, the paths only choose what is reported: whoever lints a file finds the same."""
+"""The whole project is analysed; paths only choose what is reported, so a file has the same findings in every run."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def shown(found: Iterable[Diagnostic]) -> list[Finding]:
 
 
 def whole(settings: Settings | None = None) -> dict[str, list[Finding]]:
-    """What a run over the whole project finds, by file."""
+    """The findings of a run over the whole project, by file."""
     results = lint_paths(["."], Configuration(fixed=settings or Settings()))
     return {result.path: shown(result.diagnostics) for result in results}
 
@@ -213,7 +213,7 @@ def test_standard_input_is_found_the_same(
 def test_a_fix_from_standard_input_is_as_safe(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """The call by hand elsewhere takes the safety from one fix; the other is made, also in later rounds."""
+    """A direct call in another file makes one fix unsafe; the other is applied, in later rounds too."""
     text = Path("pkg/kernels.py").read_text(encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     main(["--fix", "--stdin-filename", "pkg/kernels.py", "-"])
@@ -239,7 +239,7 @@ def test_an_editor_looks_again_when_other_files_change() -> None:
 
 @pytest.mark.parametrize("folder", ["clean", "broken"])
 def test_one_by_one_as_all_together(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All programs as one package, whose Functions other files call, with literals of every kind, and descend from."""
+    """All programs as one package, whose Functions other files subclass and call with literals of every kind."""
     (tmp_path / "all" / ".git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "all")
     write({"pkg/__init__.py": ""})
@@ -299,7 +299,7 @@ def test_links_are_not_followed(tmp_path_factory: pytest.TempPathFactory) -> Non
 
 @pytest.mark.parametrize("limit", ["MOST_FILES", "MOST_ENTRIES", "MOST_BYTES"])
 def test_in_a_project_that_is_too_large_no_fix_is_safe(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what a subclass could complete is not reported; where the class is applied in view, it is."""
+    """Nor is a finding reported that a subclass could resolve, unless the class itself is applied."""
     applied = "\n\ndef f(x):\n    return Weighted.apply(x, x, 2.0)\n"
     path = Path("pkg/scale.py")
     path.write_text(path.read_text(encoding="utf-8") + applied, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The Python API: what goes in, what comes out, and that it can travel."""
+"""The Python API: arguments, results, and that results can be pickled."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_form_feed_before_the_class_takes_no_fix() -> None:
 
 
 def test_severity() -> None:
-    """What torch only warns of is no error, whatever else the rule reports."""
+    """What torch only warns about is not an error, whatever else the rule reports."""
     _, applied, called = ctxlint.lint_source(f"{BROKEN}y = Double().apply(x)\nz = Double()(x)\n")
     assert (applied.code, applied.severity.value) == ("CTX703", "warning")
     assert (called.code, called.severity.value) == ("CTX703", "error")
@@ -99,7 +99,7 @@ def test_severity() -> None:
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
-    """They are refused in the words of the configuration file and the command line, whoever is given them."""
+    """Every entry point rejects them with the message of the configuration file and the command line."""
     given = ctxlint.Settings(**settings)
     for call in (ctxlint.lint_source, ctxlint.fix_source, ctxlint.lint_paths):
         with pytest.raises(ctxlint.ConfigurationError, match=message):

@@ -1,4 +1,4 @@
-"""The command as people use it: arguments in, text and exit code out."""
+"""The command line: arguments in, text and exit code out."""
 
 from __future__ import annotations
 
@@ -876,7 +876,7 @@ def test_standard_input_that_is_excluded(run: Run) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Mending
+# Fixes
 
 
 def test_fix(run: Run) -> None:
@@ -1080,7 +1080,7 @@ def test_a_file_without_functions_costs_no_imports() -> None:
 
 
 def _standard_baggage() -> set[str]:
-    """What ``dataclasses`` brings along on this Python (``ast``, through ``inspect``)."""
+    """What ``dataclasses`` imports on this Python (``ast``, through ``inspect``)."""
     code = "import sys, dataclasses, argparse, pathlib; print(*sys.modules)"
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 

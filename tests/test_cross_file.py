@@ -1,4 +1,4 @@
-"""What other files say about a Function: callers, aliases, subclasses and changes to it."""
+"""Cross-file facts about a Function: callers, aliases, subclasses and changes to it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def matches(lines: list[str], *patterns: str) -> bool:
     ],
 )
 def test_a_call_in_a_file_that_does_not_look_like_it(imports: str, call: str) -> None:
-    """The calls say that `factor` is a number, and a call with three arguments is wrong where it stands."""
+    """The calls show that `factor` is a number; a call with three arguments is reported at its place."""
     write(
         {
             "pkg/__init__.py": "from .ops import *\nfrom .ops import Scale, scale\n",
@@ -226,7 +226,7 @@ def test_callers_that_contradict_each_other_say_nothing() -> None:
     ["from importlib import import_module", "from importlib.metadata import version", 'way = "from"; import os'],
 )
 def test_modules_whose_names_begin_with_import(other: str) -> None:
-    """A file that only mentions a module is read by its bytes, which hold the word more than once."""
+    """A file that only mentions a module is searched as bytes, which contain the word more than once."""
     call = "\n\n\ndef train(x):\n    return Scale.apply(x, 1, 2)\n"
     write({"important.py": OPS, "train.py": f"{other}\nfrom important import Scale{call}", "other.py": f"{other}\n"})
     assert matches(found(), f"important.py:12: {PASSES_A_NUMBER}", f"train.py:6: {TOO_MANY}")
@@ -253,7 +253,7 @@ def test_under_raises_a_call_says_nothing() -> None:
 
 
 def test_inputs_that_only_a_caller_passes() -> None:
-    """An input with a default counts once a call passes it: here or elsewhere."""
+    """An input with a default counts once a call in any file passes it."""
     text = OPS.replace("factor):", "factor, bias=0):")
     write({"ops.py": text, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale.apply(x, y, 3)\n"})
     (line,) = found()
@@ -293,7 +293,7 @@ def test_instances_of_a_class_that_keeps_state_on_them() -> None:
 
 
 def test_apply_of_an_instance_made_elsewhere() -> None:
-    """It is one finding, of the call as a whole; none of the instance in it, which only a run over both files follows."""
+    """There is one finding, for the whole call; none for the instance in it, which only a run over both files resolves."""
     write({"ops.py": OPS, "train.py": "from ops import Scale\n\n\ndef f(x, y):\n    return Scale().apply(x, y)\n"})
     assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is created only for its `apply`")
 
@@ -316,7 +316,7 @@ def test_comments_hide_what_callers_say() -> None:
 
 
 def test_a_subclass_of_a_subclass_over_three_files() -> None:
-    """None of the later files has the words by which a Function is found."""
+    """None of the later files contains the words that the scanner looks for."""
     write(
         {
             "pkg/__init__.py": "",
@@ -351,7 +351,7 @@ def test_a_subclass_of_a_subclass_over_three_files() -> None:
 
 
 def test_a_base_that_is_applied_elsewhere() -> None:
-    """A class with a subclass may be a base whose results are taken apart; unless it is applied itself."""
+    """A class with a subclass may be a mere base whose results are unpacked, unless it is applied itself."""
     text = OPS.replace("grad_output * 1", "grad_output * 1, grad_output * 2")
     more = "\n\nclass More(Scale):\n" + OPS.partition("Function):\n")[2]
     write({"ops.py": text + more, "train.py": "x = 1\n"})
@@ -419,7 +419,7 @@ def test_a_fix_that_only_the_calls_in_view_allow() -> None:
     ],
 )
 def test_a_call_by_hand_elsewhere_takes_the_safety_from_a_fix(other: str) -> None:
-    """Whoever calls forward brings a ctx of some kind, which need not know how to save."""
+    """A direct call of forward passes some object as ctx, which may not have save_for_backward."""
     write({"exp.py": EXP, "use.py": APPLIED, "other.py": other})
     found = fixes()
     assert "CTX301" in found
@@ -457,7 +457,7 @@ def test_a_method_that_another_file_replaces(change: str) -> None:
 
 
 def test_a_call_of_what_a_third_file_changes() -> None:
-    """Not even the calls in another file are judged by a signature that is not the one in force."""
+    """Calls in other files are not checked against a replaced signature either."""
     call = "from exp import Exp\n\n\ndef run(x):\n    return Exp.apply(x, 2.0, 3)\n"
     write({"exp.py": EXP, "use.py": call})
     assert "CTX701" in fixes()
@@ -524,7 +524,7 @@ def test_a_helper_in_another_file_that_never_returns(helper: str, never: bool) -
 
 @pytest.mark.parametrize("text", ["from ops import Scale\nprint 'python 2'\n", "from ops import Scale\n\xff = (\n"])
 def test_a_file_that_only_mentions_a_name_is_not_spoken_of(text: str) -> None:
-    """It was never going to be read: that it cannot be is no business of ours."""
+    """It does not need to be parsed, so that it cannot be is not reported."""
     write({"ops.py": OPS})
     Path("train.py").write_bytes(text.encode("latin-1"))
     assert found() == []
@@ -590,7 +590,7 @@ def test_processes_and_hash_seeds_change_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_file_that_is_told_the_same_is_the_same() -> None:
-    """What is found in a file hangs on nothing but its bytes, the settings, what it is told, and what it looked up."""
+    """The findings of a file depend only on its bytes, the settings, the cross-file facts it receives and its look-ups."""
     write(PROJECT)
     result = lint_file("train.py", Settings())
     assert result.diagnostics == ()
@@ -627,7 +627,7 @@ def test_what_is_looked_up_and_missing_is_told() -> None:
     ],
 )
 def test_what_a_file_is_alone_is_found_out_once(text: str) -> None:
-    """What others say adds to it: the same as when all of it is found out again."""
+    """Adding cross-file facts to the result of a single file equals a new analysis."""
     write({"ops.py": text, "base.py": "import torch\n\n\nclass Base(torch.autograd.Function):\n    pass\n"})
     write({"train.py": "from ops import Scale\n\n\ndef train(x):\n    return Scale.apply(x, 2)\n"})
     settings = Settings(select=(ALL,))
@@ -651,7 +651,7 @@ def test_noqa_comments_hide_what_neighbours_tell(capsys: pytest.CaptureFixture[s
 
 
 def test_noqa_comments_are_checked_with_what_neighbours_tell() -> None:
-    """A comment that does not hide the finding is not written, also where a neighbour is the reason for it."""
+    """A comment that would not hide the finding is not written, even if the finding comes from another file."""
     write({"ops.py": OPS, "use.py": "from ops import Scale\n\n\ndef use(x):\n    return Scale.apply(x, 2)\n"})
     checked: list[list[str]] = []
 

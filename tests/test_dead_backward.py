@@ -1,4 +1,4 @@
-"""What a rule says of backward is said only where autograd may run it: some output can have a gradient."""
+"""Findings about backward are reported only if autograd may run it: some output can have a gradient."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_backward_that_never_runs_is_not_judged(code: str) -> None:
 
 
 def test_every_such_rule_is_tried() -> None:
-    """The rest of them needs more than two inputs and a tensor, or is off by default; their fixtures have them."""
+    """The other rules need a larger Function or are off by default; their fixtures cover them."""
     rest = {
         "CTX106",
         "CTX203",

@@ -1,4 +1,4 @@
-"""The same files give the same bytes, whatever the hash seed, and in whatever order they are named."""
+"""The same files give the same output bytes, for any hash seed and order of arguments."""
 
 from __future__ import annotations
 

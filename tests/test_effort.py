@@ -1,4 +1,4 @@
-"""How much work hostile files are: counted in steps of the analysis or in calls of Python functions, never in seconds."""
+"""The cost of hostile files, counted in steps of the analysis or calls of Python functions, never in seconds."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def function(forward: str, backward: str = f"{IND}return g\n", *, name: str = "F
 
 
 def work(do: Callable[[], object]) -> int:
-    """The steps of the analysis that something takes."""
+    """The number of steps of the analysis."""
     before = steps.spent
     do()
     return steps.spent - before
 
 
 def calls(do: Callable[[], object]) -> int:
-    """The calls of Python functions that something takes."""
+    """The number of calls of Python functions."""
     count = 0
 
     def note(_frame: object, event: str, _argument: object) -> None:
@@ -296,12 +296,12 @@ def chain(classes: int) -> str:
 
 
 def test_a_chain_of_nine_hundred_bases() -> None:
-    """Each class is asked for all that it descends from; beyond a hundred, nobody does."""
+    """Every class computes its ancestors, up to a hundred."""
     assert len(given_up(chain(900))) == 800
 
 
 def costly_body(indentation: str = IND) -> str:
-    """More work than a method may be: each ``finally`` is read twice."""
+    """A body beyond the limit of work: each ``finally`` is walked twice."""
     inside = f"{indentation}{' ' * 11}x = (x + 1) * 2 - (x + 3) * 4 - (x + 5) * 6 - (x + 7) * 8\n" * 16
     before = [indentation + " " * at for at in range(11)]
     around = "".join(f"{each}try:\n{each} pass\n{each}finally:\n" for each in before)
@@ -309,7 +309,7 @@ def costly_body(indentation: str = IND) -> str:
 
 
 def costly(name: str = "Costly") -> str:
-    """A Function that is more work than one may be."""
+    """A Function beyond the limit of work."""
     return function(costly_body(), name=name)
 
 

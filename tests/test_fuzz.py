@@ -1,6 +1,6 @@
-"""No text brings ctxlint down: neither made-up Python, nor programs cut, torn and stirred, nor plain noise.
+"""No text makes ctxlint fail: generated Python, mutated and mixed programs, and noise.
 
-Each test lints through the public door with every rule on. A rule or the model that raises is an internal error, and
+Each test lints through the public API with every rule on. A rule or the model that raises is an internal error, and
 fails. `HYPOTHESIS_PROFILE=long pytest tests/test_fuzz.py` tries a hundred times as many texts.
 """
 
@@ -20,7 +20,7 @@ PROGRAMS = [program.marked.text for folder in ("clean", "broken") for program in
 CASES = [case.marked.text for fixture in rule_fixtures() for case in fixture.cases]
 TEXTS = PROGRAMS + CASES
 
-# What a Function is made of, and what trips a reader of text.
+# Pieces of Functions, and characters that are hard for tokenizers.
 TOKENS = st.sampled_from([
     "(", ")", "[", "]", "{", "}", ":", ",", "=", "*", "**", "->", ":=", "@", ".", ";", "\\", "#", '"', "'", '"""',
     "f'{", "\n", "\r", "\r\n", "\t", "\f", "\v", " ", "    ", "\x00", "\x1c", "\u2028", "\ufeff", "é",
@@ -36,7 +36,7 @@ TOKENS = st.sampled_from([
 
 @st.composite
 def torn(draw: st.DrawFn) -> str:
-    """A fixture, changed at some random places: a stretch left out, doubled, moved or replaced by a token."""
+    """A fixture with random changes: a range deleted, doubled, moved or replaced by a token."""
     text = draw(st.sampled_from(TEXTS))
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, len(text)))
@@ -60,7 +60,7 @@ def torn(draw: st.DrawFn) -> str:
 
 @st.composite
 def stirred(draw: st.DrawFn) -> str:
-    """The lines of two fixtures, shuffled together; indentation stays, sense does not."""
+    """A range of lines of one fixture, inserted into another one."""
     first, second = (draw(st.sampled_from(TEXTS)).split("\n") for _ in range(2))
     start, end = sorted(draw(st.tuples(st.integers(0, len(first)), st.integers(0, len(first)))))
     place = draw(st.integers(0, len(second)))
@@ -101,7 +101,7 @@ def _in_a_function(body: str) -> str:
     )
 
 
-@given(hypothesmith.from_grammar())
+@given(st.deferred(hypothesmith.from_grammar))  # not when tests are collected: it builds a parser for seconds
 def test_any_python(text: str) -> None:
     lint_everything(f"{text}\n# torch.autograd.Function\n")
     lint_everything(_in_a_function(text))
@@ -116,13 +116,13 @@ def test_any_python_as_libcst_makes_it(text: str) -> None:
 
 @pytest.mark.parametrize("text", PROGRAMS)
 def test_every_beginning_of_a_program(text: str) -> None:
-    """A file on its way from the keyboard: cut at each line, and within some."""
+    """A file while it is typed: cut at regular offsets."""
     for end in range(0, len(text), 97):
         lint_everything(text[:end])
 
 
 def test_the_users_warnings_are_not_ours() -> None:
-    """Code that Python warns about while it parses it is linted like any other, even where warnings are errors."""
+    """Code for which Python's parser warns is linted like any other, even if warnings are errors."""
     text = PROGRAMS[0] + "\nodd = '\\d', 1 is 1\n"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Files that anybody may have written: what is wrong with them is said, ends nothing else, and costs next to nothing."""
+"""Untrusted files: problems are reported, do not affect other files, and cost little."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _soon() -> Iterator[None]:
-    """A test that waits for a pipe, or never ends, fails."""
+    """Fail a test that waits for a pipe or does not terminate."""
 
     def give_up(*_: object) -> None:
         raise TimeoutError
@@ -67,7 +67,7 @@ def _soon() -> Iterator[None]:
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Run:
-    """Lints the current folder in this process; gives the exit code and all that was said."""
+    """Lint the current folder in this process; return the exit code and the output."""
 
     def runs(*arguments: str) -> tuple[int, str]:
         try:
@@ -94,7 +94,7 @@ def notebook(*cells: str, **more: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is no regular file
+# What is not a regular file
 
 
 SPECIAL = ["pipe", "device"]

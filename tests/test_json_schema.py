@@ -1,4 +1,4 @@
-"""Editors and ctxlint agree about what a configuration may say."""
+"""The JSON Schema and ctxlint accept the same configurations."""
 
 from __future__ import annotations
 

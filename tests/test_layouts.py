@@ -1,4 +1,4 @@
-"""Whatever a class looks like, ``--fix`` changes the lines it is about and no others.
+"""``--fix`` changes only the lines of the finding, whatever the layout of the class.
 
 Random layouts: indentation, line endings, comments, blank lines, decorators, one-line bodies, semicolons, continuations.
 """
@@ -76,7 +76,7 @@ def fixed_by(text: str, code: str) -> str:
 
 
 def changed_lines(before: str, after: str, end: str) -> tuple[list[str], list[str]]:
-    """The lines that went, and those that came."""
+    """The removed and the added lines."""
     delta = list(difflib.ndiff(before.split(end), after.split(end)))
     return [line[2:] for line in delta if line[0] == "-"], [line[2:] for line in delta if line[0] == "+"]
 

@@ -1,4 +1,4 @@
-"""How long the lines of a project may be, as its formatter is told."""
+"""The line length of a project, from the configuration of its formatter."""
 
 from __future__ import annotations
 

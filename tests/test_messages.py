@@ -1,4 +1,4 @@
-"""The voice of the messages: what CONTRIBUTING.md says under "Write a message", as far as a machine can tell."""
+"""The style of messages: what CONTRIBUTING.md requires under "Write a message", as far as it can be checked."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def findings(pytestconfig: pytest.Config) -> dict[str, list[Diagnostic]]:
 
 
 def _without_code(text: str) -> str:
-    """``text`` with ```_``` for what stands in backticks: names and code are the user's."""
+    """``text`` with ```_``` for everything in backticks: names and code are the user's."""
     return re.sub(r"`[^`]*`", "`_`", text)
 
 
@@ -127,7 +127,7 @@ def test_a_message_says_what_is_wrong_and_then_what_to_write(findings: dict[str,
 
 @pytest.mark.parametrize("code", SAY_WHAT_TO_WRITE)
 def test_what_torch_does_follows_a_semicolon(findings: dict[str, list[Diagnostic]], code: str) -> None:
-    """The fact stands first; which exception there is comes after it."""
+    """The fact comes first, then the exception."""
     for message in _messages(findings, code):
         text = _without_code(message)
         if ERRORS.search(text):
@@ -151,7 +151,7 @@ NAMES_OF_THE_MODEL = re.compile(r"\blocal:|\bbuiltins\.|<locals>|\w@\d|\bTri\.|\
 
 
 def test_names_of_the_model_reach_nobody(findings: dict[str, list[Diagnostic]]) -> None:
-    """Messages, notes and titles of fixes call everything by the names that the user gave it."""
+    """Messages, notes and titles of fixes use the user's own names."""
     every = [each for found in findings.values() for each in found]
     assert len(every) > 1_000
     for each in every:

@@ -1,6 +1,6 @@
-"""Plant a defect in a clean Function, let ctxlint mend it, and get the original back.
+"""Plant a defect in a clean Function, let ctxlint fix it, and compare with the original.
 
-Each case changes the source of a clean Function in one way. The mended source must be the original again, compared as
+Each case changes the source of a clean Function in one way. The fixed source must be the original again, compared as
 ``ast``; where a mend may choose names and order (saved tensors), it must give the same gradients and pass gradcheck.
 Where the change takes the evidence away, ctxlint must stay silent.
 """
@@ -295,7 +295,7 @@ BY_NAME = {each.name: each for each in FUNCTIONS}
 
 @dataclass(frozen=True)
 class Planted:
-    """A clean Function with one defect. ``code`` is the rule that must speak and mend; None where it must be silent.
+    """A clean Function with one defect. ``code`` is the rule that must report and fix it; None if nothing may be reported.
 
     ``same`` says that the mended source is the original, or what it ``restores`` where that is more; else it must only
     compute the same.
@@ -474,7 +474,7 @@ def with_legacy_names(each: Clean) -> Iterator[Planted]:
 
 
 def with_stashes(each: Clean) -> Iterator[Planted]:
-    """Each saved tensor, and all of them, kept as an attribute instead."""
+    """Each saved tensor, and all of them, stored as an attribute instead."""
     saving = re.search(r"( +)ctx\.save_for_backward\(([\w, ]+)\)(.*)\n", each.source)
     taking = re.search(r"( +)\(?([\w, ]+?),?\)? = ctx\.saved_tensors(.*)\n", each.source)
     if saving is None or taking is None:
@@ -498,7 +498,7 @@ def with_stashes(each: Clean) -> Iterator[Planted]:
 
 
 def with_an_unread_save(each: Clean) -> Iterator[Planted]:
-    """The first input or the result saved as well, in front of the others or behind them."""
+    """The first input or the result saved as well, before or after the others."""
     saving = re.search(r"ctx\.save_for_backward\(([\w, ]+)\)", each.source)
     taking = re.search(r"\(?([\w, ]+?),?\)? = ctx\.saved_tensors", each.source)
     if saving is None or taking is None:
@@ -550,7 +550,7 @@ def with_an_instance(each: Clean) -> Iterator[Planted]:
 
 
 def with_keywords(each: Clean) -> Iterator[Planted]:
-    """The last argument of ``apply``, and all of them the other way round, passed by keyword."""
+    """The last argument of ``apply``, or all of them in reverse order, passed by keyword."""
     (class_,) = [node for node in ast.parse(each.source).body if isinstance(node, ast.ClassDef)]
     (forward,) = [node for node in class_.body if isinstance(node, ast.FunctionDef) and node.name == "forward"]
     names = [arg.arg for arg in forward.args.args if arg.arg != "ctx"]
@@ -615,7 +615,7 @@ def test_the_originals_are_clean(each: Clean) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.clean}: {case.what}")
 def test_planted(case: Planted) -> None:
-    """The defect is found; mended, the source is the original again, or computes the same."""
+    """The defect is found; the fixed source is the original again, or computes the same."""
     original = BY_NAME[case.clean]
     diagnostics = lint(case.source, settings=EVERYTHING)
     codes = {each.code for each in diagnostics}
@@ -635,7 +635,7 @@ def test_planted(case: Planted) -> None:
 
 @pytest.mark.parametrize("each", FUNCTIONS, ids=lambda each: each.name)
 def test_forward_is_split(each: Clean) -> None:
-    """What concerns the ctx moves to ``setup_context``; the values and gradients stay."""
+    """Statements about ctx move to ``setup_context``; values and gradients stay the same."""
     settings = Settings(command_line=Selection(select=("CTX110",)))
     mended = apply_fixes(each.source, "split.py", settings, unsafe=True)
     if each.name in ("mixed precision", "scaled first", "setup_context"):
@@ -649,7 +649,7 @@ def test_forward_is_split(each: Clean) -> None:
 
 
 def same_gradients(original: Clean, mended: str) -> None:
-    """Both give the same values and gradients for the same inputs, and the mended one passes gradcheck."""
+    """Both give the same values and gradients for the same inputs, and the fixed one passes gradcheck."""
     import torch
 
     results = []

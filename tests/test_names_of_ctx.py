@@ -1,4 +1,4 @@
-"""Messages, notes and fixes use the name that the first parameter has in the code, whatever it is."""
+"""Messages, notes and fixes use the user's name for ctx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "ctx_"
 """It is a usual name for it, which the rules recognize; so the lines are as long as before, but for one character."""
 
 ABOUT_THE_NAME = {"CTX102", "CTX108", "CTX109", "CTX910"}
-"""The rules that are about the name of the parameter, want it to be the usual one, or find whether others speak."""
+"""The rules about the name of the parameter, those that need the usual name, and those about other rules."""
 
 EVERY_RULE = Settings(select=(ALL,))
 
@@ -41,7 +41,7 @@ def renamed(text: str) -> str | None:
 
 
 def with_name(text: str) -> str:
-    """A message about the original program, as it must be for the renamed one."""
+    """The message about the original program, as expected for the renamed one."""
     return re.sub(r"`[^`]*`", lambda found: re.sub(r"\bctx\b", NAME, found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Jupyter notebooks, from the command line and the API: what is found in which cell, and what a fix leaves alone."""
+"""Jupyter notebooks, from the command line and the API: findings by cell, and what a fix does not change."""
 
 from __future__ import annotations
 
@@ -381,7 +381,7 @@ def test_notebooks_in_other_languages_are_skipped(run: Run) -> None:
     assert "nb.ipynb: skipped: a notebook in R\n" in err
 
 
-# What is mended
+# What is fixed
 
 
 @pytest.mark.usefixtures("words")

@@ -1,4 +1,4 @@
-"""``--profile``: where the time of a run went."""
+"""``--profile``: the time of each part of a run."""
 
 from __future__ import annotations
 

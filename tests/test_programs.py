@@ -1,4 +1,4 @@
-"""Whole programs: the clean ones are silent, and right on torch; of the broken ones the marked lines are reported."""
+"""Whole programs: the clean ones have no findings and are right on torch; the broken ones are reported at their marks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_each_clean_program_has_a_broken_version() -> None:
 
 
 def test_marks_say_where() -> None:
-    """The reader of marks itself, on the cases that could go wrong."""
+    """Edge cases of the reader of marks."""
     from tests.fixture_reader import read_marks
 
     marked = read_marks(
@@ -61,7 +61,7 @@ def test_marks_say_where() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# On torch: the clean programs compute what they say, and their gradients are those of the numbers.
+# On torch: the clean programs compute the right values, and their gradients pass gradcheck.
 
 
 def _load(name: str) -> ModuleType:

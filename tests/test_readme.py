@@ -1,4 +1,4 @@
-"""The documents keep their word: commands do what they promise, sessions and programs are real, tables are complete.
+"""The documents are true: commands work, sessions and programs are real, tables are complete.
 
 ``python -m tests.test_readme`` writes what sessions and programs print, the tables of rules, and the JSON Schema of the
 configuration.

@@ -1,4 +1,4 @@
-"""What a release needs: one version everywhere, notes, pinned actions, and an sdist with all that `.ci/run` uses."""
+"""What a release needs: one version everywhere, notes, pinned actions, and an sdist with everything that `.ci/run` uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one runner for all rule fixtures; what their blocks mean is described in CONTRIBUTING.md."""
+"""Runs all rule fixtures; CONTRIBUTING.md describes their blocks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _place(item: Case | FixedCase | Proof | Session) -> str:
 
 
 def _findings(case: Case, text: str) -> list[Diagnostic]:
-    """What the default rules and the fixture's own rule find; just the latter where the block asks for no more."""
+    """The findings of the default rules and of the fixture's own rule; with ``only``, of the latter alone."""
     choose = only_rule if case.only else with_rule
     return lint(text, case.path, choose(settings_from(case.options), case.code))
 
@@ -70,7 +70,7 @@ if FIXED:  # pytest would count a test without cases as skipped
 
     @pytest.mark.parametrize("fixed", FIXED, ids=_place)
     def test_fix(fixed: FixedCase) -> None:
-        """The fix gives the block's text, once and for all, and trades no finding for another."""
+        """The fix gives exactly the text of the block, is idempotent, and adds no other finding."""
         case = fixed.case
         settings = only_rule(settings_from(case.options), case.code)
         mended = apply_fixes(case.marked.text, case.path, settings, unsafe=not fixed.safe)
@@ -96,7 +96,7 @@ def test_session(session: Session, tmp_path: Path) -> None:
 @pytest.mark.parametrize("proof", [proof for fixture in FIXTURES for proof in fixture.proofs], ids=_place)
 @pytest.mark.usefixtures("torch_as_new")
 def test_proof(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the fixture claims about torch is so, on the torch that is installed."""
+    """The claims of the fixture about torch hold on the installed torch."""
     module = types.ModuleType("proof")
     monkeypatch.setitem(sys.modules, "proof", module)
     module.__dict__.update(source=proof.source, fixed=proof.fixed)

@@ -1,4 +1,4 @@
-"""Many projects: one function for each, plain records, and nothing that one project does to another."""
+"""Many projects: one call each, plain records, and no project affects another."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_records_are_plain(projects: list[Path]) -> None:
 
 
 def test_one_project_is_known_at_a_time(projects: list[Path]) -> None:
-    """What other files say is let go with their project, so that memory does not grow with the number of projects."""
+    """Cross-file facts are dropped with their project, so that memory does not grow with the number of projects."""
     ctxlint.lint_paths(projects[0].parent)
     assert lint_file._project.cache_info().currsize == 1
     first = lint_file._project((), str(projects[0]))
@@ -136,7 +136,7 @@ def test_timeout(projects: list[Path], tmp_path: Path) -> None:
 
 
 def test_the_process_is_kept(projects: list[Path]) -> None:
-    """A project costs no start, and sees none of what was at its place before."""
+    """The process is reused, and a project sees nothing of an earlier one at the same path."""
     ctxlint.lint_project(projects[0], timeout=600)
     kept = one_project._own.process
     assert kept is not None
@@ -164,14 +164,14 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_no_limit_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only Linux tells how much memory a process takes."""
+    """Memory limits need Linux."""
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(ctxlint.ConfigurationError):
         ctxlint.lint_project(tmp_path, memory=200)
 
 
 def test_cluster_finds_what_one_run_finds(cluster: Any, projects: list[Path], tmp_path: Path) -> None:
-    """21 projects on two workers; the scheduler holds nothing of what was found."""
+    """21 projects on two workers; the scheduler keeps no results."""
     with dask.Client(cluster) as client:
         futures = client.map(_scan, projects, out=tmp_path, pure=False)
         counts = dict(dask.as_completed(futures, with_results=True))

@@ -1,4 +1,4 @@
-"""The same program gets the same findings and fixes, in however many files it lies."""
+"""The same program gets the same findings and fixes, however many files it is split into."""
 
 from __future__ import annotations
 

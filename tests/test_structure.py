@@ -1,4 +1,4 @@
-"""The structure that CONTRIBUTING.md draws: no import circle, nothing twice, one name for one thing."""
+"""The structure described in CONTRIBUTING.md: no import circle, no duplicate function, unique names."""
 
 from __future__ import annotations
 

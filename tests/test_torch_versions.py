@@ -1,4 +1,4 @@
-"""Which releases of torch a range holds, and what a project says about them."""
+"""Which releases of torch a range contains, and which ones a project supports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RELEASES = [(1, minor) for minor in range(14)] + [(2, minor) for minor in range
 
 
 def _ends(*specifiers: str) -> tuple[str, str]:
-    """The oldest and the newest release in a range, as its two questions tell; ``on`` where it does not end."""
+    """The oldest and the newest release in a range; ``on`` if it has no upper end."""
     versions = TorchVersions(specifiers)
     oldest = max((each for each in _RELEASES if not versions.fall_below(*each)), default=(0, 0))
     newest = max((each for each in _RELEASES if versions.reach(*each)), default=(0, 0))
@@ -106,7 +106,7 @@ def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def _required(**files: str) -> tuple[str, ...]:
-    """What a project with these files, ``__`` for the dot in their names, requires of torch."""
+    """Which torch a project with these files requires; ``__`` is the dot in their names."""
     for name, text in files.items():
         Path(name.replace("__", ".")).write_text(text, encoding="utf-8")
     return Configuration().settings_for_file("package/module.py").project_torch
@@ -196,7 +196,7 @@ def test_conda(item: str, expected: tuple[str, ...]) -> None:
 
 
 def test_the_files_of_environments() -> None:
-    """Any of their versions counts, so the oldest does."""
+    """Any of their versions may be installed, so the oldest counts."""
     Path(".git").mkdir()
     Path("requirements").mkdir()
     Path("requirements/test.txt").write_text("torch==2.5.1\n", encoding="utf-8")
@@ -294,7 +294,7 @@ class Double(torch.autograd.Function):
 
 
 def test_what_a_project_will_meet_later_is_reported_and_not_fixed() -> None:
-    """torch 2.1 has no ``torch.amp.custom_fwd``; a project that stays there by choice says so by ``target-torch``."""
+    """torch 2.1 has no ``torch.amp.custom_fwd``; a project that stays on it sets ``target-torch``."""
     Path("setup.py").write_text("setup(install_requires=['torch>=2.1,<2.3'])\n", encoding="utf-8")
     Path("module.py").write_text(_DEPRECATED, encoding="utf-8")
     found = lint_paths(["module.py"])

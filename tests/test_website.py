@@ -1,4 +1,4 @@
-"""The pages of the website: one for each rule, everything in the navigation, and examples that are what they claim."""
+"""The pages of the website: one for each rule, complete navigation, and correct examples."""
 
 from __future__ import annotations
 

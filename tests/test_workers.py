@@ -1,4 +1,4 @@
-"""Processes that are put an end to in the middle of what they do."""
+"""Workers that are killed while they work."""
 
 from __future__ import annotations
 

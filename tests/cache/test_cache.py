@@ -1,4 +1,4 @@
-"""The cache can neither hide nor invent a finding, whatever happens to the files, to it, and to those who write it."""
+"""The cache neither hides nor invents findings, whatever happens to the files, the cache or the processes that write it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PLAIN = "import os\n\n\ndef f():\n    return {number}\n"
 
 
 def texts(choose: random.Random) -> dict[str, str]:
-    """A project in one of many states, some of which have findings that hang on other files."""
+    """A project in one of many states; some of its findings depend on other files."""
     found = {
         "pkg/__init__.py": choose.choice(["", "from pkg.scale import Scale\n"]),
         "pkg/base.py": BASE.format(gradient=choose.choice(["grad_output, None", "grad_output", "grad_output, 1, 2"])),
@@ -109,7 +109,7 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The user's own folder, in which there is nothing yet."""
+    """The user's cache folder, still empty."""
     from ctxlint.cache import folder
 
     home = tmp_path_factory.mktemp("home")
@@ -120,7 +120,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 
 def forget(folder: ModuleType) -> None:
-    """What a new process would find out again."""
+    """Forget what a process keeps in memory, as if a new one had started."""
     from ctxlint.cache.run import _place
 
     folder.forget()
@@ -141,7 +141,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def settle(folder: Path) -> None:
-    """Make the files look as old as those that people run a linter on twice."""
+    """Age the files: results of files that changed within the last seconds are not cached."""
     old = time.time() - 60
     for path in folder.rglob("*.py"):
         os.utime(path, (old, old))
@@ -151,7 +151,7 @@ def settle(folder: Path) -> None:
 def in_process(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Runs the command here, which is faster; what it remembers of other files is forgotten each time."""
+    """Run the command in this process, which is faster; what it keeps in memory is cleared each time."""
     from ctxlint.cli import main
     from ctxlint.run.in_project import forget_other_files
     from ctxlint.source import modules
@@ -267,7 +267,7 @@ def head_of(data: bytes) -> bytes:
 
 
 def forged(data: bytes, tables: dict[str, Any], key: bytes) -> bytes:
-    """A cache with the head of another one."""
+    """A cache file with the header of another one."""
     from ctxlint.cache.store import _seal
 
     head, body = head_of(data), json.dumps(tables).encode()
@@ -285,7 +285,7 @@ def tables_in(data: bytes) -> dict[str, Any]:
 def test_a_cache_that_comes_with_the_checkout_hides_nothing(
     project: Path, cache: Path, in_process: Callable[..., str], where: str, hide: Callable[[dict[str, Any]], object]
 ) -> None:
-    """Whoever wrote it knows all but the key."""
+    """An attacker knows everything except the key."""
     options = () if where == "the old place" else ("--cache-dir=forged",)
     expected = in_process(*options)
     assert json.loads(expected)
@@ -322,7 +322,7 @@ def test_a_cache_that_comes_with_the_checkout_hides_nothing(
 def test_the_reader_is_strict(
     cache: Path, in_process: Callable[..., str], change: Callable[[list[Any]], object]
 ) -> None:
-    """Even what bears the seal is read as plain data of the right shape, or not at all."""
+    """Authenticated entries are read as plain data of the expected shape, or rejected."""
     expected = in_process()
     path = results_in(cache)
     data = path.read_bytes()
@@ -336,7 +336,7 @@ def test_the_reader_is_strict(
 def test_links_in_a_committed_cache_are_not_followed(
     project: Path, tmp_path_factory: pytest.TempPathFactory, in_process: Callable[..., str]
 ) -> None:
-    """One of them has the name that a temporary file once had, and the number of this very process."""
+    """One link has the name of an earlier kind of temporary file, with the id of this process."""
     outside = tmp_path_factory.mktemp("outside")
     secret = outside / "secret"
     secret.write_text("precious")
@@ -382,7 +382,7 @@ def test_a_configuration_names_no_folder_outside(project: Path, tmp_path_factory
 
 @pytest.mark.parametrize("home", ["a file", "others write", "~", "in the checkout"])
 def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: str) -> None:
-    """Nothing is kept, and nothing that lies in the project is taken for a home; who asks is told, once."""
+    """Nothing is cached, no folder of the project is used as home, and the user is warned once."""
     place = tmp_path_factory.mktemp("home") / "cache"
     environment = {**os.environ, "XDG_CACHE_HOME": str(place)}
     if home == "a file":
@@ -413,7 +413,7 @@ def test_no_home(project: Path, tmp_path_factory: pytest.TempPathFactory, home: 
 
 
 def test_a_key_from_the_environment(project: Path, cache: Path, tmp_path: Path) -> None:
-    """As in a container without a home that is kept, in which the cache is."""
+    """As in a container whose cache survives but whose home does not."""
     environment = {**os.environ, "CTXLINT_CACHE_KEY": "a secret", "CTXLINT_CACHE_DIR": str(tmp_path / "kept")}
     code = "import sys\nfrom ctxlint.cli import main\nmain(['check', '--isolated', '-q', '.'])\nprint('libcst' in sys.modules)"
     outputs = [

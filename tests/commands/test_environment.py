@@ -1,4 +1,4 @@
-"""Environment variables that stand for options, and arguments that are kept in a file."""
+"""Environment variables that set defaults, and argument files."""
 
 from __future__ import annotations
 

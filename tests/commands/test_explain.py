@@ -1,4 +1,4 @@
-"""``ctxlint explain``: which contracts are shown, how they look, and what is said where there is none."""
+"""``ctxlint explain``: which contracts are printed, in which format, and the message if there is none."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_file_without_functions_is_no_error(capfd: pytest.CaptureFixture[str],
 
 
 def test_files_without_functions_in_a_folder_are_passed_over(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Files that only use a Function look like one that has some, until they are read."""
+    """Files that only use a Function are candidates until they are parsed."""
     (tmp_path / "user.py").write_text(
         "from scaled import Scaled\n\nautograd_Function = Scaled.apply\n", encoding="utf-8"
     )
@@ -226,7 +226,7 @@ def _document(capfd: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 
 def _closed(schema: Any) -> Any:
-    """The schema, with no keys but those that it describes."""
+    """The schema, without additional properties."""
     if isinstance(schema, dict):
         closed = {key: _closed(value) for key, value in schema.items()}
         return {**closed, "additionalProperties": False} if schema.get("type") == "object" else closed

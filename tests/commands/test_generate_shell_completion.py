@@ -1,4 +1,4 @@
-"""Completion scripts, asked in the shells that they are for."""
+"""Completion scripts, run in their shells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 @pytest.fixture
 def script(request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
-    """The script for one shell, in a file of its own."""
+    """The completion script of one shell, as a file."""
     assert main(["generate-shell-completion", request.param]) == 0
     out, err = capfd.readouterr()
     assert err == ""

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run at once and in silence, whatever the run is at."""
+"""Ctrl-C ends a run at once and silently, at any stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run writes: whole files, in their own places, and over nobody's edits. The checkout may be a stranger's."""
+"""What a run writes: complete files, in place, without overwriting concurrent edits, also in an untrusted checkout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SECRET = b'{"version": 1, "files": {}}\n'
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one finding, and the folder to be in. Next to it lies what belongs to somebody else."""
+    """A repository with one finding, as the current folder; files next to it must not change."""
     folder = tmp_path / "checkout"
     (folder / ".git").mkdir(parents=True)
     (folder / "a.py").write_bytes(BROKEN.encode())
@@ -258,7 +258,7 @@ def test_an_edit_made_meanwhile_is_not_lost(run: Run, option: str, monkeypatch: 
 
 
 def test_every_kind_of_file_is_known_again(run: Run) -> None:
-    """What is compared with the file are its bytes as they were read, whatever they are."""
+    """The file is compared with the bytes that were read, whatever its encoding."""
     os.remove("a.py")
     cookie = "# coding: latin-1\n# é\n"
     Path("bom.py").write_bytes(b"\xef\xbb\xbf" + BROKEN.encode())

@@ -47,7 +47,7 @@ class Defect:
 
 
 def known_defects() -> list[Defect]:
-    """The defects that were proved by hand."""
+    """The defects that were confirmed manually."""
     with KNOWN.open("rb") as file:
         entries = tomllib.load(file)["defect"]
     return [Defect(each["row"], each["path"], each["class"], tuple(each["rules"]), each["note"]) for each in entries]
@@ -89,7 +89,7 @@ def lint(folder: Path, select: str) -> list[Found]:
 
 
 class Classes:
-    """Says which class a line belongs to."""
+    """Maps a line to the class around it."""
 
     def __init__(self) -> None:
         self._spans: dict[Path, list[tuple[int, int, str]]] = {}

@@ -1,4 +1,4 @@
-"""A small client of the language server: it says what an editor says, and can misbehave."""
+"""A small client of the language server; it sends what an editor sends, and can violate the protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Message = dict[str, Any]
 
 
 class Client:
-    """The server as a process, and the editor's side of the talk with it."""
+    """The server as a process, and the editor's side of the protocol."""
 
     def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -86,7 +86,7 @@ class Client:
                 return message
 
     def told(self, method: str) -> Message:
-        """What the first notification of a kind says, whether it came already or is to come."""
+        """The parameters of the first notification of a kind; waits for it if none has arrived."""
         come = next((each for each in self.notifications if each["method"] == method), None)
         found = come or self.until(lambda message: message.get("method") == method)
         return dict(found["params"])
@@ -155,7 +155,7 @@ class Client:
         self.notify("textDocument/didChange", {"textDocument": identifier, "contentChanges": changes})
 
     def pushed(self, uri: str, version: int | None = None) -> list[Message]:
-        """The findings that are pushed next for a document, of this version if one is given."""
+        """The next diagnostics pushed for a document, of this version if one is given."""
 
         def fits(message: Message) -> bool:
             params = message.get("params") or {}
@@ -168,18 +168,18 @@ class Client:
         return list(self.until(fits)["params"]["diagnostics"])
 
     def pulled(self, uri: str) -> list[Message]:
-        """The findings that a document has when asked."""
+        """The diagnostics that a pull request returns."""
         return list(self.request("textDocument/diagnostic", {"textDocument": {"uri": uri}})["items"])
 
     def actions(self, uri: str, only: list[str] | None = None, where: Message | None = None) -> list[Message]:
-        """What can be done in a stretch (the whole document if none is given)."""
+        """The code actions for a range, by default the whole document."""
         everything = {"start": {"line": 0, "character": 0}, "end": {"line": 100_000, "character": 0}}
         context: Message = {"diagnostics": []} if only is None else {"diagnostics": [], "only": only}
         params = {"textDocument": {"uri": uri}, "range": where or everything, "context": context}
         return list(self.request("textDocument/codeAction", params) or [])
 
     def stop(self) -> int:
-        """End the session as the protocol has it; gives the exit code."""
+        """End the session as the protocol requires; return the exit code."""
         self.request("shutdown")
         self.notify("exit")
         return self.process.wait(SECONDS)
@@ -222,7 +222,7 @@ def offset(text: str, position: Message, encoding: str = "utf-16") -> int:
 
 
 def marked(text: str, where: Message, encoding: str = "utf-16") -> str:
-    """The text of a stretch."""
+    """The text of a range."""
     return text[offset(text, where["start"], encoding) : offset(text, where["end"], encoding)]
 
 

@@ -1,4 +1,4 @@
-"""Servers that end with the test that started them."""
+"""Servers that are stopped after the test that started them."""
 
 from __future__ import annotations
 

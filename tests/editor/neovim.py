@@ -1,4 +1,4 @@
-"""Neovim as people use it: started on a file with their init.lua, told keys, asked what it shows."""
+"""A real Neovim: started on a file with an init.lua, driven by keys, queried for what it displays."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Neovim:
         self._ask("--remote-send", keys)
 
     def lua(self, expression: str) -> Any:
-        """What a Lua expression gives, as JSON has it."""
+        """The value of a Lua expression, through JSON."""
         quoted = expression.replace("'", "''")
         return json.loads(self._ask("--remote-expr", f"luaeval('vim.json.encode({quoted})')"))
 
@@ -78,7 +78,7 @@ class Neovim:
         raise AssertionError(f"it never came that {condition}\n{shown}\n{self.log()}")
 
     def wait_for_question(self, end: str) -> str:
-        """What Neovim asks, once it has asked it up to ``end``. It answers nothing else until it is told."""
+        """The prompt of Neovim, once it ends with ``end``; Neovim blocks until a key answers it."""
         start = time.monotonic()
         while not self.log().endswith(end):
             assert time.monotonic() < start + SECONDS, self.log()
@@ -100,7 +100,7 @@ class Neovim:
         self._log.close()
 
     def quit(self) -> int:
-        """Leave as users do; gives the exit code."""
+        """Quit as users do; return the exit code."""
         self.keys("<Esc>:qall!<CR>")
         return self._process.wait(SECONDS)
 

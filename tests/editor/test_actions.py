@@ -1,4 +1,4 @@
-"""What an editor offers to do about findings."""
+"""Code actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server as editors talk to it: what they can do is recorded in pytest-lsp."""
+"""The server with the capabilities of real editors, as recorded in pytest-lsp."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def session(folder: Path, editor: str, encoding: str, pulls: bool) -> None
     client: Any = await SERVER.start()
 
     def accept(params: lsp.RegistrationParams) -> None:
-        """Whatever the server asks for."""
+        """Accept every request of the server."""
 
     client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(accept)
     capabilities = client_capabilities(editor)

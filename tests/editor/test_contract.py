@@ -1,4 +1,4 @@
-"""What an editor shows of the contract: hover, hints, and the way to where something was kept."""
+"""The contract in an editor: hover text, inlay hints and definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an editor is shown, and how it gets there."""
+"""Diagnostics: their content, and how they reach the editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/editors.md tells people to write."""
+"""The configuration snippets of docs/editors.md."""
 
 from __future__ import annotations
 

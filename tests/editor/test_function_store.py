@@ -1,4 +1,4 @@
-"""What is kept of one text for the next gives what an analysis from nothing gives, after each of thousands of edits."""
+"""Incremental analysis equals analysis from scratch, after each of thousands of edits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PIECES = [
 
 
 def edited(chance: random.Random, text: str) -> str:
-    """The text after something that people do: type, delete, move lines, use another name."""
+    """The text after a typical edit: type, delete, move lines, use another name."""
     at = chance.randrange(len(text) + 1)
     what = chance.random()
     if what < 0.25:
@@ -73,7 +73,7 @@ def edited(chance: random.Random, text: str) -> str:
 
 
 def texts(chance: random.Random, first: str, number: int) -> Iterator[str]:
-    """The first text, and what becomes of it; now and then it is undone."""
+    """A sequence of edits of the first text; some of them start again from it."""
     text = first
     for _ in range(number):
         yield text
@@ -81,7 +81,7 @@ def texts(chance: random.Random, first: str, number: int) -> Iterator[str]:
 
 
 def shown(checker: Checker, document: Document) -> tuple[object, ...]:
-    """All that is shown of a document."""
+    """Everything that the editor shows for a document."""
     result, file = checker.check(document).result, checker.model_of(document)
     hints = [(each.position, each.label) for each in hints_of(file)] if file is not None else []
     return result.diagnostics, result.hidden, result.warnings, result.broken, hints

@@ -1,4 +1,4 @@
-"""The findings of one text at their places in the next."""
+"""Findings of one text, moved to their positions in the next."""
 
 from __future__ import annotations
 

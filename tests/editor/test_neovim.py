@@ -1,4 +1,4 @@
-"""The snippet for Neovim in a real Neovim: what it shows, mends and saves."""
+"""The snippet for Neovim in a real Neovim: diagnostics, fixes and saving."""
 
 from __future__ import annotations
 

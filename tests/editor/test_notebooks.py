@@ -1,4 +1,4 @@
-"""Notebooks: their cells are one module, and each shows what is found in it."""
+"""Notebooks: the cells form one module, and each shows its own findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server as a process: what it takes, what it survives, and how it ends."""
+"""The server process: arguments, malformed input and shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings apply: of the project, of the client, in several folders, and when they change."""
+"""Which settings apply: those of the project or of the client, in several folders, and after changes."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> 
 
 
 def test_the_first_findings_wait_for_the_settings_that_the_client_is_asked_for(start: Start, tmp_path: Path) -> None:
-    """Neovim asks for findings once, and again only when the text changes."""
+    """Neovim pulls diagnostics once, and again only when the text changes."""
     client = start(capabilities={**PULLS, "workspace": {"configuration": True}})
     client.configuration = lambda _: {"ignore": ["CTX203"]}
     uri = client.open((tmp_path / "a.py").as_uri(), ONE)

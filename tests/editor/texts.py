@@ -1,4 +1,4 @@
-"""Functions for the editor to look at."""
+"""Source texts for the tests of the editor."""
 
 from __future__ import annotations
 

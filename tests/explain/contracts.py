@@ -1,4 +1,4 @@
-"""The doors through which the tests ask for contracts: code in, rows, hints and places out."""
+"""Helpers for tests of contracts: code in; rows, hints and places out."""
 
 from __future__ import annotations
 

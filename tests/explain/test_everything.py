@@ -1,4 +1,4 @@
-"""Whatever the code is, it has a contract, and every place in that is one that an editor can ask about."""
+"""Every Function has a contract, and an editor can request every place in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an editor shows where the mouse rests."""
+"""Hover text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of a class: what is certain is there, and what is not is unknown."""
+"""The contract of a class: what is certain is stated, everything else is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small classes around the lines that a test of a fix is about."""
+"""Builds small classes around the lines that a fix concerns."""
 
 from __future__ import annotations
 

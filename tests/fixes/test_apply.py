@@ -1,4 +1,4 @@
-"""The fix engine: what is applied, in which order, when it stops, and what it does about a bad fix."""
+"""The fix engine: which fixes are applied, in which order, when it stops, and how it handles a bad fix."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_nothing_to_do_gives_the_same_result() -> None:
 
 
 def test_as_many_rounds_as_it_takes_while_something_is_gained() -> None:
-    """Each round mends one of these, since the fix of one covers all the others."""
+    """Each round fixes one of these, because its edits overlap those of all others."""
     text = "".join(f"wrong{number} = 0\n" for number in range(25))
 
     def check(source: Source) -> FileResult:

@@ -1,4 +1,4 @@
-"""CTX602's fix: the decorators of a whole file change with the import that they share."""
+"""CTX602's fix: the decorators of a file change together with their shared import."""
 
 from __future__ import annotations
 

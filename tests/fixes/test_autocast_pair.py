@@ -1,4 +1,4 @@
-"""The other one of ``custom_fwd`` and ``custom_bwd``: imports, spellings and layouts, and where there is no fix."""
+"""CTX106's fix adds the missing decorator: imports, spellings and layouts, and where there is no fix."""
 
 from __future__ import annotations
 
@@ -120,5 +120,5 @@ def test_moving_keeps_the_comments() -> None:
     ],
 )
 def test_no_fix(text: str) -> None:
-    """Another meaning of the name, no plain import, no static method, arguments that cannot be told, a cast."""
+    """The name has another meaning, the import is not plain, the method is not static, arguments are unknown, a cast."""
     assert fixed_by(CODE, text, unsafe=True) == text

@@ -1,4 +1,4 @@
-"""The fixes that rename, add and drop the ctx: which names are the parameter, and how signatures are laid out."""
+"""The fixes that rename, add and remove the ctx parameter: which names refer to it, and layouts of signatures."""
 
 from __future__ import annotations
 

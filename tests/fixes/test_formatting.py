@@ -1,4 +1,4 @@
-"""What fixes write passes the formatter that the rest of the file passes."""
+"""Fixes keep a formatted file formatted."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WITH_COMMENTS = ("CTX304-repeated-ctx-call", "CTX702-apply-keyword")
 
 
 def _is_formatted(text: str, width: int = 88) -> bool:
-    """Whether ``ruff format`` leaves a text as it is."""
+    """Whether ``ruff format`` does not change a text."""
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", f"--line-length={width}", "-"]
     run = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False)
     return run.returncode == 0 and run.stdout == text
 
 
 def test_the_fixtures_stay_formatted(tmp_path: Path) -> None:
-    """A ``fixed`` block passes where the block that it mends passes."""
+    """A ``fixed`` block is formatted if the block that it fixes is."""
     for at, each in enumerate(FIXED):
         (tmp_path / f"before{at}.py").write_text(each.case.marked.text, encoding="utf-8")
         (tmp_path / f"after{at}.py").write_text(each.text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Testing the flag of the input that gets the gradient: blocks taken apart, and where that would be a guess."""
+"""CTX209's fix: blocks that test the wrong flag are split, unless that would be a guess."""
 
 from __future__ import annotations
 
@@ -103,5 +103,5 @@ def test_one_name_says_nothing_but_the_other_input_has_its_own() -> None:
     ],
 )
 def test_no_fix(text: str) -> None:
-    """The place may be wrong, or what the block computes hangs together."""
+    """The position may be wrong, or the parts of the block depend on each other."""
     assert fixed_by(CODE, text, unsafe=True) == text

@@ -1,4 +1,4 @@
-"""CTX603's fixes: names of torch 0.3, in all the places in which they may stand."""
+"""CTX603's fixes: names of torch 0.3, wherever they may occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CTX203's fix: where the None goes, in all the ways in which gradients are written."""
+"""CTX203's fix: where None is inserted, for all ways to write gradients."""
 
 from __future__ import annotations
 

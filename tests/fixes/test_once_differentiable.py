@@ -1,4 +1,4 @@
-"""CTX501's fix: the mark on backward and its import, in all the ways in which a file may import torch."""
+"""CTX501's fix: the decorator on backward and its import, for all ways to import torch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_import_joins_those_of_torch(before: str, after: str, ending: str) -
 
 def test_any_base_and_no_import_that_sorts_before() -> None:
     text = "from torch.nn.functional import relu\nfrom base import Base\n" + _class(_BACKWARD, "Base")
-    assert fixed_by("CTX501", text, unsafe=True) == text  # nobody knows what Base is
+    assert fixed_by("CTX501", text, unsafe=True) == text  # Base is unknown
     head = "from torch.utils.checkpoint import CheckpointFunction\n"
     import_torch = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
     text = head + import_torch + _class(f"    @staticmethod\n{_BACKWARD}")

@@ -1,4 +1,4 @@
-"""CTX205's fix: parameters of backward come and go with the outputs."""
+"""CTX205's fix: parameters of backward are added and removed to match the outputs."""
 
 from __future__ import annotations
 

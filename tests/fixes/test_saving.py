@@ -166,7 +166,7 @@ _LATE_MENDED = """        e = (x * y).exp()
     [(_EARLY, "", _EARLY_MENDED), (_LATE, "        (x,) = ctx.saved_tensors\n", _LATE_MENDED)],
 )
 def test_an_input_and_an_intermediate_in_one_run(before: str, unpacked: str, after: str) -> None:
-    """One ``save_for_backward`` takes both, whatever their names mean further down."""
+    """One ``save_for_backward`` saves both, even if their names are rebound later."""
     x, inputs = "x" if unpacked else "ctx.x", "x: torch.Tensor, y: torch.Tensor"
     text = function(before, f"{unpacked}        return grad * {x} * ctx.e, grad * ctx.e\n", inputs)
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))

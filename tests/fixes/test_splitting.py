@@ -1,4 +1,4 @@
-"""Splitting forward: in odd layouts, with other names, and where moving a statement would change what it means."""
+"""Splitting forward: in odd layouts, with other names, and where moving a statement would change its meaning."""
 
 from __future__ import annotations
 

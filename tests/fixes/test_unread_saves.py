@@ -1,4 +1,4 @@
-"""Leaving saved tensors out that nobody reads: in odd layouts, several at once, and where that is not certain."""
+"""Removing saved tensors that are never read: in odd layouts, several at once, and where that is not certain."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ def test_not_without_unsafe_fixes() -> None:
     ],
 )
 def test_no_fix(saving: str, taking: str) -> None:
-    """More than a tensor is lost, the name is used otherwise, the tuple is shared, or somebody looks at the node."""
+    """More than a tensor would be lost, the name has another use, the tuple is shared, or the node is inspected."""
     text = fn(saving, taking)
     assert fixed_by(CODE, text, unsafe=True) == text

@@ -1,4 +1,4 @@
-"""FixedDocument files keep what they are; nobody sees half of one."""
+"""Writing fixed files: mode and encoding are kept, and no reader sees a partial file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_diff_makes_the_one_text_of_the_other(old: list[str], new: list[str]) 
 
 
 def test_frequent_lines_of_a_long_text_are_no_changes() -> None:
-    """difflib by itself leaves the lines out that make up more than a hundredth of a text."""
+    """difflib alone ignores lines that make up more than one percent of a text."""
     old = ["@staticmethod\n", "def f(x):\n", "    return x\n", "\n"] * 100
     new = list(old)
     new[201] = "def g(x):\n"

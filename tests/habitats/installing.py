@@ -1,4 +1,4 @@
-"""Installing ctxlint from its own sources as people do, without a network."""
+"""Installs ctxlint from its own sources without a network."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def copy_sources(folder: Path, names: tuple[str, ...] = PUBLISHED) -> None:
 
 
 def offline(home: Path) -> dict[str, str]:
-    """An environment with nothing of the user's own, in which pip takes what ctxlint needs from where the tests run."""
+    """Environment variables without the user's settings; pip takes dependencies from the environment of the tests."""
     inherited = {
         name: value
         for name, value in os.environ.items()

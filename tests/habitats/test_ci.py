@@ -1,4 +1,4 @@
-"""What the documents and the action tell a continuous integration to run, run."""
+"""The continuous integration configurations of the documents, and the GitHub action, run."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_document_asks_the_action_for_what_it_takes() -> None:
 def _step(
     step: dict[str, Any], inputs: dict[str, str], folder: Path, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """Run a step as the runner does, in ``folder``, which is the checkout."""
+    """Run a step as GitHub's runner does, with ``folder`` as the checkout."""
 
     def filled(text: str) -> str:
         return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], text)

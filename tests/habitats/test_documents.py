@@ -1,4 +1,4 @@
-"""Every command that a document shows is run as it stands, in a shell, on a copy of the repository."""
+"""Every command in a document is run verbatim, in a shell, on a copy of the repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{each.name}" for eac
 
 @dataclass(frozen=True)
 class Command:
-    """A block of shell: where it stands, what it says, and how it ends. No ``code``: it is not run."""
+    """A shell block: its place, its text and its expected exit code. Without ``code``, it is not run."""
 
     place: str
     text: str
@@ -52,7 +52,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A copy of the repository, and an environment without a network, with the ctxlint of the last install first."""
+    """A copy of the repository, and an environment without a network in which the last installed ctxlint comes first."""
     folder = tmp_path_factory.mktemp("repository")
     copy_sources(folder, (*PUBLISHED, "fixtures", "tests"))
     environment = offline(folder)
@@ -61,12 +61,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 
 
 def test_all_exceptions_are_there() -> None:
-    """An exception that nothing needs any more would hide the next block that looks like it."""
+    """An unused exception would hide the next block that matches it."""
     assert set(_EXIT_CODES) <= {command.text for command in COMMANDS}
 
 
 def test_each_block_runs(installed: tuple[Path, dict[str, str]]) -> None:
-    """In the order of the documents: those behind the first use what it installs."""
+    """In the order of the documents: later blocks use what the first one installs."""
     folder, environment = installed
     for command in COMMANDS:
         if command.code is None:

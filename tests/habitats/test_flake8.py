@@ -1,4 +1,4 @@
-"""The real flake8 with the plugin: the same findings as the command, and flake8's own ways of choosing among them."""
+"""The real flake8 with the plugin: the findings of the command, and flake8's options that select among them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Exp(torch.autograd.Function):
     def backward(context, grad_output):
         return grad_output * context.y
 """
-"""A CTX301 in line 8, and a CTX109, which is off by default, in line 12."""
+"""A CTX301 on line 8, and a CTX109, which is off by default, on line 12."""
 
 Place = tuple[str, int, int, str]
 
@@ -41,7 +41,7 @@ def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def flake8(*arguments: str, stdin: str | None = None, select: str = "--select=CTX,E9") -> list[Place]:
-    """What flake8 reports, sorted; it must end in order."""
+    """What flake8 reports, sorted; it must not fail."""
     command = [sys.executable, "-m", "flake8", "--isolated", *([select] if select else []), *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, check=False, encoding="utf-8")
     assert done.stderr == ""
@@ -75,7 +75,7 @@ def ctxlint(*arguments: str) -> list[Place]:
 
 
 def _write_fixtures() -> None:
-    """Every case of every fixture and every program, as a file each, if this Python can parse it: flake8 demands it."""
+    """Write every fixture case and program that this Python can parse, which flake8 requires, to a file."""
     texts = {
         f"{case.place.fixture.stem}_{case.place.line}{case.suffix}": case.marked.text
         for fixture in rule_fixtures()

@@ -80,7 +80,7 @@ class Git:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Nothing of the user's own, and no network: what ctxlint needs is taken from where the tests run."""
+    """Without the user's settings and without a network; dependencies come from the environment of the tests."""
     home = tmp_path_factory.mktemp("home")
     return {**offline(home), "GIT_CONFIG_NOSYSTEM": "1", "PRE_COMMIT_HOME": str(home / "pre-commit")}
 
@@ -98,7 +98,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, s
 
 @pytest.fixture
 def project(tmp_path: Path, published: Git) -> Git:
-    """Somebody's repository with pre-commit installed; each test writes its own configuration."""
+    """A user's repository with pre-commit installed; each test writes its own configuration."""
     made = Git(tmp_path / "project", published.environment)
     made.folder.mkdir()
     made.git("init", "--quiet")
@@ -171,7 +171,7 @@ def test_the_hook_for_the_whole_project(project: Git, published: Git) -> None:
 
 
 def test_what_is_staged_counts(project: Git, published: Git) -> None:
-    """pre-commit hides what is not staged from the hooks, and brings it back."""
+    """pre-commit stashes unstaged changes while hooks run."""
     _use(project, published, "ctxlint")
     path = project.folder / "scale.py"
     for staged, unstaged, code in ((BROKEN, MENDED, 1), (MENDED, BROKEN, 0)):

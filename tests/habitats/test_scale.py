@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 
 def _run(document: str, folder: Path, more: str = "") -> str:
-    """What all blocks of a page that are marked ``run`` print, as one script; it must not fail."""
+    """The output of all ``run`` blocks of a page as one script, which must not fail."""
     blocks = fenced_blocks((ROOT / "docs" / document).read_text(encoding="utf-8"))
     program = folder / "program.py"
     program.write_text("".join(block.text for block in blocks if "run" in block.words) + more, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Watches a process and logs what linting has no reason to do: one line per event, a list of its name and arguments.
+"""Logs the audit events of a process that linting has no reason to cause, one line each: name and arguments.
 
 It is copied into the site-packages of an environment of its own, with a ``.pth`` file that imports it, so that it is
 loaded before anything else in every Python process of a run, isolated ones too.
@@ -32,7 +32,7 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
 
 
 def _is_own_child(process: object) -> bool:
-    """Whether it is a process that this one started, and that nobody has waited for yet."""
+    """Whether it is an unreaped child of this process."""
     if not hasattr(os, "waitid") or not isinstance(process, int):
         return False
     try:

@@ -1,6 +1,6 @@
 """A checkout as an attacker would write it: ``python -m tests.hostile.checkout FOLDER`` builds one to play with.
 
-Every module that ctxlint, its dependencies or Python itself could import lies in it under the same name, and creates a
+It has a file named like each module that ctxlint, its dependencies or Python itself could import, which creates a
 file when it runs. Names of files are options, argument files, escape sequences and commands of CI systems.
 """
 
@@ -62,7 +62,7 @@ ODD_NAMES = (
 
 
 def shadows(but: frozenset[str] = frozenset()) -> frozenset[str]:
-    """The names of all modules that somebody could import without meaning the checkout."""
+    """The names of all modules whose import could hit the checkout by accident."""
     return (frozenset(sys.stdlib_module_names) | frozenset(_THIRD_PARTY)) - but
 
 
@@ -83,7 +83,7 @@ def build(folder: Path, marker: Path, *, but: frozenset[str] = frozenset(), odd_
 
 
 def add_links(folder: Path, outside: Path) -> None:
-    """Let names that ctxlint may write to lead out of the checkout."""
+    """Create links that lead from files that ctxlint may write to out of the checkout."""
     outside.mkdir()
     (outside / "private.py").write_text(BROKEN + "\npassword = 'hunter2' +\n", encoding="utf-8")
     (outside / "secret").write_text("{}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Nothing of a hostile checkout runs, and nothing is written but what was asked for, whatever ctxlint is asked to do."""
+"""No code of a hostile checkout runs, and only requested files are written, whatever the options."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ sys.exit(program())
 
 @dataclass(frozen=True)
 class Watched:
-    """An installation of ctxlint in which every Python process writes down what it does, and a checkout to lint."""
+    """An installation of ctxlint in which every Python process logs its audit events, and a checkout to lint."""
 
     python: Path
     checkout: Path
@@ -60,7 +60,7 @@ class Watched:
         return done
 
     def events(self) -> Iterator[tuple[str, list[Any]]]:
-        """What was done that not every run may do."""
+        """The logged events that a run may not cause."""
         for line in self.log.read_text(encoding="ascii").splitlines() if self.log.exists() else ():
             event, *arguments = ast.literal_eval(line)
             if not self._is_expected(event, arguments):
@@ -81,7 +81,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that watches itself."""
+    """The Python of an environment that logs its audit events."""
     folder = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True)
     binaries = folder / ("Scripts" if sys.platform == "win32" else "bin")
@@ -117,7 +117,7 @@ def watched(installed: Path, tmp_path: Path, first: frozenset[str]) -> Watched:
 
 @pytest.fixture(scope="module")
 def same(installed: Path, tmp_path_factory: pytest.TempPathFactory, first: frozenset[str]) -> Watched:
-    """For tests that read only: what the first finds out is in the cache of the others."""
+    """Shared by read-only tests, so that they use the cache of the first."""
     return _watched(installed, tmp_path_factory.mktemp("same"), first)
 
 
@@ -190,7 +190,7 @@ def _is_a_whole_file(event: str, arguments: list[Any], checkout: Path) -> bool:
 
 
 def test_the_audit_notices(watched: Watched) -> None:
-    """What the other tests rely on: a process that is started here, and what it imports, is seen."""
+    """The other tests depend on this: processes that are started here, and what they import, are logged."""
     watched.run(str(watched.python), "-c", "import this")
     watched.run(str(watched.python), "-Ic", "open('new', 'w'); import os; os.remove('new')")
     watched.run(str(watched.python), "-Ic", "import subprocess, sys; subprocess.run([sys.executable, '-c', ''])")

@@ -1,4 +1,4 @@
-"""The doors through which the tests ask the model: source text in, nouns out."""
+"""Helpers for tests of the model: source text in; Functions, methods and events out."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def _method(name: str, written: str) -> str:
 
 
 def forward_of(written: str, before: str = "", backward: str = "", members: str = "") -> Method:
-    """The forward method of a Function that is written so."""
+    """The forward method of a Function with this code."""
     method = function(forward=written, backward=backward, before=before, members=members).forward
     assert method is not None
     return method
 
 
 def backward_of(written: str, before: str = "", forward: str = "", members: str = "") -> Method:
-    """The backward method of a Function that is written so."""
+    """The backward method of a Function with this code."""
     method = function(forward=forward, backward=written, before=before, members=members).backward
     assert method is not None
     return method

@@ -1,4 +1,4 @@
-"""Which classes are Functions of torch: every way to name the base that was met, and what only looks like it."""
+"""Which classes are Functions: every way to name the base class seen in real code, and look-alikes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BODY = """
 
 
 def functions_of(code: str) -> list[str]:
-    """The qualified names of the Functions of a file. ``BODY`` in it stands for the body of one."""
+    """The qualified names of the Functions of a file, in which ``BODY`` is replaced by the body of one."""
     lines = []
     for line in textwrap.dedent(code).strip("\n").split("\n"):
         if line.strip() == "BODY":

@@ -1,4 +1,4 @@
-"""Which class a call means, and what is known about the place where it stands."""
+"""Which class an apply call refers to, and what is known about its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LibCST nodes made from ``ast`` nodes are those that LibCST makes itself, but for their layout."""
+"""LibCST nodes converted from ``ast`` equal those that LibCST parses, except for their layout."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _both(text: str) -> tuple[object, object]:
 
 @pytest.mark.parametrize("path", sorted(_ROOT.glob("model/*.py")), ids=lambda path: path.stem)
 def test_code_of_this_package(path: Path) -> None:
-    """Every function and class of the model's own code comes out the same."""
+    """The code of ctxlint's own model is converted correctly."""
     unit = read_unit(Source(str(path), path.read_text(encoding="utf-8")))
     for name, record in unit.index.functions.items():
         read = unit.slices.find_function(name)
@@ -131,7 +131,7 @@ def test_syntax(name: str) -> None:
 
 @pytest.mark.parametrize("body", ["a[(  # one\n b, c)]", "x = 1j", "x = 1e999", "await x", "x = f'{x=}'"])
 def test_left_to_libcst(body: str) -> None:
-    """What ``ast`` does not tell apart, and what is too rare."""
+    """Not converted: what ``ast`` does not distinguish, and what is too rare."""
     with pytest.raises(NotMade):
         _both(f"def f():\n    {body}\n")
 
@@ -145,7 +145,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_bare_functions_are_found(name: str) -> None:
-    """A function is there whoever makes it, and the same at every question."""
+    """A function is found however it was parsed, and is always the same object."""
     slices = read_unit(Source("f.py", FILES[name])).slices
     found = slices.find_bare_function("helper")
     read = slices.find_function("helper")
@@ -159,7 +159,7 @@ def test_bare_functions_are_found(name: str) -> None:
 
 
 def _statements(text: str) -> Iterator[tuple[cst.CSTNode, str]]:
-    """The statements of a text that can be made bare, each with its own text."""
+    """The statements of a text that can be converted, each with its text."""
     source = Source("f.py", text)
     for node in ast.parse(text).body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
@@ -169,7 +169,7 @@ def _statements(text: str) -> Iterator[tuple[cst.CSTNode, str]]:
 
 @pytest.mark.parametrize("path", sorted(_ROOT.glob("model/*.py")), ids=lambda path: path.stem)
 def test_layout_of_this_package(path: Path) -> None:
-    """What LibCST says of whitespace, commas and brackets comes into the same nodes."""
+    """LibCST's whitespace, commas and brackets are filled into the same nodes."""
     for top, text in _statements(path.read_text(encoding="utf-8")):
         layout = BareLayout(top, partial(cst.parse_module, text))
         assert layout.module.body[0] is top
@@ -185,7 +185,7 @@ def test_layout_of_syntax(name: str) -> None:
 
 
 def test_layout_comes_when_a_field_of_it_is_read() -> None:
-    """Until then, LibCST is not asked."""
+    """Before that, LibCST does not parse."""
     text = "def f(x):\n    return (x +  1)  # why\n"
     [(top, _)] = _statements(text)
     asked: list[str] = []
@@ -204,7 +204,7 @@ def test_layout_comes_when_a_field_of_it_is_read() -> None:
 
 
 def test_nodes_of_nobody_have_the_usual_layout() -> None:
-    """As a function of another file that is only followed."""
+    """As for a function of another file that is only summarised."""
     text = "def f(x):\n    return (x +  1)\n"
     node = ast.parse(text).body[0]
     assert isinstance(node, ast.FunctionDef)
@@ -223,7 +223,7 @@ def test_another_statement_is_refused(other: str) -> None:
 
 
 def test_what_libcst_reads_otherwise_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The findings are those of a file that LibCST has read from the start."""
+    """The findings are those of a file that LibCST parsed from the start."""
     text = (Path(__file__).parents[2] / "fixtures/programs/broken").glob("*.py")
     source = next(iter(sorted(text))).read_text(encoding="utf-8")
     before = ctxlint.lint_source(source)

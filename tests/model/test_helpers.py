@@ -1,4 +1,4 @@
-"""Findings that rest on what a helper returns name it, and point into it."""
+"""Findings that depend on what a helper returns name it, and point into it."""
 
 from __future__ import annotations
 

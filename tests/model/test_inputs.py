@@ -1,4 +1,4 @@
-"""Is an input a tensor? Each kind of evidence alone, in the order of trust, and what contradictions come to."""
+"""Whether an input is a tensor: each kind of evidence alone, in order of strength, and contradictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_TENSOR, UNKNOWN = InputKind.NON_TENSOR, InputKind.UNKNOWN
 
 
 def second_input(parameter: str, body: str = "return x * 2", backward: str = "") -> Input:
-    """The input ``w`` of a Function ``forward(ctx, x, w)``; backward says nothing about it unless it is given."""
+    """The input ``w`` of a Function ``forward(ctx, x, w)``; the default backward is no evidence about it."""
     return function(f"x, {parameter}:\n {body}", backward or "*grads:\n return ctx.run(*grads)").inputs[1]
 
 

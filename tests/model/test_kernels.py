@@ -1,4 +1,4 @@
-"""What kernels for Triton and numba write, by their source."""
+"""Which arguments Triton and numba kernels write, from their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places and layout that are known without reading a whole statement are those that LibCST gives for all of it."""
+"""Positions and layout found from a part of a statement equal those that LibCST gives for all of it."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def without_collector() -> Iterator[None]:
 
 
 def ask_everything(text: str) -> weakref.ref[FunctionClass]:
-    """Read a file and ask for all that is worked out on demand; gives back a reference that keeps nothing alive."""
+    """Read a file and compute every lazy property; return a weak reference."""
     file = analyse(Source("example.py", HEAD + text))
     for fn in file.functions:
         fn.span(fn.node)

@@ -1,4 +1,4 @@
-"""Which values are one object, which share memory, and what happens twice on one path."""
+"""Which values are the same object, which share memory, and which events happen twice on one path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Newer syntax on an older Python: written over for ``ast``, with every line and column where it was."""
+"""Newer syntax on an older Python: rewritten for ``ast`` without moving any line or column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text that was typed letter by letter is read as if it were read for the first time."""
+"""A text that was typed letter by letter is parsed as if it were parsed from scratch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def not_a_function(
 class Fn(torch.autograd.Function):
     pass
 '''
-"""What looks like a statement stands in a string that begins in an f-string, from Python 3.12 on."""
+"""From Python 3.12 on, what looks like a statement can be inside a string that begins in an f-string."""
 
 
 def told(parsed: Parsed) -> tuple[str, object]:

@@ -1,4 +1,4 @@
-"""What happens on which path: guards and orders, where ctx goes, what is read and written on it, what is called."""
+"""Events and their path conditions: guards, order, where ctx escapes, reads and writes of its attributes, calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other files say: bases, setup_context and decorators that are defined elsewhere in the project."""
+"""Facts from other files: bases, setup_context and decorators that are defined elsewhere in the project."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def codes(folder: Path, files: dict[str, str], linted: str, settings: Settings |
     ],
 )
 def test_a_base_in_another_file(tmp_path: Path, imports: str, base: str) -> None:
-    """forward takes ctx although the base, elsewhere, has setup_context."""
+    """forward takes ctx although the base in another file has setup_context."""
     files = {
         "pkg/__init__.py": "from .base import *\nfrom .base import Base\n",
         "pkg/base.py": BASE,
@@ -201,7 +201,7 @@ def some(fn):
     [("contiguous", ["CTX205"]), ("guard", ["CTX205"]), ("drops_the_last", []), ("some", []), ("missing", [])],
 )
 def test_a_decorator_in_another_file(tmp_path: Path, name: str, expected: list[str]) -> None:
-    """Counts are judged where the decorator hands every argument on, and only there."""
+    """Counts are checked only if the decorator passes every argument on."""
     files = {"pkg/__init__.py": "", "pkg/wrappers.py": WRAPPERS, "pkg/double.py": DECORATED.format(name=name)}
     assert codes(tmp_path, files, "pkg/double.py") == expected
 

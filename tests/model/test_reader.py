@@ -1,4 +1,4 @@
-"""Files as they come: half typed, old, long, with odd line endings and characters, or without bodies."""
+"""Unusual files: half typed, old, long, with odd line endings and characters, or without bodies."""
 
 from __future__ import annotations
 

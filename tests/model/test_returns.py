@@ -1,4 +1,4 @@
-"""How many gradients and outputs there are: every way to return them that was met in real code, and Python's own.
+"""The number of gradients and outputs: every way to return them seen in real code or possible in Python.
 
 ``2`` is an exact count, ``2+`` a lower bound, ``?`` unknown; a list has one entry for each alternative of each return.
 """

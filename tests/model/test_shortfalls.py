@@ -1,4 +1,4 @@
-"""How many gradients are expected, why some are missing, and which ends of backward lose one."""
+"""How many gradients are expected, why some are missing, and which returns of backward lose one."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_longest_call_counts_where_no_return_has_enough_for_it() -> None:
 
 
 def _lost(body: str, forward: str = "x:\n    return x.clone()") -> list[str] | None:
-    """The tests on the way to the end at which a gradient is lost."""
+    """The conditions on the path to the return that loses a gradient."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     path = lost_path(function(forward, f"g:\n{lines}"))
     return None if path is None else [f"{'' if guard.holds else 'not '}{guard.text or guard.arm}" for guard in path]

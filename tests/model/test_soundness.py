@@ -1,4 +1,4 @@
-"""The model against Python itself: random programs are run, and what they return must be among what the model expects."""
+"""Soundness: random programs are run, and what they return must be among what the model expects."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Writer:
         )
 
     def block(self, depth: int, in_loop: bool) -> list[str]:
-        """A few statements, some of them with blocks of their own; what raises a TypeError is often passed over."""
+        """A few statements, some of them compound; most that would raise a TypeError are skipped."""
         lines: list[str] = []
         for _ in range(self.random.randint(1, 4)):
             if depth and self.random.random() < 0.4:
@@ -221,7 +221,7 @@ class Context:
             raise ValueError(number)
 
     def tick(self) -> None:
-        """Stop programs that go on and on."""
+        """Stop programs that do not terminate."""
         self.turns[-1] = self.turns.get(-1, 0) + 1
         if self.turns[-1] > TURNS:
             raise TimeoutError
@@ -233,7 +233,7 @@ class Context:
 
 
 def run(body: str, ctx: Context) -> Any:
-    """Run a program. Each return tells its line."""
+    """Run a program; return its result and the line of its return statement."""
     lines = []
     for number, line in enumerate(body.split("\n"), 1):
         before, returns, value = line.partition("return ")
@@ -251,7 +251,7 @@ def expected_at(fn: FunctionClass, body: str, line: int) -> list[Returned]:
 
 
 def fits(returned: Returned, result: Any) -> bool:
-    """Whether a result is what one alternative says."""
+    """Whether a result is described by an alternative."""
     if not returned.known:
         return True
     elements = list(result) if isinstance(result, tuple) else [result]

@@ -1,4 +1,4 @@
-"""Where statements begin and end, read from what was known of nearly the same text."""
+"""Where statements begin and end, derived from an earlier version of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Function summaries: what functions write, through calls, files, branches and circles."""
+"""Function summaries: what functions write, through calls, files, branches and recursion."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class {name}(torch.autograd.Function):
 
 
 def reported(folder: Path, helpers: str, **calls: str) -> set[tuple[str, str]]:
-    """The codes that are found in classes whose backward makes some calls, in this order; by the class."""
+    """The codes found in classes whose backward makes some calls, in this order, by class."""
     classes = "".join(CLASS.format(name=name, calls=call) for name, call in calls.items())
     (folder / "a.py").write_text(f"import torch\n\n{helpers}{classes}", encoding="utf-8")
     (result,) = lint_paths([str(folder / "a.py")], Configuration())

@@ -1,4 +1,4 @@
-"""What a name holds after whatever was done with it: told in words by ``telling.told``."""
+"""The abstract value of a name after operations on it, as text (``value_text.told``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Abstract values in few words, so that a test can say what it expects of one."""
+"""Abstract values as short text, for expectations of tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def told(value: Value | None) -> str:
-    """A value in words: ``x``, ``view(x)``, ``new``, ``saved[0]``, ``(x, None)``, ``new | None``, ``?``."""
+    """A value as text: ``x``, ``view(x)``, ``new``, ``saved[0]``, ``(x, None)``, ``new | None``, ``?``."""
     word = _WORDS.get(type(value))
     return word if word is not None else _TELLERS[type(value)](value)
 

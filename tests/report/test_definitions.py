@@ -1,4 +1,4 @@
-"""The formats whose published definitions no package carries, held to them: JUnit's XML and reviewdog's JSON.
+"""Formats whose published definition is in no package, checked against a copy: JUnit's XML and reviewdog's JSON.
 
 JUnit: what Jenkins' schema (junit-10.xsd of the xUnit plugin) allows, and what all readers want: totals that are right.
 rdjson: the messages of reviewdog's ``proto/rdf/reviewdog.proto``, as JSON writes them. Nothing else may be in either.
@@ -41,7 +41,7 @@ _NOTEBOOK = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All broken programs, a notebook, a file that is no text, one that does not parse, and one without findings."""
+    """All broken programs, a notebook, a file that is not text, one that does not parse, and one without findings."""
     made = tmp_path_factory.mktemp("every <kind> & 'sort'")
     shutil.copytree(ROOT / "fixtures" / "programs" / "broken", made / "broken")
     (made / "book.ipynb").write_text(json.dumps(_NOTEBOOK), encoding="utf-8")
@@ -67,7 +67,7 @@ def _reports(folder: Path, output_format: str) -> list[str]:
 
 
 class Element(NamedTuple):
-    """The attributes that must be there, those that may be there too, what may be inside, and whether text may."""
+    """The required and the optional attributes, the allowed children, and whether text is allowed."""
 
     required: set[str]
     optional: set[str]

@@ -1,4 +1,4 @@
-"""What a checkout holds reaches terminals, logs and systems of CI as text: it moves no cursor and gives no commands."""
+"""Text from a checkout is escaped: it cannot control terminals, logs or CI systems."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _assert_harmless(output: str, command: str = "") -> None:
-    """``command`` is what lines may start with that are commands."""
+    """``command`` is the pattern of lines that the reader treats as commands."""
     for line in output.split("\n"):
         rest = line[len(command) :] if command and line.startswith(command) else line
         assert rest.isprintable(), ascii(rest)

@@ -1,4 +1,4 @@
-"""The formats for programs, as those programs want them. What people read is in test_cli.py."""
+"""The machine-readable formats. The formats for people are tested in test_cli.py."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_files_outside_the_current_folder_are_named_in_full() -> None:
 
 
 def test_sarif_names_files_on_another_drive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Windows has them: no relative path leads there, and the absolute one starts with a letter."""
+    """As on Windows: there is no relative path to it, and the absolute one starts with a drive letter."""
     result = _result(r"D:\checkout\a b.py", "plain = 1\n")
 
     def no_relative_path(*_: object) -> str:

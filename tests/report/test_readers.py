@@ -1,4 +1,4 @@
-"""The formats for programs, read by programs: published schemas and the libraries of others."""
+"""The machine-readable formats, checked with published schemas and third-party readers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if sys.version_info >= (3, 11):  # as the package that carries the schema wants 
 
 
 def test_sarif_means_what_it_says(folder: Path) -> None:
-    """What the schema cannot say: indices are in range, ends are behind starts, paths are relative."""
+    """What the schema cannot express: indices are in range, ends are after starts, paths are relative."""
     (run,) = json.loads(_report(folder, "sarif"))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert len(run["results"]) == len(_findings(folder))

@@ -117,7 +117,7 @@ def test_what_is_no_text_is_said_clearly(data: bytes, message: str) -> None:
 
 
 def test_python_agrees_on_what_is_text(tmp_path: Path) -> None:
-    """Whatever ``decode`` accepts, the compiler reads to the same text."""
+    """Whatever ``decode`` accepts, Python's compiler decodes to the same text."""
     for at, data in enumerate(
         [
             *[b"x = '\xc3\xa9'\n", BOM + b"x = '\xc3\xa9'\r\n", b"# coding: latin-1\nx = '\xe9'\n"],

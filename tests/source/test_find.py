@@ -1,4 +1,4 @@
-"""Which files a run looks at: ``--show-files`` beside what git says, over trees and .gitignore files made at random."""
+"""Which files a run discovers: ``--show-files`` compared with git, on random trees and .gitignore files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _untracked() -> list[str]:
     return sorted(os.fsdecode(name) for name in names if name.endswith((b".py", b".pyi", b".ipynb")))
 
 
-# .gitignore, beside git
+# .gitignore, compared with git
 
 NAMES = ("a", "b", "ab", "build", "x.py", "test_a", "lib-1", "[a]", "é", "a b")
 FILES = (*(f"{name}.py" for name in NAMES), "a.pyi", "a.ipynb", "x.txt", "#a.py", "!b.py", "a.py ", "b.pyi.py")
@@ -101,7 +101,7 @@ ATOMS = (
 
 
 def _pattern(choose: random.Random) -> str:
-    """A line of a .gitignore file, sensible as a rule."""
+    """A line of a .gitignore file, usually a sensible one."""
     parts = [choose.choice(ATOMS) for _ in range(choose.choice((1, 1, 1, 2, 2, 3)))]
     pattern = choose.choice(("", "", "", "/")) + "/".join(parts) + choose.choice(("", "", "", "/", "/**", " ", "\\ "))
     return choose.choice(("", "", "", "!")) + choose.choice(

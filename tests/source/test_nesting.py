@@ -1,4 +1,4 @@
-"""What passes the check kills no parser: shown in processes of their own, in a thread with a small stack."""
+"""Texts that pass the nesting check do not crash the parser: tried in separate processes, in a thread with a small stack."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def parse_all(texts: list[str], reader: str) -> None:
 
 
 def in_thread(function: Callable[[], object]) -> object:
-    """What ``function`` gives outside the main thread, where CPython does not guard itself."""
+    """The result of ``function`` outside the main thread, where CPython does not check its stack."""
     results: list[object] = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()

@@ -1,4 +1,4 @@
-"""Patterns that anybody may have written, of files to leave out: what they mean, and that none takes long."""
+"""Exclude patterns from untrusted projects: their meaning, and that none takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The places of nodes: the same as LibCST's own, however they are asked for."""
+"""Positions of nodes equal LibCST's own, however they are requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of a file tell whether it can matter, and never wrongly that it cannot."""
+"""The scanner never drops a file that can matter."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_files_that_cannot_matter(text: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_what_python_cannot_read_is_reported(encoding: str) -> None:
-    """`decode` says so; but nothing is said of such a file that would not matter anyway."""
+    """`decode` raises; but a file that is not a candidate is not reported."""
     data = CANDIDATES[0].encode(encoding)
     assert holds_candidate(data)
     with pytest.raises(Undecodable, match="which Python cannot read"):

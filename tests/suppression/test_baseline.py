@@ -1,4 +1,4 @@
-"""The baseline: what is listed is silent, wherever it moves; what is new is not; what is gone is said."""
+"""The baseline: listed findings are silent even if they move; new ones and stale entries are reported."""
 
 from __future__ import annotations
 

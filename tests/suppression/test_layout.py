@@ -1,4 +1,4 @@
-"""Comments are told from strings, and lines that belong together are known."""
+"""Comments are distinguished from strings, and physical lines are joined to logical ones."""
 
 from __future__ import annotations
 

@@ -130,13 +130,13 @@ def test_a_mistake_that_is_addressed_to_ctxlint_is_told_of_anyway(comment: str) 
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        # a noqa speaks of its physical line; strings and backslashes join lines
+        # a noqa refers to its physical line; strings and backslashes join lines
         ("f(\n  1,  # noqa\n  2,\n)\n", {2}),
         ("f(\n  1,\n)  # noqa\n", {3}),
         ("x = '''\n\n'''  # noqa\n", {1, 2, 3}),
         ("x = 1 + \\\n  2  # noqa\n", {1, 2}),
         ("# noqa\nx = 1\n", {1}),
-        # our own speaks of its statement, or of the one below
+        # our own refers to its statement, or to the one below
         ("f(\n  1,\n)  # ctxlint: ignore[CTX203]\n", {1, 2, 3}),
         ("f(\n  1,  # ctxlint: ignore[CTX203]\n)\n", {1, 2, 3}),
         ("# ctxlint: ignore[CTX203]\nf(\n  1,\n)\ng\n", {2, 3, 4}),

@@ -1,4 +1,4 @@
-"""What torch's operator schemas say about its functions and methods, as the rows of ``ctxlint/torch_api/schemas.py``.
+"""Generates the rows of ``ctxlint/torch_api/schemas.py`` from torch's operator schemas.
 
 ``python -m tests.torch_api.generate`` writes that file. Everything in it is read off the installed torch:
 
@@ -120,7 +120,7 @@ def _row(name: str, letter: str, overloads: list[Any], samples: dict[str, Sample
 
 
 def _kind(overloads: Iterable[Any], tried: Sampled | None) -> str:
-    """What the dtype of the result follows from; where other operands take part, integers may become floats."""
+    """What determines the dtype of the result; with other operands, integers may become floats."""
     if tried is None:
         return "-"
     others = any(
@@ -189,7 +189,7 @@ def _one(kinds: set[str]) -> str:
 
 
 class Sampled(NamedTuple):
-    """What came of calling an operation on torch's sample inputs."""
+    """The results of an operation on torch's sample inputs."""
 
     shares: str
     dtype: str
@@ -229,7 +229,7 @@ def _try(op: Any) -> Sampled:
 
 
 def _samples(op: Any, dtype: torch.dtype) -> Iterator[Any]:
-    """Sample inputs of an operation, as they are and with their memory laid out otherwise.
+    """Sample inputs of an operation, as they are and with other memory layouts.
 
     Where torch has none of a dtype for it, those of floats are converted: it may take them all the same.
     """
@@ -249,7 +249,7 @@ def _converted(value: Any, dtype: torch.dtype) -> Any:
 
 
 def _column_major(value: Any) -> Any:
-    """The same tensor with the memory of its dimensions the other way round."""
+    """The same tensor in column-major memory order."""
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return value
     backwards = tuple(reversed(range(value.dim())))

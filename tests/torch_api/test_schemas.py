@@ -1,4 +1,4 @@
-"""What is known of torch, held against the torch that is installed."""
+"""The tables about torch, compared with the installed torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxlint.torch_api.schemas import ROWS
 
 
 def test_generated_rows_are_those_of_this_torch() -> None:
-    """In a process of its own: torch's own test helpers change warnings, seeds and threads."""
+    """In a separate process: torch's test helpers change warnings, seeds and threads."""
     code = "from tests.torch_api.generate import table; import sys; sys.stdout.write(table())"
     made = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
