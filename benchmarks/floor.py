@@ -1,6 +1,6 @@
 """The least that a linter of Functions must do: scan, find classes with ``ast``, parse their statements with LibCST.
 
-``python benchmarks/floor.py FOLDER``. What ctxlint needs beyond this is the price of what it says.
+``python benchmarks/floor.py FOLDER``. Whatever ctxlint takes beyond this is the cost of its analysis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import libcst as cst
 
 
 def main(folder: str) -> None:
-    """Do it, in one process."""
+    """Run it in one process."""
     gc.disable()
     warnings.simplefilter("ignore")
     for parent, _, names in os.walk(folder):

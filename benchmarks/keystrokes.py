@@ -1,7 +1,7 @@
 """From a keystroke to the findings: ``python -m benchmarks.keystrokes [--times N]``.
 
 A large file is open in the server; a letter is typed into one of its Functions, then half a line that does not parse.
-Beside it stands what ctxlint's own core takes for the same text, without a server and without what it remembers.
+For comparison, the time of ctxlint's core for the same text, without a server and without cached results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Time ctxlint beside other tools on the same files: ``python benchmarks/run.py FOLDER [--rounds N] [--scaling]``.
+"""Time ctxlint and other tools on the same files: ``python benchmarks/run.py FOLDER [--rounds N] [--scaling]``.
 
-FOLDER holds checkouts side by side. Every round runs each command once, one after the other, so that what else the
-machine does hits all of them; the table has the median of each, and ratios. ``ruff``, ``rg`` and ``torchfix`` are timed
+FOLDER holds checkouts side by side. Every round runs each command once, one after the other, so that other load on the
+machine affects all of them; the table has the median of each, and ratios. ``ruff``, ``rg`` and ``torchfix`` are timed
 where they are installed. ``--scaling`` also lints 1, 4 and 16 copies of the files that hold Functions.
 """
 
@@ -93,7 +93,7 @@ def rounds(folder: Path, times: int, kept: Path) -> None:
 
 
 def small(times: int, kept: Path) -> None:
-    """One file, beside what Python itself costs."""
+    """One file, and the start of Python itself."""
     plain, function = kept / "plain.py", kept / "function.py"
     plain.write_text("import os\n\n\ndef f():\n    return os.getcwd()\n")
     function.write_text(
@@ -120,7 +120,7 @@ def small(times: int, kept: Path) -> None:
 
 
 def scaling(folder: Path, times: int, kept: Path) -> None:
-    """What holds Functions, copied into projects of their own."""
+    """The files with Functions, copied into separate projects."""
     tree = kept / "copies"
     matter = [path for path in sorted(folder.rglob("*.py")) if _holds_function(path)][:100]
     medians = {}
@@ -162,7 +162,7 @@ def interleaved(commands: dict[str, list[str]], times: int) -> dict[str, Timed]:
 
 
 def timed(command: list[str]) -> Timed:
-    """Run a command; what it prints and how it exits does not matter, but that it ran."""
+    """Run a command; its output and exit code are ignored, but it must start."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

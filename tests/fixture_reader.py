@@ -206,7 +206,7 @@ def read_fixture(path: Path) -> Fixture:
             cases.append(Case(place, code, marked, "only" in block.words, f".{block.language}", options))
         elif block.language == "fixed":
             if previous not in ("py", "pyi", "fixed"):
-                raise MalformedFixture(f"{place}: a fixed block stands right after the py block that it mends")
+                raise MalformedFixture(f"{place}: a fixed block stands right after the py block that it fixes")
             fixed.append(FixedCase(place, cases[-1], _marked(place, block).text, "safe" in block.words))
         elif block.language == "run":
             source = cases[-1].marked.text if cases else ""

@@ -808,7 +808,7 @@ def test_standard_input_and_files_exclude_each_other(run: Run) -> None:
     assert err.endswith("ctxlint: error: `-` (standard input) cannot be combined with other paths\n")
 
 
-def test_standard_input_mended(run: Run) -> None:
+def test_standard_input_is_fixed(run: Run) -> None:
     text = (CANDIDATE + "wrong = plain\r\n").encode()
     assert run("-", "--fix", "--output-format", "concise", stdin=text) == (
         1,
@@ -834,7 +834,7 @@ def test_standard_input_mended(run: Run) -> None:
         CANDIDATE.encode() + b"harmless = wrong\n",
     ],
 )
-def test_standard_input_comes_back_when_nothing_is_mended(
+def test_standard_input_comes_back_when_nothing_is_fixed(
     data: bytes, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

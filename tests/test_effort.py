@@ -240,7 +240,7 @@ def test_circles_of_imports() -> None:
 # Fixes
 
 
-def mended(text: str) -> tuple[Any, int]:
+def fix_all(text: str) -> tuple[Any, int]:
     """The result of ``--fix --unsafe-fixes``, and in how many rounds."""
     settings = Settings(select=("ALL",), fix=True, unsafe_fixes=True)
     rounds = 0
@@ -254,7 +254,7 @@ def mended(text: str) -> tuple[Any, int]:
 
 
 def test_two_hundred_attributes_are_moved_in_a_few_rounds() -> None:
-    result, rounds = mended(kept(200))
+    result, rounds = fix_all(kept(200))
     assert rounds < 8
     assert result.warnings == ()
     assert "ctx.a" not in result.source.text
@@ -264,9 +264,9 @@ def test_two_hundred_attributes_are_moved_in_a_few_rounds() -> None:
 
 
 def test_what_is_moved_together_is_moved_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    together, rounds = mended(kept(12))
+    together, rounds = fix_all(kept(12))
     monkeypatch.setattr(apply, "_go_together", lambda *_: False)
-    one_by_one, more_rounds = mended(kept(12))
+    one_by_one, more_rounds = fix_all(kept(12))
     assert together.source.text == one_by_one.source.text
     assert together.fixed == one_by_one.fixed
     assert rounds + 6 < more_rounds
@@ -276,13 +276,13 @@ def test_fixes_end_before_they_take_too_much_work(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(apply, "_go_together", lambda *_: False)
     monkeypatch.setattr(apply, "STEPS_OF_FIXES", 60_000)
     text = kept(12)
-    result, _ = mended(text)
+    result, _ = fix_all(text)
     left = [each for each in result.diagnostics if each.fix is not None]
     assert result.before.text == text
     assert left
     assert result.warnings == ((0, f"stopped fixing after too many rounds; {len(left)} fixable with another `--fix`"),)
     while result.warnings:
-        result, _ = mended(result.source.text)
+        result, _ = fix_all(result.source.text)
     assert "ctx.a" not in result.source.text
 
 

@@ -29,6 +29,13 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("ctxlint/**/*.py"))
+TOOLS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("tests", "website", "benchmarks")
+    for path in (ROOT / folder).glob("**/*.py")
+    if path != Path(__file__)
+)
+"""The modules that are not part of the package: their docstrings and comments follow the same vocabulary."""
 
 REPLACED = {
     r"mend(s|ed|ing)?": "fix",
@@ -101,7 +108,7 @@ def test_no_replaced_word_in_a_text_for_users(path: str) -> None:
     assert not _found(text)
 
 
-@pytest.mark.parametrize("path", MODULES)
+@pytest.mark.parametrize("path", [*MODULES, *TOOLS])
 def test_no_word_of_a_dialect_in_docstrings_and_comments(path: str) -> None:
     code = (ROOT / path).read_text(encoding="utf-8")
     strings = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Expr))

@@ -87,29 +87,29 @@ def test_a_missing_decorator_is_one_new_line(drawn: tuple[str, str]) -> None:
     text, end = drawn
     ast.parse(text)
     assert "CTX101" in {each.code for each in lint(text)}
-    mended = fixed_by(text, "CTX101")
-    gone, came = changed_lines(text, mended, end)
+    fixed = fixed_by(text, "CTX101")
+    gone, came = changed_lines(text, fixed, end)
     assert gone == []
     assert [line.strip() for line in came] == ["@staticmethod"]
-    ast.parse(mended)
-    assert fixed_by(mended, "CTX101") == mended
+    ast.parse(fixed)
+    assert fixed_by(fixed, "CTX101") == fixed
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(classes())
 def test_a_missing_none_changes_the_return(drawn: tuple[str, str]) -> None:
     text, end = drawn
-    mended = fixed_by(text, "CTX203")
-    assert mended != text
-    gone, came = changed_lines(text, mended, end)
+    fixed = fixed_by(text, "CTX203")
+    assert fixed != text
+    gone, came = changed_lines(text, fixed, end)
     assert len(gone) <= 2
     assert len(came) <= 3
     assert all(any(word in line for word in ("grad", "None", "ctx.n", ")")) for line in gone + came)
     assert "None" in "".join(came)
-    assert {"CTX201", "CTX203"}.isdisjoint(each.code for each in lint(mended))
+    assert {"CTX201", "CTX203"}.isdisjoint(each.code for each in lint(fixed))
     (before,), (after,) = (
-        [ast.dump(node) for node in ast.parse(source).body if isinstance(node, ast.Import)] for source in (text, mended)
+        [ast.dump(node) for node in ast.parse(source).body if isinstance(node, ast.Import)] for source in (text, fixed)
     )
     assert before == after
-    assert mended.count("#") == text.count("#")
-    assert fixed_by(mended, "CTX203") == mended
+    assert fixed.count("#") == text.count("#")
+    assert fixed_by(fixed, "CTX203") == fixed

@@ -1,7 +1,7 @@
 """Plant a defect in a clean Function, let ctxlint fix it, and compare with the original.
 
 Each case changes the source of a clean Function in one way. The fixed source must be the original again, compared as
-``ast``; where a mend may choose names and order (saved tensors), it must give the same gradients and pass gradcheck.
+``ast``; where a fix may choose names and order (saved tensors), it must give the same gradients and pass gradcheck.
 Where the change takes the evidence away, ctxlint must stay silent.
 """
 
@@ -297,7 +297,7 @@ BY_NAME = {each.name: each for each in FUNCTIONS}
 class Planted:
     """A clean Function with one defect. ``code`` is the rule that must report and fix it; None if nothing may be reported.
 
-    ``same`` says that the mended source is the original, or what it ``restores`` where that is more; else it must only
+    ``same`` says that the fixed source is the original, or what it ``restores`` where that is more; else it must only
     compute the same.
     """
 
@@ -624,36 +624,36 @@ def test_planted(case: Planted) -> None:
         return
     assert case.code in codes or (case.code == "CTX301" and "CTX302" in codes), listing(diagnostics)
     settings = EVERYTHING._replace(command_line=Selection(select=tuple(sorted(codes)), ignore=("CTX110",)))
-    mended = apply_fixes(case.source, "planted.py", settings, unsafe=True)
-    assert apply_fixes(mended, "planted.py", settings, unsafe=True) == mended
+    fixed = apply_fixes(case.source, "planted.py", settings, unsafe=True)
+    assert apply_fixes(fixed, "planted.py", settings, unsafe=True) == fixed
     if case.same:
         expected = case.restores or original.source
         expected = expected.replace("    ", "\t") if "\t" in case.source else expected
-        assert ast.dump(ast.parse(mended)) == ast.dump(ast.parse(expected)), mended
-    same_gradients(original, mended)
+        assert ast.dump(ast.parse(fixed)) == ast.dump(ast.parse(expected)), fixed
+    same_gradients(original, fixed)
 
 
 @pytest.mark.parametrize("each", FUNCTIONS, ids=lambda each: each.name)
 def test_forward_is_split(each: Clean) -> None:
     """Statements about ctx move to ``setup_context``; values and gradients stay the same."""
     settings = Settings(command_line=Selection(select=("CTX110",)))
-    mended = apply_fixes(each.source, "split.py", settings, unsafe=True)
+    fixed = apply_fixes(each.source, "split.py", settings, unsafe=True)
     if each.name in ("mixed precision", "scaled first", "setup_context"):
         # a decorator of its own; a value that depends on the path; split already
-        assert mended == each.source
+        assert fixed == each.source
         return
-    assert "def setup_context(ctx, inputs, output):" in mended
-    assert lint(mended, settings=EVERYTHING) == lint(each.source, settings=EVERYTHING) == []
-    assert lint(mended, settings=settings) == []
-    same_gradients(each, mended)
+    assert "def setup_context(ctx, inputs, output):" in fixed
+    assert lint(fixed, settings=EVERYTHING) == lint(each.source, settings=EVERYTHING) == []
+    assert lint(fixed, settings=settings) == []
+    same_gradients(each, fixed)
 
 
-def same_gradients(original: Clean, mended: str) -> None:
+def same_gradients(original: Clean, fixed: str) -> None:
     """Both give the same values and gradients for the same inputs, and the fixed one passes gradcheck."""
     import torch
 
     results = []
-    for source in (original.source, mended):
+    for source in (original.source, fixed):
         space: dict[str, Any] = {}
         exec(compile(source, "planted.py", "exec", dont_inherit=True), space)
         torch.manual_seed(0)
@@ -663,7 +663,7 @@ def same_gradients(original: Clean, mended: str) -> None:
         total.backward()
         gradients = [each.grad for each in arguments if isinstance(each, torch.Tensor)]
         results.append((_tuple(outputs), gradients))
-        if source is mended:
+        if source is fixed:
             assert torch.autograd.gradcheck(space["Fn"].apply, arguments)
     for mine, its in zip(*(values for values, _ in results)):
         assert torch.equal(mine, its)

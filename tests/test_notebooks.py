@@ -429,7 +429,7 @@ def test_lines_come_and_go(run: Run, layout: str) -> None:
     write(document, layout=layout)
     run("--fix", "--unsafe-fixes", "--extend-select", "CTX910", "--quiet", "nb.ipynb")
     after = read()
-    mended = [
+    fixed = [
         "import torch\nfrom torch.autograd import Function",
         cell.replace("ctx.y = y", "ctx.save_for_backward(y)").replace(
             "        return grad_output * ctx.y",
@@ -438,8 +438,8 @@ def test_lines_come_and_go(run: Run, layout: str) -> None:
         "",
         "1",
     ]
-    assert sources(after) == mended
-    for each, source in zip(document["cells"], mended):
+    assert sources(after) == fixed
+    for each, source in zip(document["cells"], fixed):
         each["source"] = source.splitlines(keepends=True)
     assert after == LAYOUTS[layout](document)
 

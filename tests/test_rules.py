@@ -73,11 +73,11 @@ if FIXED:  # pytest would count a test without cases as skipped
         """The fix gives exactly the text of the block, is idempotent, and adds no other finding."""
         case = fixed.case
         settings = only_rule(settings_from(case.options), case.code)
-        mended = apply_fixes(case.marked.text, case.path, settings, unsafe=not fixed.safe)
-        assert mended == fixed.text
-        assert apply_fixes(mended, case.path, settings, unsafe=not fixed.safe) == mended
-        assert lint(mended, case.path, settings) == [] or fixed.safe
-        before, after = (_count_by_code(_findings(case, text)) for text in (case.marked.text, mended))
+        result = apply_fixes(case.marked.text, case.path, settings, unsafe=not fixed.safe)
+        assert result == fixed.text
+        assert apply_fixes(result, case.path, settings, unsafe=not fixed.safe) == result
+        assert lint(result, case.path, settings) == [] or fixed.safe
+        before, after = (_count_by_code(_findings(case, text)) for text in (case.marked.text, result))
         assert not after - before, "the fix brings new findings"
 
 
@@ -137,7 +137,7 @@ def test_a_claim_about_torch_is_proved(fixture: Fixture) -> None:
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.path.stem)
-def test_a_rule_that_mends_shows_how(fixture: Fixture) -> None:
+def test_a_rule_with_a_fix_shows_it(fixture: Fixture) -> None:
     assert bool(fixture.fixed) == (RULES[fixture.code].fix is not FixAvailability.NEVER)
 
 

@@ -50,7 +50,7 @@ def _ends(*specifiers: str) -> tuple[str, str]:
         ("~=2.1", ("2.1", "2.19")),
         (">=2.1,!=2.1.*", ("2.2", "on")),
         (">=2.99", ("2.19", "on")),
-        # nothing is said about the oldest
+        # the oldest is unknown
         ("<2.7", ("2.4", "2.6")),
         ("!=2.5.0", ("2.4", "on")),
         ("<2.3", ("0.0", "2.2")),

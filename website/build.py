@@ -20,7 +20,7 @@ _NAVIGATION = "  # the pages of the rules\n"
 
 
 def generated_pages() -> dict[str, str]:
-    """Every page that is not written by hand, by its path below ``docs/``."""
+    """Every generated page, by its path below ``docs/``."""
     return {
         "rules/index.md": rule_index(all_rules()),
         **{f"rules/{rule.code}.md": rule_page(rule) for rule in all_rules()},

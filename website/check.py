@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 def main() -> int:
     """Check the site; print what is wrong, and return the exit code."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/website")
-    with _lines_of_gradient(folder / "site") as address, sync_playwright() as playwright:
+    with _served(folder / "site") as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
         seen, problems = _visit(browser, address, _pages(folder / "site"))
         problems += _dead_links(seen, address)
@@ -71,7 +71,7 @@ def _chromium() -> str:
 
 
 @contextlib.contextmanager
-def _lines_of_gradient(site: Path) -> Iterator[str]:
+def _served(site: Path) -> Iterator[str]:
     """The address of the site on this machine, below the path that it has on the web."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -136,7 +136,7 @@ def _dead_links(seen: dict[str, Seen], address: str) -> list[str]:
 
 
 def _behaviour(browser: Browser, address: str) -> list[str]:
-    """Search, filters and dark mode."""
+    """Check search, filters and dark mode."""
     problems = []
     page = browser.new_page(viewport=_DESK, color_scheme="dark")  # type: ignore[arg-type]
     page.goto(address)

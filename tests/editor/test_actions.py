@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.client import Client, Message, applied
-from tests.editor.texts import HEAD, MENDED, ONE, TWO, missing_none
+from tests.editor.texts import FIXED, HEAD, ONE, TWO, missing_none
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,14 +26,14 @@ UNSAFE = HEAD + (
 )
 
 
-def test_a_safe_fix_is_preferred_and_mends(pulling: Client, tmp_path: Path) -> None:
+def test_a_safe_fix_is_preferred_and_works(pulling: Client, tmp_path: Path) -> None:
     uri = pulling.open((tmp_path / "a.py").as_uri(), ONE)
     fix, disable = pulling.actions(uri, ["quickfix"])
     assert fix["title"] == "ctxlint (CTX203): Return `None` for `scale`"
     assert fix["kind"] == "quickfix"
     assert fix["isPreferred"] is True
     assert fix["diagnostics"][0]["code"] == "CTX203"
-    assert applied(ONE, fix["edit"]) == MENDED
+    assert applied(ONE, fix["edit"]) == FIXED
     assert "isPreferred" not in disable
 
 

@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, client_capabilities
 
 from tests.editor.client import offset
-from tests.editor.texts import MENDED, ONE
+from tests.editor.texts import FIXED, ONE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ async def session(folder: Path, editor: str, encoding: str, pulls: bool) -> None
     edits = changes[0].edits if changes else action.edit.changes[uri]
     assert [each.new_text for each in edits] == [
         line
-        for line in MENDED.replace("return grad", "'\U0001f600'; return grad").splitlines(keepends=True)
+        for line in FIXED.replace("return grad", "'\U0001f600'; return grad").splitlines(keepends=True)
         if line not in TEXT.splitlines(keepends=True)
     ]
     await client.shutdown_session()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.client import Client, Message, marked
-from tests.editor.texts import HEAD, MENDED, ONE, TWO, missing_none
+from tests.editor.texts import FIXED, HEAD, ONE, TWO, missing_none
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def test_findings_are_pushed_to_a_client_that_does_not_ask(client: Client, tmp_p
     assert found["severity"] == 1
     assert found["codeDescription"]["href"].endswith("/rules/CTX203/")
     assert marked(ONE, found["range"]) == "return grad_output * ctx.scale"
-    client.change(uri, MENDED, 2)
+    client.change(uri, FIXED, 2)
     assert client.pushed(uri, version=2) == []
     client.change(uri, ONE, 3)
     assert len(client.pushed(uri, version=3)) == 1

@@ -13,7 +13,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from ctxlint.editor.workspace import ClientSettings, read_client_settings
-from tests.editor.texts import MENDED, ONE
+from tests.editor.texts import FIXED, ONE
 
 PAGE = Path(__file__).parents[2] / "docs" / "editors.md"
 
@@ -49,7 +49,7 @@ def test_settings_are_understood() -> None:
     assert read_client_settings(settings).inlay_hints is False
     (formatter,) = zed["languages"]["Python"]["formatter"]
     arguments = ["f.py" if part == "{buffer_path}" else part for part in formatter["external"]["arguments"]]
-    assert piped(arguments, ONE) == (0, MENDED)
+    assert piped(arguments, ONE) == (0, FIXED)
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     (helix,) = (toml.loads(block) for block in blocks("toml"))
     assert [helix["language-server"]["ctxlint"]["command"], *helix["language-server"]["ctxlint"]["args"]] == [
@@ -61,7 +61,7 @@ def test_settings_are_understood() -> None:
 def test_commands_for_any_editor_work() -> None:
     install, fix, check = blocks("sh")
     assert install == 'pip install "ctxlint[lsp]"\n'
-    assert piped(shlex.split(fix)[1:], ONE) == (0, MENDED)
+    assert piped(shlex.split(fix)[1:], ONE) == (0, FIXED)
     assert piped(shlex.split(fix)[1:], "x = 1\r\n") == (0, "x = 1\r\n")
     code, found = piped(shlex.split(check)[1:], ONE)
     assert code == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.neovim import Neovim
-from tests.editor.texts import HEAD, MENDED, ONE, TWO, missing_none
+from tests.editor.texts import FIXED, HEAD, ONE, TWO, missing_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def test_findings_stand_where_they_are_and_one_is_fixed_by_hand(edit: Open) -> N
     assert editor.text() == f"{above}ctx.scale, None\n{below}"
 
 
-def test_saving_mends_what_is_safe_to_mend(edit: Open, tmp_path: Path) -> None:
+def test_saving_applies_safe_fixes(edit: Open, tmp_path: Path) -> None:
     text = TWO.replace("import torch", "import torch  # \U0001f600", 1)
     editor = edit(text)
     editor.wait("#vim.diagnostic.get(0) == 2")
@@ -96,7 +96,7 @@ def test_a_class_is_typed(edit: Open) -> None:
 
 
 def test_hover_and_hints_show_the_contract(edit: Open) -> None:
-    editor = edit(MENDED)
+    editor = edit(FIXED)
     editor.wait("#vim.lsp.inlay_hint.get({bufnr = 0}) == 2")
     editor.lua("vim.cmd.redraw()")
     assert editor.lua(SHOWN_HINTS) == [[12, " x"], [12, " scale"]]
@@ -110,7 +110,7 @@ def test_hover_and_hints_show_the_contract(edit: Open) -> None:
 
 def test_settings_come_from_the_configuration_of_neovim(edit: Open) -> None:
     own = "{ ctxlint = { extendSelect = { 'CTX109' }, inlayHints = false } }"
-    editor = edit(MENDED.replace("ctx", "context"), f"vim.lsp.config('ctxlint', {{ settings = {own} }})")
+    editor = edit(FIXED.replace("ctx", "context"), f"vim.lsp.config('ctxlint', {{ settings = {own} }})")
     editor.wait("#vim.diagnostic.get(0) == 2")
     assert {each["code"] for each in editor.lua("vim.diagnostic.get(0)")} == {"CTX109"}
     assert editor.lua("vim.lsp.inlay_hint.get({bufnr = 0})") == []

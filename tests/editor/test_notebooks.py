@@ -72,12 +72,12 @@ def test_fixes_stay_in_their_cell(notebook: Notebook) -> None:
     assert len(client.pushed(cell)) == 1
     fix, disable = client.actions(cell, ["quickfix"])
     text = notebook.texts[cell]
-    mended = text.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
-    assert applied(text, fix["edit"]) == mended
+    fixed = text.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
+    assert applied(text, fix["edit"]) == fixed
     assert applied(text, disable["edit"]).count("ctx.scale  # noqa: CTX203\n") == 1
     (all_of_cell,) = client.actions(cell, ["source.fixAll"])
     assert list(all_of_cell["edit"]["changes"]) == [cell]
-    assert applied(text, all_of_cell["edit"]) == mended
+    assert applied(text, all_of_cell["edit"]) == fixed
     (all_of_notebook,) = client.actions(notebook.cell(0), ["notebook.source.fixAll"])
     assert set(all_of_notebook["edit"]["changes"]) == {notebook.cell(2), cell}
 

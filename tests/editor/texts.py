@@ -27,4 +27,4 @@ def {name.lower()}(x):
 
 ONE = HEAD + missing_none()
 TWO = HEAD + missing_none("First") + missing_none("Second")
-MENDED = ONE.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
+FIXED = ONE.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")

@@ -8,12 +8,12 @@ from tests.linting import apply_fixes, lint, listing, only_rule, settings_from
 def fixed_by(code: str, text: str, *, unsafe: bool = False, options: str = "") -> str:
     """``text`` after ``--fix`` with one rule on. Raises AssertionError where a second run would change more."""
     settings = only_rule(settings_from(options), code)
-    mended = apply_fixes(text, "example.py", settings, unsafe=unsafe)
-    assert apply_fixes(mended, "example.py", settings, unsafe=unsafe) == mended
-    return mended
+    fixed = apply_fixes(text, "example.py", settings, unsafe=unsafe)
+    assert apply_fixes(fixed, "example.py", settings, unsafe=unsafe) == fixed
+    return fixed
 
 
-def assert_mended(code: str, text: str, expected: str, *, unsafe: bool = False) -> None:
+def assert_fixed(code: str, text: str, expected: str, *, unsafe: bool = False) -> None:
     """The fix of a rule gives ``expected``, in which the rule finds nothing more."""
     assert fixed_by(code, text, unsafe=unsafe) == expected
     diagnostics = lint(expected, settings=only_rule(settings_from(""), code))

@@ -88,7 +88,7 @@ def test_as_many_rounds_as_it_takes_while_something_is_gained() -> None:
         spread = [
             replace(
                 each,
-                fix=Fix("Mend", (Edit(0, 0, ""), *_edits(each)), Applicability.SAFE) if number else each.fix,
+                fix=Fix("Fix", (Edit(0, 0, ""), *_edits(each)), Applicability.SAFE) if number else each.fix,
             )
             for number, each in enumerate(found)
         ]
@@ -131,7 +131,7 @@ def test_a_fix_that_breaks_the_syntax_is_undone_and_reported() -> None:
     )
 
 
-def test_a_file_that_never_parsed_can_be_mended() -> None:
+def test_a_file_that_never_parsed_can_be_fixed() -> None:
     result = _fixed("def f(:\n    pass\n\n\nwrong = 1\n")
     assert _text(result) == "def f(:\n    pass\n\n\nright = 1\n"
 
@@ -175,7 +175,7 @@ def test_inserted_lines_in_a_file_of_mixed_endings() -> None:
 
 
 def _fix(*edits: tuple[int, int, str]) -> Fix:
-    return Fix("Mend it", tuple(Edit(*edit) for edit in edits), Applicability.SAFE)
+    return Fix("Fix it", tuple(Edit(*edit) for edit in edits), Applicability.SAFE)
 
 
 def _finding(*edits: tuple[int, int, str]) -> Diagnostic:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """
 
@@ -59,7 +59,7 @@ def test_the_import_changes_with_the_decorators(before: str, after: str) -> None
         assert fixed_by("CTX602", text, options='target-torch = "2.3"') == text
         assert fixed_by("CTX602", text) == text
         assert fixed_by("CTX602", text, options='target-torch = "2.4"') == expected
-        assert_mended("CTX602", text, expected, unsafe=True)
+        assert_fixed("CTX602", text, expected, unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_import_changes_with_the_decorators(before: str, after: str) -> None
 def test_an_import_that_must_stay(imports: str) -> None:
     text = _file(imports, "custom_fwd", "custom_bwd")
     expected = _file(imports, *(f"torch.amp.{each}" for each in _NEW))
-    assert_mended("CTX602", text, expected, unsafe=True)
+    assert_fixed("CTX602", text, expected, unsafe=True)
 
 
 def test_a_whole_file_changes_at_once() -> None:
@@ -90,5 +90,5 @@ def test_without_a_name_for_torch_nothing_changes() -> None:
 
 def test_a_decorator_that_is_given_the_function_is_left_alone() -> None:
     text = _file("from torch.cuda.amp import custom_bwd, custom_fwd\n", "custom_fwd(None)", "custom_bwd")
-    mended = fixed_by("CTX602", text, unsafe=True)
-    assert "@custom_fwd(None)" in mended
+    fixed = fixed_by("CTX602", text, unsafe=True)
+    assert "@custom_fwd(None)" in fixed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 CODE = "CTX106"
 NEW = '(device_type="cuda")'
@@ -67,10 +67,10 @@ def test_imports(before: str, after: str, spelled: str, decorator: str) -> None:
         assert fixed_by(CODE, text, unsafe=True) == text
         return
     expected = fn(after, f"@{decorator}{NEW}", f"@{spelled}{NEW}")
-    assert_mended(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
     assert fixed_by(CODE, text) == text
-    assert_mended(CODE, text.replace("\n", "\r\n"), expected.replace("\n", "\r\n"), unsafe=True)
-    assert_mended(CODE, text.replace("    ", "\t"), expected.replace("    ", "\t"), unsafe=True)
+    assert_fixed(CODE, text.replace("\n", "\r\n"), expected.replace("\n", "\r\n"), unsafe=True)
+    assert_fixed(CODE, text.replace("    ", "\t"), expected.replace("    ", "\t"), unsafe=True)
 
 
 def test_two_classes_share_one_import() -> None:
@@ -79,16 +79,16 @@ def test_two_classes_share_one_import() -> None:
     text, expected = (
         each + "\n\n" + each[each.index("class Fn") :].replace("class Fn", "class Second") for each in (one, two)
     )
-    assert_mended(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
 
 
 def test_the_old_ones_and_their_arguments() -> None:
     old = "from torch.cuda.amp import custom_bwd, custom_fwd"
     fwd = "@custom_fwd(cast_inputs=torch.float16)"
-    assert_mended(CODE, fn(old, fwd), fn(old, fwd, "@custom_bwd"), unsafe=True)
+    assert_fixed(CODE, fn(old, fwd), fn(old, fwd, "@custom_bwd"), unsafe=True)
     new = "from torch.amp import custom_bwd, custom_fwd"
     fwd = "@custom_fwd(cast_inputs=torch.float16, device_type=torch.device(0).type)"
-    assert_mended(CODE, fn(new, fwd), fn(new, fwd, "@custom_bwd(device_type=torch.device(0).type)"), unsafe=True)
+    assert_fixed(CODE, fn(new, fwd), fn(new, fwd, "@custom_bwd(device_type=torch.device(0).type)"), unsafe=True)
 
 
 def test_moving_keeps_the_comments() -> None:
@@ -96,8 +96,8 @@ def test_moving_keeps_the_comments() -> None:
     fwd = f"# mixed precision\n    @custom_fwd{NEW}  # cuda"
     text = fn(imports, fwd, f"@custom_bwd{NEW}", setup)
     expected = fn(imports, "", f"@custom_bwd{NEW}", f"{fwd}\n    {setup}")
-    assert_mended(CODE, text, expected, unsafe=True)
-    assert_mended(CODE, text.replace("\n", "\r\n"), expected.replace("\n", "\r\n"), unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text.replace("\n", "\r\n"), expected.replace("\n", "\r\n"), unsafe=True)
 
 
 @pytest.mark.parametrize(

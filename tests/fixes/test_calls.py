@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """import torch
 
@@ -33,7 +33,7 @@ def call(x):
     ],
 )
 def test_an_instance_that_only_reaches_apply(before: str, after: str) -> None:
-    assert_mended("CTX703", _CLASS.format(call=before), _CLASS.format(call=after))
+    assert_fixed("CTX703", _CLASS.format(call=before), _CLASS.format(call=after))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_instance_that_only_reaches_apply(before: str, after: str) -> None:
 )
 def test_other_calls_change_only_where_that_is_asked_for(before: str, after: str) -> None:
     assert fixed_by("CTX703", _CLASS.format(call=before)) == _CLASS.format(call=before)
-    assert_mended("CTX703", _CLASS.format(call=before), _CLASS.format(call=after), unsafe=True)
+    assert_fixed("CTX703", _CLASS.format(call=before), _CLASS.format(call=after), unsafe=True)
 
 
 @pytest.mark.parametrize("call", ["F(x)(x)", "F(x=x)", "F()"])
@@ -75,6 +75,6 @@ def test_what_the_constructor_is_given_does_not_become_an_input(more: str, call:
     assert fixed_by("CTX703", text, unsafe=True) == text
 
 
-def test_a_result_that_is_only_bound_is_mended() -> None:
+def test_a_result_that_is_only_bound_is_fixed() -> None:
     text = _STORED.format(more=", factor=1") + "def call(x):\n    y = {}(x, 2)\n    return y * 2\n"
-    assert_mended("CTX703", text.format("F"), text.format("F.apply"), unsafe=True)
+    assert_fixed("CTX703", text.format("F"), text.format("F.apply"), unsafe=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _HEAD = "import torch\n\n\nclass F(torch.autograd.Function):\n"
 _REST = "\n    @staticmethod\n    def backward(ctx, g):\n        return g\n"
@@ -46,7 +46,7 @@ def _forward(text: str) -> str:
     ],
 )
 def test_self_is_renamed(before: str, after: str) -> None:
-    assert_mended("CTX102", _forward(before), _forward(after))
+    assert_fixed("CTX102", _forward(before), _forward(after))
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_forward_loses_a_ctx_that_it_does_not_use(before: str, after: str) -> No
 
 def test_another_name_for_the_ctx() -> None:
     before = _forward("context, x):\n        context.context = x\n        return x * 2\n")
-    assert_mended("CTX109", before, before.replace("(context", "(ctx").replace(" context.", " ctx."))
+    assert_fixed("CTX109", before, before.replace("(context", "(ctx").replace(" context.", " ctx."))

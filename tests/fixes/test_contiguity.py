@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """import torch
 
@@ -58,7 +58,7 @@ def _class(body: str, *, materialize: bool = False) -> str:
 @pytest.mark.parametrize("materialize", [True, False])
 def test_view(before: str, after: str, ending: str, materialize: bool) -> None:
     text, expected = (_class(body, materialize=materialize).replace("\n", ending) for body in (before, after))
-    assert_mended("CTX502", text, expected)
+    assert_fixed("CTX502", text, expected)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_view(before: str, after: str, ending: str, materialize: bool) -> None:
 )
 def test_pointers_and_written_views(before: str, after: str) -> None:
     assert fixed_by("CTX502", _class(before)) == _class(before)
-    assert_mended("CTX502", _class(before), _class(after), unsafe=True)
+    assert_fixed("CTX502", _class(before), _class(after), unsafe=True)
     maybe_none = _class(before, materialize=True)
     assert fixed_by("CTX502", maybe_none, unsafe=True) == maybe_none
 
@@ -92,7 +92,7 @@ def test_pointers_and_written_views(before: str, after: str) -> None:
 def test_on_one_line() -> None:
     before = _class("        pass").replace(":\n        pass", ": k(g.data_ptr()); return g")
     after = before.replace("k(g", "g = g.contiguous(); k(g")
-    assert_mended("CTX502", before, after, unsafe=True)
+    assert_fixed("CTX502", before, after, unsafe=True)
 
 
 def test_a_name_that_means_something_else_inside() -> None:

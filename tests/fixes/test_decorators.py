@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _HEAD = "import torch\nfrom torch.autograd.function import once_differentiable\n\n\n"
 
@@ -50,8 +50,8 @@ def _class(body: str) -> str:
     ],
 )
 def test_staticmethod_is_added(before: str, after: str) -> None:
-    mended = fixed_by("CTX101", _class(before))
-    assert mended == _class(after)
+    fixed = fixed_by("CTX101", _class(before))
+    assert fixed == _class(after)
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
@@ -59,7 +59,7 @@ def test_two_methods_at_once_whatever_the_line_ending(ending: str) -> None:
     body = "    def forward(ctx, x):\n        return x * 2\n    def backward(ctx, g):\n        return g * 2"
     text = _class(body).replace("\n", ending)
     expected = text.replace("    def ", f"    @staticmethod{ending}    def ")
-    assert_mended("CTX101", text, expected)
+    assert_fixed("CTX101", text, expected)
 
 
 def test_a_receiver_that_is_used_stays() -> None:
@@ -85,10 +85,10 @@ def test_staticmethod_moves_up_with_its_comments(before: str, after: str) -> Non
     rest = "    def backward(ctx, g):\n        return g\n"
     for ending in ("\n", "\r\n"):
         text, expected = (_class(each + rest).replace("\n", ending) for each in (before, after))
-        assert_mended("CTX105", text, expected)
+        assert_fixed("CTX105", text, expected)
 
 
 def test_decorators_of_unknown_make_move_only_where_that_is_asked_for() -> None:
     text = _class("    @wrap\n    @staticmethod\n    def backward(ctx, g):\n        return g\n")
     assert fixed_by("CTX105", text) == text
-    assert_mended("CTX105", text, text.replace("@wrap\n    @staticmethod", "@staticmethod\n    @wrap"), unsafe=True)
+    assert_fixed("CTX105", text, text.replace("@wrap\n    @staticmethod", "@staticmethod\n    @wrap"), unsafe=True)

@@ -120,14 +120,14 @@ def test_what_is_written_keeps_to_the_line_length(code: str, width: int) -> None
         written = written.replace("ctx.product_of_both_of_these)", f"{product})")
     text = subprocess.run(command, input=written, capture_output=True, encoding="utf-8", check=True).stdout
     settings = Settings(command_line=Selection(select=tuple(code.split(","))), line_length=width)
-    mended = apply_fixes(text, "example.py", settings, unsafe=True)
-    assert mended != text
-    assert _is_formatted(mended, width), mended
-    assert apply_fixes(mended, "example.py", settings, unsafe=True) == mended
+    result = apply_fixes(text, "example.py", settings, unsafe=True)
+    assert result != text
+    assert _is_formatted(result, width), result
+    assert apply_fixes(result, "example.py", settings, unsafe=True) == result
 
 
 def test_the_layout_of_an_author_who_uses_no_formatter_stays() -> None:
     text = _LONG.replace("ctx.save_for_backward(input_of_the_layer,", "ctx.save_for_backward(input_of_the_layer, \n  ")
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
-    mended = apply_fixes(text, "example.py", settings, unsafe=True)
-    assert "ctx.save_for_backward(input_of_the_layer, \n   weight_of_the_layer, product" in mended, mended
+    result = apply_fixes(text, "example.py", settings, unsafe=True)
+    assert "ctx.save_for_backward(input_of_the_layer, \n   weight_of_the_layer, product" in result, result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 CODE = "CTX209"
 
@@ -72,16 +72,16 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("indent", ["    ", "\t"])
-def test_mended(case: tuple[str, str], end: str, indent: str) -> None:
+def test_fixed(case: tuple[str, str], end: str, indent: str) -> None:
     text, expected = (fn(each).replace("    ", indent).replace("\n", end) for each in case)
-    assert_mended(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
     assert fixed_by(CODE, text) == text
 
 
 def test_one_name_says_nothing_but_the_other_input_has_its_own() -> None:
     text = fn("other = None\nif ctx.needs_input_grad[0]:\n    dx = grad * y\n    other = grad * x", "dx, other, None")
-    mended = text.replace("            other", "        if ctx.needs_input_grad[1]:\n            other")
-    assert_mended(CODE, text, mended, unsafe=True)
+    fixed = text.replace("            other", "        if ctx.needs_input_grad[1]:\n            other")
+    assert_fixed(CODE, text, fixed, unsafe=True)
 
 
 @pytest.mark.parametrize(

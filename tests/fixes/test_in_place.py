@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
 MIDDLE = "    @staticmethod\n    def backward(ctx, grad):\n"
@@ -12,7 +12,7 @@ def test_a_mark_in_front_of_a_comment_and_with_crlf() -> None:
     forward = "        # é\n        x.mul_(2)\n        return x\n"
     text = (HEAD + forward + MIDDLE + "        return grad * 2\n").replace("\n", "\r\n")
     expected = text.replace("        # é", "        ctx.mark_dirty(x)\r\n        # é")
-    assert_mended("CTX401", text, expected, unsafe=True)
+    assert_fixed("CTX401", text, expected, unsafe=True)
 
 
 def test_an_input_that_was_rebound_is_not_marked() -> None:
@@ -32,7 +32,7 @@ def test_semicolons_and_safe_fixes_leave_gradients_alone() -> None:
     text = HEAD + "        return x * 2\n" + MIDDLE + body
     assert fixed_by("CTX404", text) == text
     expected = text.replace("a = 1; grad.mul_", "a = 1; grad = grad.clone(); grad.mul_")
-    assert_mended("CTX404", text, expected, unsafe=True)
+    assert_fixed("CTX404", text, expected, unsafe=True)
 
 
 def test_reads_in_one_statement_over_several_lines() -> None:
@@ -41,7 +41,7 @@ def test_reads_in_one_statement_over_several_lines() -> None:
     text = HEAD + forward + MIDDLE + body
     expected = text.replace("        # both", "        saved_tensors = ctx.saved_tensors\n        # both")
     expected = expected.replace("* ctx.saved_tensors[", "* saved_tensors[")
-    assert_mended("CTX309", text, expected)
+    assert_fixed("CTX309", text, expected)
 
 
 def test_an_elif_and_a_function_inside() -> None:
@@ -53,7 +53,7 @@ def test_an_elif_and_a_function_inside() -> None:
     text = HEAD + forward + MIDDLE + body
     expected = text.replace("        if ctx", "        saved_tensors = ctx.saved_tensors\n        if ctx")
     expected = expected.replace("if ctx.saved_tensors[", "if saved_tensors[").replace("len(ctx.s", "len(s")
-    assert_mended("CTX309", text, expected)
+    assert_fixed("CTX309", text, expected)
     nested = "        f = lambda: ctx.saved_tensors[0]\n        print(ctx.saved_tensors, ctx.saved_tensors)\n        return f()\n"
     text = HEAD + forward + MIDDLE + nested
     assert fixed_by("CTX309", text) == text

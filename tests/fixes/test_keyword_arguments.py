@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """import torch
 
@@ -48,7 +48,7 @@ def _class(call: str, signature: str = "ctx, x, n=None, flag=-1.5") -> str:
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_names_go(before: str, after: str, ending: str) -> None:
-    assert_mended("CTX702", _class(before).replace("\n", ending), _class(after).replace("\n", ending))
+    assert_fixed("CTX702", _class(before).replace("\n", ending), _class(after).replace("\n", ending))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _CLASS = """{imports}
 
@@ -61,7 +61,7 @@ def _class(forward: str = "        pass", base: str = "torch.autograd.Function",
 def test_variable(before: str, after: str, ending: str) -> None:
     text, expected = (_class(each).replace("\n", ending) for each in (before, after))
     assert fixed_by("CTX603", text) == text
-    assert_mended("CTX603", text, expected, unsafe=True)
+    assert_fixed("CTX603", text, expected, unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_what_is_more_than_one_tensor_stays(call: str) -> None:
 def test_inplace_function(imports: str, before: str, after: str) -> None:
     text = _class(base=before, imports=imports)
     assert fixed_by("CTX603", text) == text
-    assert_mended("CTX603", text, _class(base=after, imports=imports), unsafe=True)
+    assert_fixed("CTX603", text, _class(base=after, imports=imports), unsafe=True)
 
 
 def test_function_is_imported_where_the_file_has_no_name_for_it() -> None:
     text = _class(base="InplaceFunction", imports=_INPLACE)
     # `torch.autograd` sorts before `torch.autograd.function`, and nothing of torch is above that.
     imports = f"{_INPLACE}from torch.autograd import Function\n"
-    assert_mended("CTX603", text, _class(base="Function", imports=imports), unsafe=True)
+    assert_fixed("CTX603", text, _class(base="Function", imports=imports), unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_base_that_counts_stays(imports: str, forward: str, more: str) -> None
     ],
 )
 def test_shared_storage(before: str, after: str) -> None:
-    assert_mended("CTX603", _class(before), _class(after))
+    assert_fixed("CTX603", _class(before), _class(after))
 
 
 @pytest.mark.parametrize(

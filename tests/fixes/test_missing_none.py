@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 from tests.linting import lint
 
 _CLASS = """import torch
@@ -81,7 +81,7 @@ _LAST, _MIDDLE, _FIRST = "x, y, n: int", "x, n: int, y", "n: int, x, y"
     ],
 )
 def test_two_gradients(inputs: str, before: str, after: str) -> None:
-    assert_mended("CTX203", _in(f"        {before}\n", inputs), _in(f"        {after}\n", inputs))
+    assert_fixed("CTX203", _in(f"        {before}\n", inputs), _in(f"        {after}\n", inputs))
 
 
 def test_several_lines_keep_their_layout() -> None:
@@ -89,32 +89,32 @@ def test_several_lines_keep_their_layout() -> None:
     last = before.replace("g * 2,\n", "g * 2,\n            None,\n")
     middle = before.replace("# of x\n", "# of x\n            None,\n")
     first = before.replace("(\n", "(\n            None,\n", 1)
-    assert_mended("CTX203", _in(before, _LAST), _in(last, _LAST))
-    assert_mended("CTX203", _in(before, _MIDDLE), _in(middle, _MIDDLE))
-    assert_mended("CTX203", _in(before, _FIRST), _in(first, _FIRST))
+    assert_fixed("CTX203", _in(before, _LAST), _in(last, _LAST))
+    assert_fixed("CTX203", _in(before, _MIDDLE), _in(middle, _MIDDLE))
+    assert_fixed("CTX203", _in(before, _FIRST), _in(first, _FIRST))
 
 
 def test_the_last_element_without_a_comma_gets_one() -> None:
     before = "        return (  # both\n            g,\n            g * 2  # of y\n        )\n"
     after = before.replace("g * 2  # of y\n", "g * 2,  # of y\n            None\n")
-    assert_mended("CTX203", _in(before, _LAST), _in(after, _LAST))
+    assert_fixed("CTX203", _in(before, _LAST), _in(after, _LAST))
     bare = "        return (\n            g,\n            g\n        )\n"
-    assert_mended(
+    assert_fixed(
         "CTX203", _in(bare, _LAST), _in(bare.replace("g\n        )", "g,\n            None\n        )"), _LAST)
     )
 
 
 def test_elements_that_share_lines_stay_where_they_are() -> None:
     before = "        return (g,\n                g)\n"
-    assert_mended("CTX203", _in(before, _LAST), _in(before.replace("g)", "g, None)"), _LAST))
-    assert_mended("CTX203", _in(before, _MIDDLE), _in(before.replace("g,\n", "g, None,\n"), _MIDDLE))
+    assert_fixed("CTX203", _in(before, _LAST), _in(before.replace("g)", "g, None)"), _LAST))
+    assert_fixed("CTX203", _in(before, _MIDDLE), _in(before.replace("g,\n", "g, None,\n"), _MIDDLE))
 
 
 def test_tabs_and_other_line_endings_stay() -> None:
     before = _in("        return (\n            g,\n            g,\n        )\n", _LAST)
     after = before.replace("            g,\n        )", "            g,\n            None,\n        )")
     for old, new in (("    ", "\t"), ("\n", "\r\n"), ("        )\n", "        )")):
-        assert_mended("CTX203", before.replace(old, new), after.replace(old, new))
+        assert_fixed("CTX203", before.replace(old, new), after.replace(old, new))
 
 
 _ONE = """import torch
@@ -173,10 +173,10 @@ class Scale(torch.autograd.Function):
 )
 def test_one_gradient(inputs: str, before: str, after: str) -> None:
     text = _ONE.format(inputs=inputs, body=f"{before}\n").replace("m, k", "m: int, k")
-    assert_mended("CTX203", text, text.replace(before, after))
+    assert_fixed("CTX203", text, text.replace(before, after))
 
 
-def test_every_return_is_mended_in_one_run() -> None:
+def test_every_return_is_fixed_in_one_run() -> None:
     text = _ONE.format(
         inputs="x, n: int",
         body="""
@@ -195,7 +195,7 @@ def test_every_return_is_mended_in_one_run() -> None:
         .replace("g * 2,\n", "g * 2,\n                None,\n")
         .replace("-g,\n", "-g, None\n")
     )
-    assert_mended("CTX203", text, after)
+    assert_fixed("CTX203", text, after)
 
 
 def test_what_a_form_feed_hides_from_the_parser_is_left_alone() -> None:
@@ -232,7 +232,7 @@ def test_a_tuple_that_others_see_too_is_not_changed() -> None:
 )
 def test_surplus_none_is_left_out(before: str, after: str) -> None:
     text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
-    assert_mended("CTX206", text, text.replace(before, after))
+    assert_fixed("CTX206", text, text.replace(before, after))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_surplus_none_is_left_out(before: str, after: str) -> None:
 )
 def test_one_gradient_alone_is_left(before: str, after: str) -> None:
     text = _ONE.format(inputs="x", body=f"{before}\n").replace("ctx.n = n", "n = 2")
-    assert_mended("CTX206", text, text.replace(before, after))
+    assert_fixed("CTX206", text, text.replace(before, after))
 
 
 def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None:
@@ -256,7 +256,7 @@ def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None
     )
     text = _ONE.format(inputs="x, n: int", body=body)
     assert fixed_by("CTX206", text) == text
-    assert_mended("CTX206", text, text.replace("            # no more\n            None,\n", ""), unsafe=True)
+    assert_fixed("CTX206", text, text.replace("            # no more\n            None,\n", ""), unsafe=True)
     text = _ONE.format(inputs="x, n: int", body=" return g, None, None  # one for the flag\n")
     assert fixed_by("CTX206", text) == text
 
@@ -273,7 +273,7 @@ def test_a_comment_among_the_surplus_goes_only_where_that_is_asked_for() -> None
 def test_a_gradient_for_what_is_no_tensor_becomes_none(before: str, after: str) -> None:
     text = _ONE.format(inputs="x, n: int", body=f"{before}\n")
     assert fixed_by("CTX204", text) == text
-    assert_mended("CTX204", text, text.replace(before, after), unsafe=True)
+    assert_fixed("CTX204", text, text.replace(before, after), unsafe=True)
 
 
 _ANNOTATED = """from typing import Optional, Tuple
@@ -365,7 +365,7 @@ def test_the_return_annotation_stays_true(
     code: str, inputs: str, before: tuple[str, str], after: tuple[str, str]
 ) -> None:
     old, new = (_ANNOTATED.format(inputs=inputs, returns=returns, body=body) for returns, body in (before, after))
-    assert_mended(code, old, new, unsafe=code == "CTX204")
+    assert_fixed(code, old, new, unsafe=code == "CTX204")
 
 
 AFFINE = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _IMPORT = "from torch.autograd.function import once_differentiable\n"
 _BACKWARD = "    def backward(ctx, g):\n        return g.detach()\n"
@@ -38,7 +38,7 @@ def test_the_import_joins_those_of_torch(before: str, after: str, ending: str) -
     text = before + _class(f"    @staticmethod\n{_BACKWARD}")
     expected = after + _class(_marked("@once_differentiable"))
     assert fixed_by("CTX501", text) == text
-    assert_mended("CTX501", text.replace("\n", ending), expected.replace("\n", ending), unsafe=True)
+    assert_fixed("CTX501", text.replace("\n", ending), expected.replace("\n", ending), unsafe=True)
 
 
 def test_any_base_and_no_import_that_sorts_before() -> None:
@@ -47,7 +47,7 @@ def test_any_base_and_no_import_that_sorts_before() -> None:
     head = "from torch.utils.checkpoint import CheckpointFunction\n"
     import_torch = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
     text = head + import_torch + _class(f"    @staticmethod\n{_BACKWARD}")
-    assert_mended("CTX501", text, head + _IMPORT + import_torch + _class(_marked("@once_differentiable")), unsafe=True)
+    assert_fixed("CTX501", text, head + _IMPORT + import_torch + _class(_marked("@once_differentiable")), unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_any_base_and_no_import_that_sorts_before() -> None:
     ],
 )
 def test_where_the_name_is_not_to_be_had_all_of_it_is_written(head: str) -> None:
-    assert_mended(
+    assert_fixed(
         "CTX501", head + _class(f"    @staticmethod\n{_BACKWARD}"), head + _class(_marked(_SPELLED)), unsafe=True
     )
 
@@ -73,7 +73,7 @@ def test_where_the_name_is_not_to_be_had_all_of_it_is_written(head: str) -> None
     ],
 )
 def test_the_name_that_the_file_has_for_it(head: str) -> None:
-    assert_mended(
+    assert_fixed(
         "CTX501", head + _class(f"    @staticmethod\n{_BACKWARD}"), head + _class(_marked("@once")), unsafe=True
     )
 
@@ -110,11 +110,9 @@ def test_what_cannot_be_marked_stays(text: str) -> None:
     ],
 )
 def test_where_the_mark_goes(before: str, after: str) -> None:
-    assert_mended("CTX501", f"import torch\n{_class(before)}", f"import torch\n{_IMPORT}{_class(after)}", unsafe=True)
+    assert_fixed("CTX501", f"import torch\n{_class(before)}", f"import torch\n{_IMPORT}{_class(after)}", unsafe=True)
 
 
 def test_a_whole_file_is_marked_with_one_import() -> None:
     text = "import torch\n" + _class(f"    @staticmethod\n{_BACKWARD}") * 15
-    assert_mended(
-        "CTX501", text, f"import torch\n{_IMPORT}" + _class(_marked("@once_differentiable")) * 15, unsafe=True
-    )
+    assert_fixed("CTX501", text, f"import torch\n{_IMPORT}" + _class(_marked("@once_differentiable")) * 15, unsafe=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 _OPERATOR = """import torch
 
@@ -54,7 +54,7 @@ def _operator(parameters: str, body: str = "pass", more: str = "") -> str:
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_what_is_certain(before: tuple[str, ...], after: tuple[str, ...], ending: str) -> None:
-    assert_mended("CTX801", _operator(*before).replace("\n", ending), _operator(*after).replace("\n", ending))
+    assert_fixed("CTX801", _operator(*before).replace("\n", ending), _operator(*after).replace("\n", ending))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_what_is_certain(before: tuple[str, ...], after: tuple[str, ...], ending
 )
 def test_what_is_only_likely(before: tuple[str, ...], after: tuple[str, ...]) -> None:
     assert fixed_by("CTX801", _operator(*before)) == _operator(*before)
-    assert_mended("CTX801", _operator(*before), _operator(*after), unsafe=True)
+    assert_fixed("CTX801", _operator(*before), _operator(*after), unsafe=True)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_another_use_of_the_function() -> None:
     more = "\nkeep(None, inputs=(), outputs=None)\n"
     text, expected = _operator("ctx, inputs, outputs") + more, _operator("ctx, inputs, output") + more
     assert fixed_by("CTX801", text) == text
-    assert_mended("CTX801", text, expected, unsafe=True)
+    assert_fixed("CTX801", text, expected, unsafe=True)
     text = _operator("ctx, inputs, output", more=_KEYED) + more
     assert fixed_by("CTX801", text, unsafe=True) == text
 
@@ -108,6 +108,6 @@ def test_one_function_for_two_operators() -> None:
         "    return x * 2\n\n\ng.register_autograd(backward, setup_context=keep)\n"
     )
     both = second.format(more="")
-    assert_mended("CTX801", _operator("ctx, inputs, outs") + both, _operator("ctx, inputs, output") + both)
+    assert_fixed("CTX801", _operator("ctx, inputs, outs") + both, _operator("ctx, inputs, output") + both)
     text = _operator("ctx, inputs, output") + second.format(more=_KEYED)
     assert fixed_by("CTX801", text, unsafe=True) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 from tests.linting import lint
 
 _CLASS = """import torch
@@ -51,7 +51,7 @@ class F(torch.autograd.Function):
 def test_parameters_follow_the_outputs(outputs: str, before: str, after: str) -> None:
     text = _CLASS.format(outputs=outputs, params=before, body="torch.mul(grad_body, 2)")
     assert fixed_by("CTX205", text) == text
-    assert_mended(
+    assert_fixed(
         "CTX205", text, _CLASS.format(outputs=outputs, params=after, body="torch.mul(grad_body, 2)"), unsafe=True
     )
 
@@ -89,13 +89,13 @@ def test_parameters_stand_where_their_outputs_do(outputs: str, before: str, afte
         assert fixed_by("CTX205", text, unsafe=True) == text
     else:
         wanted = _CLASS.format(outputs=outputs, params=after, body="torch.mul(grad_body, 2)")
-        assert_mended("CTX205", text, wanted, unsafe=True)
+        assert_fixed("CTX205", text, wanted, unsafe=True)
 
 
 def test_that_the_new_gradient_is_not_used_is_reported() -> None:
     text = _CLASS.format(outputs="x * 1, x.float().norm()", params="ctx, g", body="g * 2")
-    mended = fixed_by("CTX205", text, unsafe=True)
-    assert [each.message.partition(",")[0] for each in lint(mended) if each.code == "CTX211"] == [
+    fixed = fixed_by("CTX205", text, unsafe=True)
+    assert [each.message.partition(",")[0] for each in lint(fixed) if each.code == "CTX211"] == [
         "`backward` of `F` never reads `grad_output_2`"
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxlint.config.settings import Selection, Settings
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 from tests.linting import apply_fixes
 
 HEAD = "import torch\n\n\nclass Fn(torch.autograd.Function):\n"
@@ -28,7 +28,7 @@ def test_tabs_and_crlf() -> None:
     expected = text.replace("ctx.x = x", "ctx.save_for_backward(x)").replace(
         "\t\treturn 2 * grad * ctx.x", "\t\t(x,) = ctx.saved_tensors\r\n\t\treturn 2 * grad * x"
     )
-    assert_mended("CTX301", text, expected)
+    assert_fixed("CTX301", text, expected)
 
 
 def test_the_last_statement_of_a_line() -> None:
@@ -40,7 +40,7 @@ def test_the_last_statement_of_a_line() -> None:
         "        ctx.save_for_backward(x, y)\n        return x * y\n",
         "        x, y = ctx.saved_tensors\n        return grad * y, grad * x\n",
     )
-    assert_mended("CTX301", before, after)
+    assert_fixed("CTX301", before, after)
 
 
 def test_a_continued_line() -> None:
@@ -52,7 +52,7 @@ def test_a_continued_line() -> None:
         "        ctx.save_for_backward(x, y)\n        # é\n        return x * y\n",
         "        x, y = \\\n            ctx.saved_tensors\n        return grad * y, grad * x\n",
     )
-    assert_mended("CTX301", before, after)
+    assert_fixed("CTX301", before, after)
 
 
 def test_displays_over_several_lines_keep_their_layout() -> None:
@@ -65,7 +65,7 @@ def test_displays_over_several_lines_keep_their_layout() -> None:
         "        (\n            x,  # the first\n            y,\n        ) = ctx.saved_tensors\n"
         "        return grad * y, grad * x\n",
     )
-    assert_mended("CTX301", before, after)
+    assert_fixed("CTX301", before, after)
 
 
 def test_a_save_moves_down_where_the_tensor_does_not_exist_yet() -> None:
@@ -77,7 +77,7 @@ def test_a_save_moves_down_where_the_tensor_does_not_exist_yet() -> None:
         "        # input\n        out = x.exp() * y\n        ctx.save_for_backward(x, out)\n        return out\n",
         "        x, out = ctx.saved_tensors\n        return grad * out, grad * x.exp()\n",
     )
-    assert_mended("CTX301", before, after)
+    assert_fixed("CTX301", before, after)
 
 
 def test_a_variable_with_another_meaning_is_left_alone() -> None:
@@ -89,7 +89,7 @@ def test_a_variable_with_another_meaning_is_left_alone() -> None:
         "        ctx.save_for_backward(x, y)\n        return x * y\n",
         "        y, saved_y = ctx.saved_tensors\n        return grad * saved_y, grad * y\n",
     )
-    assert_mended("CTX301", before, after)
+    assert_fixed("CTX301", before, after)
 
 
 def test_only_the_method_itself_may_read_the_attribute() -> None:
@@ -170,11 +170,9 @@ def test_an_input_and_an_intermediate_in_one_run(before: str, unpacked: str, aft
     x, inputs = "x" if unpacked else "ctx.x", "x: torch.Tensor, y: torch.Tensor"
     text = function(before, f"{unpacked}        return grad * {x} * ctx.e, grad * ctx.e\n", inputs)
     settings = Settings(command_line=Selection(select=("CTX301", "CTX302")))
-    mended = apply_fixes(text, "example.py", settings, unsafe=True)
-    assert mended == function(
-        after, "        x, e = ctx.saved_tensors\n        return grad * x * e, grad * e\n", inputs
-    )
-    assert apply_fixes(mended, "example.py", settings, unsafe=True) == mended
+    fixed = apply_fixes(text, "example.py", settings, unsafe=True)
+    assert fixed == function(after, "        x, e = ctx.saved_tensors\n        return grad * x * e, grad * e\n", inputs)
+    assert apply_fixes(fixed, "example.py", settings, unsafe=True) == fixed
 
 
 @pytest.mark.parametrize(
@@ -198,4 +196,4 @@ def test_a_name_that_is_bound_again(before: str, after: str) -> None:
     ending = "        return grad * y, grad * x\n"
     text = function("        ctx.y = y\n        ctx.save_for_backward(x)\n        return x * y\n", before + ending)
     saved = "        ctx.save_for_backward(x, y)\n        return x * y\n"
-    assert_mended("CTX301", text, function(saved, after + ending))
+    assert_fixed("CTX301", text, function(saved, after + ending))

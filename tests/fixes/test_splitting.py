@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxlint.config.settings import Settings
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 from tests.linting import lint, only_rule
 
 CODE = "CTX110"
@@ -93,7 +93,7 @@ CASES = {
 @pytest.mark.parametrize("indent", ["    ", "\t"])
 def test_split(case: tuple[str, str], end: str, indent: str) -> None:
     text, expected = (each.replace("    ", indent).replace("\n", end) for each in case)
-    assert_mended(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
     assert fixed_by(CODE, text) == text
 
 

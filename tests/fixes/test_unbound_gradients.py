@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 HEAD = """import torch
 
@@ -31,19 +31,19 @@ TESTS = """        if ctx.needs_input_grad[0]:
 def test_line_endings_and_tabs_stay(end: str, indent: str) -> None:
     text = (HEAD + TESTS + "        return a, b\n").replace("    ", indent).replace("\n", end)
     first = f"{indent * 2}if ctx.needs_input_grad[0]"
-    assert_mended("CTX210", text, text.replace(first, f"{indent * 2}a = b = None{end}{first}"))
+    assert_fixed("CTX210", text, text.replace(first, f"{indent * 2}a = b = None{end}{first}"))
 
 
 def test_the_test_comes_first_after_a_docstring() -> None:
     text = HEAD.replace("        x, y = ctx.saved_tensors\n", '        """Both."""\n\n')
     tests = TESTS.replace("grad * y", "grad").replace("grad * x", "grad") + "        return (a, b)\n"
-    assert_mended("CTX210", text + tests, f"{text}        a = b = None\n{tests}")
+    assert_fixed("CTX210", text + tests, f"{text}        a = b = None\n{tests}")
 
 
 def test_returns_in_several_branches() -> None:
     text = HEAD + TESTS + "        if x.dim() > 2:\n            return a, b\n        return a, b, None\n"
     first = "        if ctx.needs_input_grad[0]"
-    assert_mended("CTX210", text, text.replace(first, f"        a = b = None\n{first}"))
+    assert_fixed("CTX210", text, text.replace(first, f"        a = b = None\n{first}"))
 
 
 def test_one_binding_with_a_condition_of_its_own_and_one_without() -> None:
@@ -59,13 +59,13 @@ def test_one_binding_with_a_condition_of_its_own_and_one_without() -> None:
         return a, b
 """
     expected = HEAD + "        a = None\n" + tests
-    assert_mended("CTX210", HEAD + tests, expected, unsafe=True)
+    assert_fixed("CTX210", HEAD + tests, expected, unsafe=True)
 
 
 def test_an_early_return_on_the_way_to_both() -> None:
     tests = "        if x.dim() == 0:\n            return None, None\n" + TESTS + "        return a, b\n"
     first = "        if ctx.needs_input_grad[0]"
-    assert_mended("CTX210", HEAD + tests, HEAD + tests.replace(first, f"        a = b = None\n{first}"))
+    assert_fixed("CTX210", HEAD + tests, HEAD + tests.replace(first, f"        a = b = None\n{first}"))
 
 
 @pytest.mark.parametrize(

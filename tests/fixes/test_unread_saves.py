@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fixes.fixing import assert_mended, fixed_by
+from tests.fixes.fixing import assert_fixed, fixed_by
 
 CODE = "CTX312"
 
@@ -88,7 +88,7 @@ LAYOUTS = [
 def test_layouts(saving: str, taking: str, saved: str, taken: str | None) -> None:
     gradient = "grad * b * c" if "c)" in saved else "grad" if taken is None else "grad * b"
     expected = fn(saved, taken or "gone", gradient).replace("        gone\n", "")
-    assert_mended(CODE, fn(saving, taking, gradient), expected, unsafe=True)
+    assert_fixed(CODE, fn(saving, taking, gradient), expected, unsafe=True)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -102,7 +102,7 @@ def test_line_endings_and_tabs_stay(end: str, indent: str) -> None:
             fn(saving.replace("            a,\n", ""), "(b,) = ctx.saved_tensors"),
         )
     )
-    assert_mended(CODE, text, expected, unsafe=True)
+    assert_fixed(CODE, text, expected, unsafe=True)
 
 
 def test_not_without_unsafe_fixes() -> None:

@@ -32,7 +32,7 @@ class Scale(torch.autograd.Function):
 def double(x):
     return Scale.apply(x, 2.0)
 """
-MENDED = BROKEN.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
+FIXED = BROKEN.replace("return grad_output * ctx.scale", "return grad_output * ctx.scale, None")
 
 _CONFIG = """\
 repos:
@@ -143,11 +143,11 @@ def test_the_fixing_hook_fails_and_the_second_commit_passes(project: Git, publis
     assert code == 1, output
     assert "files were modified by this hook" in output
     assert "CTX203 (missing-none)" in output
-    assert (project.folder / "scale.py").read_text(encoding="utf-8") == MENDED
+    assert (project.folder / "scale.py").read_text(encoding="utf-8") == FIXED
     code, output = _commit(project, {})
     assert code == 0, output
     assert "Passed" in output
-    assert project.git("show", "HEAD:scale.py") == MENDED.strip()
+    assert project.git("show", "HEAD:scale.py") == FIXED.strip()
 
 
 def test_the_reporting_hook_changes_nothing(project: Git, published: Git) -> None:
@@ -174,7 +174,7 @@ def test_what_is_staged_counts(project: Git, published: Git) -> None:
     """pre-commit stashes unstaged changes while hooks run."""
     _use(project, published, "ctxlint")
     path = project.folder / "scale.py"
-    for staged, unstaged, code in ((BROKEN, MENDED, 1), (MENDED, BROKEN, 0)):
+    for staged, unstaged, code in ((BROKEN, FIXED, 1), (FIXED, BROKEN, 0)):
         path.write_text(staged, encoding="utf-8")
         project.git("add", ".")
         path.write_text(unstaged, encoding="utf-8")
@@ -191,7 +191,7 @@ def test_fixes_of_a_partly_staged_file_lose_nothing(project: Git, published: Git
     path.write_text(BROKEN + "\n\nMORE = 1\n", encoding="utf-8")
     code, output = project.run("commit", "-m", "Half of it")
     assert (code, "files were modified by this hook" in output) == (1, True), output
-    assert path.read_text(encoding="utf-8") == MENDED + "\n\nMORE = 1\n"
+    assert path.read_text(encoding="utf-8") == FIXED + "\n\nMORE = 1\n"
     assert project.git("show", ":scale.py") == BROKEN.strip()
 
 
@@ -234,5 +234,5 @@ def test_names_of_files_are_no_arguments(project: Git, published: Git, hook: str
     for name in names:
         assert (f"- {name}:" if fixed else f"--> {name}:13:9") in output
         text = (project.folder / name).read_text(encoding="utf-8")
-        assert text == f"#!/usr/bin/env python3\n{MENDED if fixed else BROKEN}"
+        assert text == f"#!/usr/bin/env python3\n{FIXED if fixed else BROKEN}"
     assert not list(project.folder.glob("hidden*"))

@@ -77,7 +77,7 @@ def test_columns_agree_with_what_is_visible() -> None:
 
 
 def _diff(text: str, *edits: tuple[int, int, str]) -> str:
-    fix = Fix("Mend", tuple(Edit(*edit) for edit in edits), Applicability.SAFE)
+    fix = Fix("Fix", tuple(Edit(*edit) for edit in edits), Applicability.SAFE)
     return "\n".join(fix_diff(Source("x.py", text), fix, PLAIN))
 
 

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 const FIX_ALL = 'source.fixAll.ctxlint';
 const MILLISECONDS = 1300; // VS Code waits 1.5 s for what happens before a save, and then saves without it, silently
 
-/** Mend a text document before it is saved. */
+/** Fix a text document before it is saved. */
 export function fixOnSave(event: vscode.TextDocumentWillSaveEvent, log?: vscode.OutputChannel): void {
   const { document, reason } = event;
   if (document.languageId === 'python' && isWanted(document.uri, reason)) {
@@ -14,7 +14,7 @@ export function fixOnSave(event: vscode.TextDocumentWillSaveEvent, log?: vscode.
   }
 }
 
-/** Mend all cells of a notebook before it is saved. */
+/** Fix all cells of a notebook before it is saved. */
 export function fixNotebookOnSave(event: vscode.NotebookDocumentWillSaveEvent, log?: vscode.OutputChannel): void {
   const { notebook, reason } = event;
   const cell = notebook.getCells().find((each) => each.document.languageId === 'python');

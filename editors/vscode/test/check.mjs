@@ -1,4 +1,4 @@
-// What somebody does with the extension, in one go: look, hover, mend one finding, save, type, change settings, use a notebook.
+// What somebody does with the extension, in one go: look, hover, fix one finding, save, type, change settings, use a notebook.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -22,7 +22,7 @@ class ${name}(torch.autograd.Function):
 def ${name.toLowerCase()}(x):
     return ${name}.apply(x, 2.0)
 `;
-const mended = (text) => text.replaceAll('* ctx.scale\n', '* ctx.scale, None\n');
+const fixed = (text) => text.replaceAll('* ctx.scale\n', '* ctx.scale, None\n');
 const text = `import torch\n${missingNone('First')}${missingNone('Second')}`;
 const cell = (source) => ({ cell_type: 'code', execution_count: null, id: 'a1', metadata: {}, outputs: [], source });
 const notebook = (source) => JSON.stringify({
@@ -84,12 +84,12 @@ await withWorkbench(async (code) => {
   await page.locator('.action-widget .monaco-list-row', { hasText: 'Return `None` for `scale`' }).first().click();
   await code.problems(/Ln 12, Col 15/);
   assert.equal(read(), text);
-  passed('one finding is mended by hand');
+  passed('one finding is fixed by hand');
 
   await code.save();
-  assert.equal(read(), mended(text));
+  assert.equal(read(), fixed(text));
   await code.until(async () => (await underlined.count()) === 0, 'no finding is left');
-  passed('saving mends what is safe to mend');
+  passed('saving applies safe fixes');
 
   const [half, rest] = missingNone('Typed').split('(ctx, grad_output)');
   await page.keyboard.press('Control+End');
@@ -151,7 +151,7 @@ await withWorkbench(async (code) => {
   await page.keyboard.insertText('# saved again');
   await code.problems(/CTX203/);
   await code.save();
-  assert.ok(read().endsWith(`${mended(missingNone('Typed'))}# slow# saved again`));
+  assert.ok(read().endsWith(`${fixed(missingNone('Typed'))}# slow# saved again`));
   await code.problems();
   passed('editor.codeActionsOnSave of the documentation does the same');
 
@@ -160,7 +160,7 @@ await withWorkbench(async (code) => {
     ['second.ipynb', 'notebook.codeActionsOnSave', { ...ownSetting, 'ctxlint.fixOnSave': false }],
   ]) {
     const place = path.join(workspace, name);
-    // It is not changed before it is mended, and while the editor writes, the file is empty for a moment.
+    // It is not changed before it is fixed, and while the editor writes, the file is empty for a moment.
     const saved = () => {
       const text = fs.readFileSync(place, 'utf8');
       return text.endsWith('}') || text.endsWith('}\n') ? [JSON.parse(text).cells[0].source].flat().join('') : '';
@@ -171,8 +171,8 @@ await withWorkbench(async (code) => {
     assert.equal(await page.locator('.notebookOverlay:visible .squiggly-error').count(), 1);
     await page.locator('.notebookOverlay:visible .view-line', { hasText: 'import torch' }).click();
     await page.keyboard.press('Control+KeyS');
-    await code.until(() => saved().includes('None'), () => `the notebook is mended: ${saved()}`);
-    assert.equal(saved(), mended(inNotebook(name)));
-    passed(`a notebook is mended when it is saved, by ${way}`);
+    await code.until(() => saved().includes('None'), () => `the notebook is fixed: ${saved()}`);
+    assert.equal(saved(), fixed(inNotebook(name)));
+    passed(`a notebook is fixed when it is saved, by ${way}`);
   }
 });
