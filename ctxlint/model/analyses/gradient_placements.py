@@ -150,7 +150,7 @@ def explain(fn: FunctionClass, returned: Returned, expected: int) -> Placement |
         return None
     plain = frozenset(index for index in range(expected) if is_plain(fn, index))
     wanted = [(at, slot) for at, slot in enumerate(returned.slots) if is_none(slot.value) is not Tri.YES]
-    if not wanted:
+    if not wanted or any(_is_contradictory(fn, index) for index in range(expected)):
         return None
     as_written = all(at not in plain for at, _slot in wanted)
     if as_written and not all(index in plain for index in range(returned.count, expected)):
@@ -330,14 +330,22 @@ def is_plain(fn: FunctionClass, index: int) -> bool:
     """Whether None is the right gradient of an input, as far as the code shows.
 
     It is certainly not a tensor; or it is stored on ctx as a plain attribute, never saved, and never used as only a
-    tensor can be; or the other returns with enough gradients have None for it.
+    tensor can be; or the other returns with enough gradients have None for it. How it is stored does not count for the
+    first input, which is a tensor as a rule: some authors store tensors as attributes, too.
     """
     given = fn.inputs[index]
     if given.is_tensor is Tri.NO:
         return True
     if any(each.tensor for each in given.evidence):
         return False
-    return _always_none_in_other_returns(fn, index) or _kept_as_plain_value(fn, index)
+    return _always_none_in_other_returns(fn, index) or (index > 0 and _kept_as_plain_value(fn, index))
+
+
+def _is_contradictory(fn: FunctionClass, index: int) -> bool:
+    """Whether some evidence shows a tensor and some shows none, such as ``alpha: float`` that is saved."""
+    given = fn.inputs[index]
+    weighty = {each.tensor for each in given.evidence if each.trust is not Trust.HINT}
+    return given.is_tensor is Tri.UNKNOWN and len(weighty) == 2
 
 
 def _always_none_in_other_returns(fn: FunctionClass, index: int) -> bool:
