@@ -34,6 +34,12 @@ class Layout:
 
     def start(self, node: cst.CSTNode) -> int:
         """The start of a node, including its parentheses."""
+        known = self.slice.statement.known(node)
+        if known is not None:
+            start = self.source.offset(known.moved(self.slice.first_line - 1).start)
+            before = self.text[self.source.line_starts[self.line_number(start) - 1] : start].rstrip(" \t")
+            if before and before[-1] not in "(\\":
+                return start
         opening = getattr(node, "lpar", ())
         place = self.slice.span(opening[0] if isinstance(opening, (list, tuple)) and opening else node)
         return self.source.offset(place.start)

@@ -95,7 +95,7 @@ class MethodCode:
     def uses(self, name: str) -> list[cst.Name]:
         """Every occurrence of a variable, in the order of the text."""
         if name not in self.notes:
-            self.notes[name] = sorted(self.named(name), key=self.layout.start)
+            self.notes[name] = sorted(self.named(name), key=lambda each: self.layout.slice.span(each).start)
         return list(self.notes[name])
 
     def named(self, name: str) -> Sequence[cst.Name]:

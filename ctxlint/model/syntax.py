@@ -101,6 +101,18 @@ def all_children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+def _compare_in_c(kind: type[cst.CSTNode]) -> None:
+    """Give all types of node the hash and the comparison of ``object``.
+
+    LibCST's own are by identity as well, but written in Python, and every look-up of a node in a dictionary calls them.
+    """
+    kind.__hash__, kind.__eq__ = object.__hash__, object.__eq__  # type: ignore[method-assign, assignment]
+    for each in kind.__subclasses__():
+        _compare_in_c(each)
+
+
+_compare_in_c(cst.CSTNode)
+
 _MANY = frozenset({tuple, list})
 _NO_NODES = frozenset({str, bool, type(None), cst.MaybeSentinel})
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ctxlint.source.source import Source, Span
 
-Parsed = TypeVar("Parsed", bound="Statement")
+Parsed = TypeVar("Parsed")
 
 _REFUSALS = (cst.CSTValidationError, getattr(cst, "CSTLogicError", cst.CSTValidationError), UnicodeEncodeError)
 """LibCST parses the code but does not build the tree: ``await (a)if(b)else c``, a string next to a t-string.
@@ -153,7 +153,7 @@ def parse_text(text: str) -> cst.Module:
 
 
 class ParsedStatements:
-    """The parsed statements of the last ``readings`` readings of a file, by text, up to ``limit`` characters in all.
+    """The parsed statements, and pieces of statements, of the last ``readings`` readings of a file, by text, up to ``limit`` characters in all.
 
     The editor parses a file at every keystroke, and most of its statements are unchanged.
     """

@@ -76,7 +76,7 @@ def _tested(guards: Iterable[Guard], *, answer: bool) -> Iterator[int]:
 
 def tested_flags(guards: Iterable[Guard]) -> bool:
     """Whether any guard on the path mentions ``needs_input_grad`` in a form that ``flags_of`` cannot interpret."""
-    return any("needs_input_grad" in guard.text for guard in guards if guard.asks is None and not guard.has_parts)
+    return any(guard.mentions("needs_input_grad") for guard in guards if guard.asks is None and not guard.has_parts)
 
 
 def computed_under(method: Method, name: str) -> frozenset[int] | None:
@@ -315,5 +315,6 @@ def _bound_without_event(method: Method, name: str, known: int) -> bool:
 
 def _same_test(use: Event, bindings: list[Assigned]) -> bool:
     """Whether the use is under a test with the same text as one of a binding's, or that mentions flags at all."""
-    texts = {guard.text for each in bindings for guard in each.guards if guard.text and guard.holds}
-    return any(guard.text in texts and guard.holds for guard in use.guards) or tested_flags(use.guards)
+    tests = [guard for each in bindings for guard in each.guards if guard.holds]
+    same = (guard.reads_like(other) for guard in use.guards if guard.holds for other in tests)
+    return any(same) or tested_flags(use.guards)

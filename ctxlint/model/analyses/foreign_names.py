@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
+_BUILTINS = frozenset(dir(builtins))
+
+
 def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     """The reads in a method of names that forward binds and that are certainly unbound here, in order."""
     forward, home = fn.forward, method.home
@@ -25,9 +28,11 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     scopes = [home.record.scope, module] if home.record is not None else [module]
     if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
         return
-    known = {param.name for param in method.params} | set(method.binders) | set(module.names) | set(dir(builtins))
-    known |= fn.enclosing_names | _bound_inside(method)
-    given = ({param.name for param in forward.params} | set(forward.binders)) - known
+    given = {param.name for param in forward.params}.union(forward.binders) - _BUILTINS
+    given -= {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
+    if given.isdisjoint(method.named):
+        return
+    given -= _bound_inside(method)
     for node in method.variables:
         if node.value in given and _is_read(method, node) and not _in_untaken_arm(method, node):
             yield node
@@ -53,15 +58,19 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _conjuncts(test.right)
 
 
+_DECLARING = frozenset({cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal})
+
+
 def _bound_inside(method: Method) -> set[str]:
     """The names that functions, lambdas and comprehensions in a method bind in their own scopes."""
     found: set[str] = set()
     for node in method.body_nodes:
-        if isinstance(node, cst.Param):
-            found.add(node.name.value)
-        elif isinstance(node, cst.CompFor):
-            found |= {each.value for each in _names(node.target)}
-        elif isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)):
+        kind = type(node)
+        if kind is cst.Param:
+            found.add(node.name.value)  # type: ignore[attr-defined]
+        elif kind is cst.CompFor:
+            found |= {each.value for each in _names(node.target)}  # type: ignore[attr-defined]
+        elif kind in _DECLARING:
             found |= {each.value for each in _names(node)}
     return found
 

@@ -103,7 +103,7 @@ def flag_tests(guards: Iterable[Guard]) -> Iterator[FlagTest]:
         if asks is not None and asks.question is Question.NEEDS_INPUT_GRAD:
             index = asks.value.index if isinstance(asks.value, NeedsInputGrad) else None
             yield FlagTest(guard.test, index, guard.holds)
-        elif "needs_input_grad" in guard.text and not guard.has_parts:
+        elif guard.mentions("needs_input_grad") and not guard.has_parts:
             yield FlagTest(guard.test, None, guard.holds)
 
 

@@ -261,7 +261,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
 
 def _implies_empty(guard: Guard) -> bool:
     """Whether the text of a guard implies that some tensor is empty. Used only to suppress findings."""
-    if guard.test is None or not re.search(r"numel|nelement|shape|size|len", guard.text):
+    if not any(map(_MEASURES, guard.words)):
         return False
     return any(
         (_EMPTY if holds else _ANY).search(code_of(part).strip()) is not None
@@ -269,6 +269,7 @@ def _implies_empty(guard: Guard) -> bool:
     )
 
 
+_MEASURES = re.compile(r"numel|nelement|shape|size|len").search
 _COUNT = r"(\bnumel\(.*\)|\bnelement\(\)|\bprod\(.*\)|\.shape\[[^]]*\]|\bsize\(.+\)|\blen\(.*\))"
 _EMPTY = re.compile(rf"{_COUNT} *(==|<=) *0$|{_COUNT} *< *1$|^0 *== *.*{_COUNT}$")
 _ANY = re.compile(rf"{_COUNT}( *(!=|>) *0| *>= *1)?$")

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.syntax import FIELDS_OF_CODE
 from ctxlint.source.positions import Places
+from ctxlint.source.slices import kept_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source, Span
 
 _BODIES = frozenset({"body", "orelse", "handlers", "finalbody", "cases"})
-_STATEMENTS = (cst.BaseSmallStatement, cst.BaseCompoundStatement)
 _ABOVE = "if 1:\n"
 _ABOVE_ELIF = "if 1: pass\n"
 
@@ -54,20 +54,43 @@ def owners_of(top: cst.CSTNode) -> dict[int, cst.CSTNode | None]:
     owners: dict[int, cst.CSTNode | None] = {id(top): None}
     pending: list[tuple[cst.CSTNode, cst.CSTNode | None]] = [(top, top)]
     for node, inside in pending:
-        owner = node if isinstance(node, _STATEMENTS) else inside
-        owners[id(node)] = None if isinstance(node, cst.BaseCompoundStatement) else owner
-        is_code = isinstance(node, (cst.BaseExpression, cst.BaseSmallStatement))
+        kind = _KINDS[type(node)]
+        owner = node if kind.is_statement else inside
+        owners[id(node)] = None if kind.is_compound else owner
         for name in FIELDS_OF_CODE[type(node)]:
-            within = owner if is_code or name not in _BODIES else None
-            pending += [(child, within) for child in nodes_in(getattr(node, name))]
+            value = getattr(node, name)
+            if value is not None:
+                within = owner if kind.is_simple or name not in _BODIES else None
+                pending += [(child, within) for child in nodes_in(value)]
     return owners
+
+
+class _Kind(NamedTuple):
+    """A type of node: ``is_simple`` for expressions and simple statements."""
+
+    is_statement: bool
+    is_compound: bool
+    is_simple: bool
+
+
+class _Kinds(dict[type[cst.CSTNode], _Kind]):
+    """By type, because ``isinstance`` is slow with LibCST's abstract classes."""
+
+    def __missing__(self, kind: type[cst.CSTNode]) -> _Kind:
+        small, compound = issubclass(kind, cst.BaseSmallStatement), issubclass(kind, cst.BaseCompoundStatement)
+        self[kind] = found = _Kind(small or compound, compound, small or issubclass(kind, cst.BaseExpression))
+        return found
+
+
+_KINDS = _Kinds()
 
 
 def nodes_in(value: object) -> tuple[cst.CSTNode, ...]:
     """The nodes in a field."""
-    if isinstance(value, cst.CSTNode):
-        return (value,)
-    return tuple(value) if isinstance(value, (tuple, list)) else ()
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return tuple(value)  # type: ignore[arg-type]
+    return (value,) if isinstance(value, cst.CSTNode) else ()
 
 
 def read_piece(owner: cst.CSTNode, node: ast.AST | None, text: Source, first: int) -> LayoutPiece | None:
@@ -98,16 +121,28 @@ def read_piece(owner: cst.CSTNode, node: ast.AST | None, text: Source, first: in
     is_elif = isinstance(node, ast.If) and text.text.startswith("elif", text.offset(start.start))
     prefix = (_ABOVE if before else "") + (before + _ABOVE_ELIF if is_elif else "")
     try:
-        module = cst.parse_module(prefix + whole)
+        parsed = kept_statement(_parsed, prefix + whole)
     except Exception:  # noqa: BLE001  (LibCST has many ways to refuse; the caller then parses the whole)
         return None
-    read = _statement_in(module, wrapped=bool(before), is_elif=is_elif)
+    read = _statement_in(parsed.module, wrapped=bool(before), is_elif=is_elif)
     if read is None or type(read) is not type(owner):
         return None
     pairs = tuple(_pairs(owner, read, is_owner=True))
     if any(type(one) is not type(other) for one, other in pairs):
         return None
-    return LayoutPiece(Places(module, prefix + whole), line - 1 - prefix.count("\n"), pairs)
+    return LayoutPiece(parsed.places, line - 1 - prefix.count("\n"), pairs)
+
+
+class _Parsed(NamedTuple):
+    """A piece that LibCST has parsed, and the positions in it."""
+
+    module: cst.Module
+    places: Places
+
+
+def _parsed(text: str) -> _Parsed:
+    module = cst.parse_module(text)
+    return _Parsed(module, Places(module, text))
 
 
 def _statement_in(module: cst.Module, *, wrapped: bool, is_elif: bool) -> cst.CSTNode | None:

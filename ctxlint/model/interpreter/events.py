@@ -48,6 +48,14 @@ class Guard:
         """The names, numbers and strings in the condition, in order; equal if ``text`` is."""
         return tuple(words_of(self.test)) if self.test is not None else ()
 
+    def mentions(self, part: str) -> bool:
+        """Whether a name or a string in the condition contains ``part``; unlike ``text``, that needs no layout."""
+        return any(part in word for word in self.words)
+
+    def reads_like(self, other: Guard) -> bool:
+        """Whether both conditions are written the same; False if there is none."""
+        return self.test is not None and self.words == other.words and self.text == other.text
+
     @property
     def has_parts(self) -> bool:
         """Whether the parts of a compound test are guards of their own: all of ``a and b`` hold if it does."""
@@ -59,7 +67,7 @@ class Guard:
             return self.arm != other.arm
         if self.asks is not None and other.asks is not None and self.asks.is_opposite_of(other.asks):
             return True
-        return self.holds != other.holds and self.text == other.text != ""
+        return self.holds != other.holds and self.reads_like(other)
 
 
 class Question(Enum):

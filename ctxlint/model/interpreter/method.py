@@ -231,9 +231,8 @@ class Method:
     def is_label(self, node: cst.Name) -> bool:
         """Whether a name in it is that of an attribute, or the keyword of a call."""
         parent = self.parents[node]
-        return (isinstance(parent, cst.Attribute) and parent.attr is node) or (
-            isinstance(parent, cst.Arg) and parent.keyword is node
-        )
+        kind = type(parent)
+        return (kind is cst.Attribute and parent.attr is node) or (kind is cst.Arg and parent.keyword is node)  # type: ignore[attr-defined]
 
     @cached_property
     def named(self) -> Mapping[str, list[cst.Name]]:
