@@ -106,12 +106,12 @@ def _compare_in_c(kind: type[cst.CSTNode]) -> None:
 
     LibCST's own are by identity as well, but written in Python, and every look-up of a node in a dictionary calls them.
     """
-    kind.__hash__, kind.__eq__ = object.__hash__, object.__eq__  # type: ignore[method-assign, assignment]
+    kind.__hash__, kind.__eq__ = object.__hash__, object.__eq__  # type: ignore[method-assign]
     for each in kind.__subclasses__():
         _compare_in_c(each)
 
 
-_compare_in_c(cst.CSTNode)
+_compare_in_c(cst.CSTNode)  # type: ignore[type-abstract]
 
 _MANY = frozenset({tuple, list})
 _NO_NODES = frozenset({str, bool, type(None), cst.MaybeSentinel})

@@ -153,7 +153,9 @@ def parse_text(text: str) -> cst.Module:
 
 
 class ParsedStatements:
-    """The parsed statements, and pieces of statements, of the last ``readings`` readings of a file, by text, up to ``limit`` characters in all.
+    """The parsed statements, and pieces of them, of the last ``readings`` readings of a file, by text.
+
+    Up to ``limit`` characters in all.
 
     The editor parses a file at every keystroke, and most of its statements are unchanged.
     """

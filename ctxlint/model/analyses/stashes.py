@@ -261,7 +261,7 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
 
 def _implies_empty(guard: Guard) -> bool:
     """Whether the text of a guard implies that some tensor is empty. Used only to suppress findings."""
-    if not any(map(_MEASURES, guard.words)):
+    if guard.test is None or not any(map(_MEASURES, guard.words)):
         return False
     return any(
         (_EMPTY if holds else _ANY).search(code_of(part).strip()) is not None
