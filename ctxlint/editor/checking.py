@@ -12,6 +12,7 @@ from ctxlint.editor.moving import moved, with_untouched
 from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
+from ctxlint.model.index.kept_index import IndexedStatements
 from ctxlint.model.index.parsing import ParsedPieces
 from ctxlint.result import FileResult
 from ctxlint.run.check_file import check_file
@@ -68,6 +69,7 @@ class Checker:
         self.workspace = workspace
         self._parsed = ParsedStatements()
         self._pieces = ParsedPieces()
+        self._indexes = IndexedStatements()
         self._functions = FunctionStore()
         self._whole: dict[str, FileResult] = {}
         self._files: OrderedDict[Opened, SourceFile | None] = OrderedDict()
@@ -130,7 +132,7 @@ class Checker:
         self, source: Source, settings: Settings, find_outside: FindOutsideFacts | None
     ) -> tuple[FileResult, SourceFile | None]:
         layout = layout_on_demand() if self._trusts_ast else nullcontext()
-        with layout, self._parsed.in_use(), self._pieces.in_use(), self._functions.in_use():
+        with layout, self._parsed.in_use(), self._pieces.in_use(), self._indexes.in_use(), self._functions.in_use():
             file = read_source(source, settings, find_outside)
             return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)
 
@@ -140,6 +142,7 @@ class Checker:
             return work()
         except UnlikeLibCST:
             self._trusts_ast = False
+            self._indexes.clear()
             self._functions.clear()
             self._files.clear()
             return work()
@@ -152,6 +155,7 @@ class Checker:
         if self._stale:
             self._stale = False
             forget()
+            self._indexes.clear()
             self._functions.clear()
             for around in self._surroundings.values():
                 around.refresh()

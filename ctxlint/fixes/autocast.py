@@ -90,6 +90,12 @@ class _File:
 
     def moved(self, name: str) -> list[Edit] | None:
         """The edits of the import of ``name`` and its pair, and of every decorator that uses them."""
+        if (_File, name) not in self.code.notes:
+            self.code.notes[_File, name] = self._moved(name)
+        edits: list[Edit] | None = self.code.notes[_File, name]
+        return edits
+
+    def _moved(self, name: str) -> list[Edit] | None:
         statement = self.import_of(name)
         if statement is None:
             return None

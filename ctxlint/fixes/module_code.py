@@ -130,6 +130,11 @@ class ModuleCode:
     # Names
 
     @cached_property
+    def notes(self) -> dict[object, Any]:
+        """Cached results about it."""
+        return {}
+
+    @cached_property
     def names(self) -> Names:
         """How the whole file uses each name."""
         return names_in(self.module)

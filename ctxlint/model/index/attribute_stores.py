@@ -35,16 +35,26 @@ def unset_attributes(unit: Unit, name: str) -> list[str]:
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
     known = stored_on_others(unit.index, name) | own.keys() | _OF_CTX
     methods = [each for each in record.node.body if isinstance(each, ast.FunctionDef) and each.name in with_ctx]
-    read = frozenset[str]().union(*(_read_of_first(unit, method, known) for method in methods))
+    notes = unit.index.part_of(record).notes
+    read: set[str] = set()
+    for method in methods:
+        if method not in notes:
+            notes[method] = _read_by_its_text(unit, method)
+        if not known.issuperset(notes[method]):
+            read |= _read_of_first(method)
     return sorted(read - known)
 
 
-def _read_of_first(unit: Unit, method: ast.FunctionDef, known: frozenset[str]) -> set[str]:
-    """The attributes that a method reads of its first parameter; empty if its text mentions only ``known`` ones."""
+def _read_by_its_text(unit: Unit, method: ast.FunctionDef) -> frozenset[str]:
+    """The attributes that a method may read of its first parameter."""
     params = (*method.args.posonlyargs, *method.args.args)
     text = unit.source.lines(method.lineno, method.end_lineno or method.lineno)
-    if not params or known.issuperset(re.findall(rf"\b{params[0].arg}[\s\\]*\.[\s\\]*(\w+)", text)):
-        return set()
+    return frozenset(re.findall(rf"\b{params[0].arg}[\s\\]*\.[\s\\]*(\w+)", text) if params else ())
+
+
+def _read_of_first(method: ast.FunctionDef) -> set[str]:
+    """The attributes that a method reads of its first parameter."""
+    params = (*method.args.posonlyargs, *method.args.args)
     return {
         node.attr
         for node in ast.walk(method)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ApplyCall, ArgumentKind, Modified
+from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
@@ -15,8 +16,9 @@ from ctxlint.torch_api.operations import TORCH_SINGLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ctxlint.model.index.file_index import CallRecord, FileIndex
+    from ctxlint.model.index.file_index import CallRecord, ClassRecord
     from ctxlint.model.index.foreign_functions import Elsewhere
+    from ctxlint.model.index.outside_facts import Target
     from ctxlint.source.source import Source
 
 _GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
@@ -48,11 +50,42 @@ class CallSites:
 
         ``Fn()(x)`` and ``Fn().apply(x)`` are one call.
         """
+        matter = self.relevant_names()
+        depends_on = (matter, self.functions, self.elsewhere.depends_on, self._classes()) if self.index.parts else ()
+        parts = [self._known_part(part, matter, depends_on) for part in self.index.parts or (self.index,)]
+        calls = [call for part in parts for call in part.calls]
+        patched = {name for part in parts for name in part.patched}
+        direct_calls: dict[str, set[str]] = {}
+        for part in parts:
+            for name, methods in part.direct_calls.items():
+                direct_calls.setdefault(name, set()).update(methods)
+            self.elsewhere.targets.update(part.targets)
+        within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
+        whole = [call for call in calls if call.how != "construct" or call.span not in within]
+        return sorted(whole, key=lambda call: call.span), direct_calls, patched
+
+    def _known_part(self, part: FileIndex, matter: frozenset[str], depends_on: tuple[object, ...]) -> _Found:
+        """What a part of the file calls; known if it is a definition that was searched before, with the same facts.
+
+        What other parts call a result, and what names of the module they use, does not depend on the rest of the file:
+        the part would be another one. But classes may have other bases and attributes, and thus ``depends_on``.
+        """
+        if not isinstance(part.statements[0] if part.statements else None, _DEFINITIONS) or not self.index.parts:
+            return self._part(part, matter)
+        if self.source.has_cells:  # the names of lines depend on all cells
+            return self._part(part, matter)
+        known = part.notes.get(CallSites)
+        if known is None or known[0] != depends_on:
+            known = part.notes[CallSites] = (depends_on, self._part(part, matter))
+        found: _Found = known[1]
+        return found
+
+    def _part(self, part: FileIndex, matter: frozenset[str]) -> _Found:
         calls: list[ApplyCall] = []
         direct_calls: dict[str, set[str]] = {}
         patched: set[str] = set()
-        matter = self.relevant_names()
-        for record in self.index.calls:
+        before, self.elsewhere.targets = self.elsewhere.targets, {}
+        for record in part.calls:
             if record.name not in matter:
                 continue
             self.direct_calls(record, direct_calls)
@@ -60,12 +93,20 @@ class CallSites:
             call = self.call(record)
             if call is not None:
                 calls.append(call)
-        for owner, attribute, scope in self.index.patches:
+        for owner, attribute, scope in part.patches:
             if attribute in PROTOCOL or attribute == "apply":
                 self.patch(owner, scope, patched)
-        within = {call.callee_span for call in calls if call.how in ("construct-call", "construct-apply")}
-        whole = [call for call in calls if call.how != "construct" or call.span not in within]
-        return sorted(whole, key=lambda call: call.span), direct_calls, patched
+        targets, self.elsewhere.targets = self.elsewhere.targets, before
+        return _Found(tuple(calls), direct_calls, patched, targets)
+
+    def _classes(self) -> tuple[object, ...]:
+        """The bases and attributes of all classes."""
+        found = []
+        for part in self.index.parts:
+            if FileIndex not in part.notes:
+                part.notes[FileIndex] = tuple(map(_shape_of, part.classes.values()))
+            found.append(part.notes[FileIndex])
+        return tuple(found)
 
     def relevant_names(self) -> frozenset[str]:
         """The last parts of the names through which a Function may be called or modified.
@@ -341,6 +382,29 @@ class CallSites:
                 if space == "torch" and name in TORCH_SINGLE:
                     return ArgumentKind.TENSOR
         return ArgumentKind.OTHER
+
+
+class _Found(NamedTuple):
+    """What a part of a file calls and modifies; ``targets`` are the Functions of other files among it."""
+
+    calls: tuple[ApplyCall, ...]
+    direct_calls: dict[str, set[str]]
+    patched: set[str]
+    targets: dict[str, Target]
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _shape_of(record: ClassRecord) -> tuple[object, ...]:
+    """What code outside of a class depends on: its bases, and what its body binds."""
+    body = record.body
+    bound = tuple(
+        (name, each._replace(value=None), each.is_none, dotted_name(each.value) if each.value is not None else None)
+        for name, bounds in body.names.items()
+        for each in bounds
+    )
+    return record.qualname, record.bases, tuple(body.stars), bound
 
 
 def is_detached(node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, meanings, resolutions
 
@@ -90,6 +90,17 @@ class FileIndex:
 
     A star import is recorded as ``*``.
     """
+    parts: tuple[FileIndex, ...] = ()
+    """The indexes of its statements, one for each, if they were indexed separately: see ``kept_index``."""
+
+    @cached_property
+    def notes(self) -> dict[object, Any]:
+        """A cache for what later stages derive from a part: it is as long-lived as the tree of the statement."""
+        return {}
+
+    def part_of(self, record: ClassRecord) -> FileIndex:
+        """The part with a class; the whole index if there are no parts."""
+        return self.parts[record.statement] if self.parts else self
 
     # Queries
 
@@ -122,20 +133,29 @@ class FileIndex:
     @cached_property
     def called(self) -> tuple[str, ...]:
         """The imported names of what the file calls and does not define, sorted."""
-        found = {
-            name
-            for path, scope, line in self._calls_of_names()
-            for name in meanings(path, scope, line)
-            if name is not None and not name.startswith((LOCAL, "builtins."))
-        }
-        return tuple(sorted(found))
+        given = frozenset(name for _origin, name in self.renamed)
+        parts = self.parts or (self,)
+        return tuple(sorted(set().union(*(part.called_among(given) for part in parts))))
 
-    def _calls_of_names(self) -> Iterator[tuple[str, Scope, int]]:
+    def called_among(self, given: frozenset[str]) -> frozenset[str]:
+        """Like ``called``, for a part of a file whose imports and assignments bind the names ``given``."""
+        known = self.notes.get("called")
+        if known is None or known[0] != given:
+            found = frozenset(
+                name
+                for path, scope, line in self._calls_of_names(given)
+                for name in meanings(path, scope, line)
+                if name is not None and not name.startswith((LOCAL, "builtins."))
+            )
+            known = self.notes["called"] = (given, found)
+        called: frozenset[str] = known[1]
+        return called
+
+    def _calls_of_names(self, given: frozenset[str]) -> Iterator[tuple[str, Scope, int]]:
         """The dotted names that are called and may be imported, each with a scope and a line of a call.
 
         A name with a single binding means the same wherever that binding is visible, and is yielded once.
         """
-        given = {name for _origin, name in self.renamed}
         starred = "*" in given
         seen: set[tuple[str, Scope]] = set()
         for record in self.calls:

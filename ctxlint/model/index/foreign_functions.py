@@ -29,6 +29,11 @@ class Elsewhere:
         self.names = frozenset(outside.names)
         self.attached = {(each.path, each.name): each.target for each in outside.aliases}
 
+    @property
+    def depends_on(self) -> tuple[object, ...]:
+        """What the results depend on, apart from the file: the files of the project are read once for each project."""
+        return self.project, self.names, self.attached
+
     def function(self, node: ast.expr, scope: Scope) -> str | None:
         """The Function that an expression certainly denotes: its key, or its qualified name if it is in this file."""
         return self._denoted(node, scope, through_apply=False)

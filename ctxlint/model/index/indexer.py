@@ -34,10 +34,20 @@ def index_module(module: ast.Module) -> FileIndex:
     root = Scope("module", "")
     index = FileIndex(root, module.body)
     for number, statement in enumerate(module.body):
-        _Indexer(index, number).body((statement,), root, _OUTSIDE)
+        add_statement(index, number, statement)
+    resolve_bases(index)
+    return index
+
+
+def add_statement(index: FileIndex, number: int, statement: ast.stmt) -> None:
+    """Index one top-level statement, which is the given one of its file."""
+    _Indexer(index, number).body((statement,), index.module, _OUTSIDE)
+
+
+def resolve_bases(index: FileIndex) -> None:
+    """Resolve the bases of the classes: names that the whole module binds."""
     for record in index.classes.values():
         record.bases = tuple(_base(base, record) for base in record.node.bases)
-    return index
 
 
 def _base(node: ast.expr, record: ClassRecord) -> tuple[str | None, ...]:

@@ -15,8 +15,8 @@ from ctxlint.model.index.bare_nodes import BareLayout, may_be_bare
 from ctxlint.model.index.class_finder import Definitions
 from ctxlint.model.index.decorator_summaries import wrapping_of
 from ctxlint.model.index.from_ast import NotMade, class_from_ast, function_from_ast, statement_from_ast
-from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.instances import Instances
+from ctxlint.model.index.kept_index import index_of
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.source.nesting import too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text
@@ -73,7 +73,7 @@ class Unit:
 def read_unit(source: Source) -> Unit:
     """Parse and index a file. Bad code raises nothing."""
     parsed = parse(source)
-    index = index_module(parsed.module)
+    index = index_of(source.path, parsed.module)
     return Unit(source, parsed.module, index, Slices(source, index, parsed.as_written), parsed.broken)
 
 

@@ -176,15 +176,18 @@ def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None
 
 
 class ParsedPieces:
-    """The parsed pieces of the last version of each of some files, by position and text.
+    """The parsed pieces of the last two versions of each of some files, by position and text.
 
-    The editor parses a file at every keystroke, and most of its statements are unchanged.
+    The editor parses a file at every keystroke, and most of its statements are unchanged. Between two keystrokes, it
+    parses the text with fixes applied.
     """
 
     def __init__(self, files: int = 4) -> None:
         """Start empty."""
         self.files = files
-        self._pieces: OrderedDict[str, dict[tuple[int, str], Found]] = OrderedDict()
+        self._pieces: OrderedDict[str, tuple[dict[tuple[int, str], Found], dict[tuple[int, str], Found]]] = (
+            OrderedDict()
+        )
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -197,14 +200,16 @@ class ParsedPieces:
 
     def reading(self, source: Source) -> Read:
         """The parser of the lines of a file, reusing known pieces; for one reading of it."""
-        before = self._pieces.pop(source.path, {})
-        now = self._pieces[source.path] = {}
+        last, older = self._pieces.pop(source.path, ({}, {}))
+        now: dict[tuple[int, str], Found] = {}
+        self._pieces[source.path] = (now, last)
         while len(self._pieces) > self.files:
             self._pieces.popitem(last=False)
 
         def read(lines: StatementLines) -> Found:
             key = (lines.first, source.lines(*lines))
             if key not in now:
+                before = last if key in last else older
                 now[key] = before[key] if key in before else _parse_lines(source, lines)
             return now[key]
 
