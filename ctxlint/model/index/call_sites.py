@@ -74,10 +74,12 @@ class CallSites:
             return self._part(part, matter)
         if self.source.has_cells:  # the names of lines depend on all cells
             return self._part(part, matter)
-        known = part.notes.get(CallSites)
-        if known is None or known[0] != depends_on:
-            known = part.notes[CallSites] = (depends_on, self._part(part, matter))
-        found: _Found = known[1]
+        known: list[tuple[object, _Found]] = part.notes.setdefault(CallSites, [])
+        found = next((found for facts, found in known if facts == depends_on), None)
+        if found is None:
+            found = self._part(part, matter)
+            known.insert(0, (depends_on, found))
+            del known[_FACTS_KEPT:]
         return found
 
     def _part(self, part: FileIndex, matter: frozenset[str]) -> _Found:
@@ -392,6 +394,9 @@ class _Found(NamedTuple):
     patched: set[str]
     targets: dict[str, Target]
 
+
+_FACTS_KEPT = 3
+"""A file is searched with and without the names from other files."""
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
