@@ -1,0 +1,143 @@
+"""Indexing a text that differs from an earlier one in few statements: the others are not indexed again.
+
+Each statement has an index of its own, and that of the file is composed of them. All share the scope of the module. So
+an index is reused only if that scope stays the same: if each changed statement binds there what it did before, which a
+function or class does whatever it contains.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxlint.model.index.file_index import FileIndex
+from ctxlint.model.index.indexer import add_statement, index_module, resolve_bases
+from ctxlint.model.index.scopes import Scope
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from ctxlint.model.index.scopes import Bound
+
+_VERSIONS = 3
+"""The versions of a file to keep: the current one, the one before, and the one with fixes applied."""
+
+
+class IndexedStatements:
+    """The indexes of the statements of some files."""
+
+    def __init__(self, files: int = 4) -> None:
+        """Start empty."""
+        self.files = files
+        self._versions: OrderedDict[str, list[FileIndex]] = OrderedDict()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """During this context, ``index_of`` looks up and stores indexes here."""
+        token = _KEPT.set(self)
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+    def clear(self) -> None:
+        """Other files changed: drop everything, because the notes of the parts depend on them."""
+        self._versions.clear()
+
+    def index(self, path: str, module: ast.Module) -> FileIndex:
+        """The index of a file, composed of known parts where possible."""
+        versions = self._versions.setdefault(path, [])
+        self._versions.move_to_end(path)
+        while len(self._versions) > self.files:
+            self._versions.popitem(last=False)
+        found = next((new for old in versions if (new := _changed(old, module.body)) is not None), None)
+        if found is None:
+            found = _composed(module)
+        versions.insert(0, found)
+        del versions[_VERSIONS:]
+        return found
+
+
+def index_of(path: str, module: ast.Module) -> FileIndex:
+    """The index of a file; from ``IndexedStatements`` if they are in use."""
+    kept = _KEPT.get()
+    return index_module(module) if kept is None else kept.index(path, module)
+
+
+_KEPT: ContextVar[IndexedStatements | None] = ContextVar("_KEPT", default=None)
+
+
+def _composed(module: ast.Module) -> FileIndex:
+    """The index of a file in parts; without any if two statements define something of the same name."""
+    root = Scope("module", "")
+    parts = [_part(root, number, statement) for number, statement in enumerate(module.body)]
+    for part in parts:
+        bound = _bound_by(part)
+        for name, bounds in bound.names.items():
+            root.names.setdefault(name, []).extend(bounds)
+        root.stars += bound.stars
+        root.conditions += bound.conditions
+    for part in parts:
+        resolve_bases(part)
+    return _joined(root, module.body, parts) or index_module(module)
+
+
+def _joined(root: Scope, statements: list[ast.stmt], parts: Sequence[FileIndex]) -> FileIndex | None:
+    """The index of a file with these parts; None if two of them define something of the same name."""
+    found = FileIndex(root, statements, parts=tuple(parts))
+    for each in parts:
+        found.classes.update(each.classes)
+        found.functions.update(each.functions)
+        found.calls += each.calls
+        found.attributes |= each.attributes
+        for name, owners in each.attribute_owners.items():
+            found.attribute_owners.setdefault(name, set()).update(owners)
+        found.applied += each.applied
+        found.patches += each.patches
+        found.attribute_aliases += each.attribute_aliases
+        found.renamed |= each.renamed
+    is_plain = len(found.classes) == sum(len(each.classes) for each in parts)
+    return found if is_plain and len(found.functions) == sum(len(each.functions) for each in parts) else None
+
+
+def _changed(old: FileIndex, statements: list[ast.stmt]) -> FileIndex | None:
+    """The index of other statements, with the parts of those that are the same; None if the module may differ."""
+    if not old.parts or len(old.statements) != len(statements):
+        return None
+    parts = list(old.parts)
+    for at, statement in enumerate(statements):
+        if statement is not old.statements[at]:
+            parts[at] = _part(old.module, at, statement)
+            if _bound_by(parts[at]) != _bound_by(old.parts[at]):
+                return None
+            resolve_bases(parts[at])
+    return _joined(old.module, statements, parts)
+
+
+class _Bound(NamedTuple):
+    """What a statement adds to the scope of the module."""
+
+    names: dict[str, list[Bound]]
+    stars: list[str]
+    conditions: list[ast.expr]
+
+
+def _part(root: Scope, number: int, statement: ast.stmt) -> FileIndex:
+    """The index of a statement, without the bases of classes. What it binds in the module is not added there."""
+    part = FileIndex(root, [statement])
+    before = (root.names, root.stars, root.conditions)
+    root.names, root.stars, root.conditions = {}, [], []
+    try:
+        add_statement(part, number, statement)
+        part.notes[_Bound] = _Bound(root.names, root.stars, root.conditions)
+    finally:
+        root.names, root.stars, root.conditions = before
+    return part
+
+
+def _bound_by(part: FileIndex) -> _Bound:
+    found: _Bound = part.notes[_Bound]
+    return found
