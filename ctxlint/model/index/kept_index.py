@@ -8,17 +8,18 @@ function or class does whatever it contains.
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.indexer import add_statement, index_module, resolve_bases
+from ctxlint.model.index.parsing import during
 from ctxlint.model.index.scopes import Scope
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from ctxlint.model.index.scopes import Bound
 
@@ -34,14 +35,9 @@ class IndexedStatements:
         self.files = files
         self._versions: OrderedDict[str, list[FileIndex]] = OrderedDict()
 
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def in_use(self) -> AbstractContextManager[None]:
         """During this context, ``index_of`` looks up and stores indexes here."""
-        token = _KEPT.set(self)
-        try:
-            yield
-        finally:
-            _KEPT.reset(token)
+        return during(_KEPT, self)
 
     def clear(self) -> None:
         """Other files changed: drop everything, because the notes of the parts depend on them."""

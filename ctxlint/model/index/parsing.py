@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeVar, Union
 
 from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
 from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, note_parsed, statements
@@ -27,6 +27,7 @@ from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from ctxlint.source.source import Source
 
@@ -46,6 +47,7 @@ class BrokenStatement:
 
 
 Found = Union["list[ast.stmt]", BrokenStatement]
+Kept = TypeVar("Kept")
 Read = Callable[[StatementLines], Found]
 """Parses some lines of a file."""
 
@@ -189,14 +191,9 @@ class ParsedPieces:
             OrderedDict()
         )
 
-    @contextmanager
-    def in_use(self) -> Iterator[None]:
+    def in_use(self) -> AbstractContextManager[None]:
         """During this context, ``parse`` looks up and stores pieces here."""
-        token = _KEPT.set(self)
-        try:
-            yield
-        finally:
-            _KEPT.reset(token)
+        return during(_KEPT, self)
 
     def reading(self, source: Source) -> Read:
         """The parser of the lines of a file, reusing known pieces; for one reading of it."""
@@ -217,3 +214,13 @@ class ParsedPieces:
 
 
 _KEPT: ContextVar[ParsedPieces | None] = ContextVar("_KEPT", default=None)
+
+
+@contextmanager
+def during(variable: ContextVar[Kept | None], value: Kept) -> Iterator[None]:
+    """During this context, a variable has this value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
