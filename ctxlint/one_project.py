@@ -56,7 +56,7 @@ def lint_project(project: ProjectTask, timeout: float | None, memory: int | None
     if timeout is None and memory is None:
         return _records(project)
     if memory is not None and sys.platform != "linux":
-        raise ConfigurationError("memory: only Linux says how much memory a process takes")
+        raise ConfigurationError("memory: the limit is supported on Linux only")
     return _alone(project, timeout, memory)
 
 

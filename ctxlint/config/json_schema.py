@@ -31,7 +31,7 @@ def json_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {option.key: _property(option) for option in OPTIONS},
         "definitions": {
-            "selector": {"description": "A code, its beginning, a rule's name, or ALL.", "enum": _selectors()}
+            "selector": {"description": "A code, a prefix of codes, the name of a rule, or ALL.", "enum": _selectors()}
         },
     }
 

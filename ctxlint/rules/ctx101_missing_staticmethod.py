@@ -67,8 +67,8 @@ class MissingStaticmethod(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a base class, a class decorator or a decorator of the method is unknown, because it may bind the
-    function itself; nor if the methods read of `self` what only a subclass may have. A Function in the style of torch before 1.5, with state on an instance, is reported once, by
-    legacy-function (CTX108).
+    function itself; nor if the methods read attributes of `self` that only a subclass may define. A Function in the
+    style of torch before 1.5, with state on an instance, is reported once, by legacy-function (CTX108).
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -80,7 +80,7 @@ class WrongFirstParameter(Rule[FunctionClass]):
     `forward(cls, ctx, x)` as a static method is legal if a subclass calls it directly; it is reported only for classes
     whose `apply` is used in a linted file. A first parameter with any other name counts as the ctx unless it is used as
     only a tensor can be. Not reported if a base class or a decorator is unknown, if the method is called directly,
-    or if the methods read of `self` what only a subclass may have.
+    or if the methods read attributes of `self` that only a subclass may define.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

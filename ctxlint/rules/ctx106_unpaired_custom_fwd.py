@@ -134,7 +134,7 @@ def _advice(fn: FunctionClass, entry: Decorator) -> str:
     """What to do with a ``custom_fwd`` next to ``setup_context``: its ``cast_inputs`` would not affect forward."""
     if "cast_inputs" not in entry.keywords:
         return "Move it to `setup_context`."
-    return f"Write `forward({fn.storing_ctx}, ...)`, for `cast_inputs`."
+    return f"Write `forward({fn.storing_ctx}, ...)`, which `cast_inputs` needs."
 
 
 def _stores_state_itself(fn: FunctionClass) -> bool:

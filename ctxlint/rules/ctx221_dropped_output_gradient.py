@@ -91,5 +91,5 @@ class DroppedOutputGradient(Rule[FunctionClass]):
                 f"`{fn.backward.name}` of `{fn.name}` drops the gradient of {output}, "
                 f"{'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
                 f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
-                f"gradient, or `{fn.storing_ctx}.mark_non_differentiable`.",
+                f"gradient, or call `{fn.storing_ctx}.mark_non_differentiable`.",
             )

@@ -124,7 +124,7 @@ def _message(fn: FunctionClass, change: ChangedInBackward) -> str:
             f"backward, and whatever else uses that tensor, silently gets the new values. Write to a new tensor."
         )
     overwritten = change.mutation.how in ("out=", "copy_", "[...] =", "fill_", "zero_")
-    advice = "Leave it as it is" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
+    advice = "Leave it unchanged" if change.left else "Write to a new tensor" if overwritten else "Work on a copy"
     return (
         f"`{change.mutation.doer}` modifies the {'saved' if change.saved else 'kept'} {change.what} `{name}` in place"
         f"{_condition(change)}; the caller's tensor silently has another value after backward. {advice}."

@@ -35,8 +35,8 @@ class LateSave(Rule[FunctionClass]):
 
     ## Why is this bad?
     Autograd evaluates these calls once, when `forward` returns. Later calls save and mark nothing, without an error;
-    the tensors passed to `save_for_backward` stay alive as long as the graph. `set_materialize_grads` has no effect on
-    the current backward, but on the next one through the same graph.
+    the tensors passed to `save_for_backward` stay alive as long as the graph. `set_materialize_grads` affects not
+    the current backward but the next one through the same graph.
 
     ## Example
     ```python

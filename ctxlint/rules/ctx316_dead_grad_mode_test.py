@@ -94,7 +94,7 @@ class DeadGradModeTest(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(call.node),
                         f"`torch.is_grad_enabled()` is always `False` in `{method.name}`; torch runs it with grad "
-                        f"mode off. {_remedy(fn, call)} it before `apply`, and pass the result as an input.",
+                        f"mode off. {_remedy(fn, call)} before `apply`, and pass the result as an input.",
                     )
 
 
@@ -106,7 +106,7 @@ def _remedy(fn: FunctionClass, call: GenericCall) -> str:
         for each in kept
         for guard in each.guards
     )
-    return f"Test `{fn.storing_ctx}.needs_input_grad`, or call" if decides else "Call"
+    return f"Test `{fn.storing_ctx}.needs_input_grad`, or call `is_grad_enabled`" if decides else "Call it"
 
 
 def _asserts_that_it_is_off(call: GenericCall) -> bool:

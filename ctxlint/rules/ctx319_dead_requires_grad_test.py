@@ -24,8 +24,8 @@ class DeadRequiresGradTest(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.requires_grad` of a tensor that `forward` itself computed: the result of arithmetic, `clone()`, `detach()`
-    or any other torch operation that copies. In `forward`, in `setup_context`, and in `backward` if the tensor is
-    stored and is not an output.
+    or any other torch operation that copies. Checked in `forward` and `setup_context`, and in `backward` if the tensor
+    is stored and is not an output.
 
     ## Why is this bad?
     Autograd runs both methods with grad mode off. Tensors computed there do not require a gradient, even if an input

@@ -100,6 +100,6 @@ class SavedReturnedInput(Rule[FunctionClass]):
                     if all(is_returned([each], given) is Tri.YES for each in fn.outputs):
                         yield Finding(
                             fn.span(argument.node),
-                            f"`{name}` gets the input `{given.name}`, which `forward` of `{fn.name}` returns as it is; torch "
+                            f"`{name}` gets the input `{given.name}`, which `forward` of `{fn.name}` returns unchanged; torch "
                             f"raises RuntimeError at `apply`. Return `{given.name}.view_as({given.name})`.",
                         )

@@ -77,13 +77,14 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises. The fix is unsafe: calls on
-    a leaf that requires grad then raise, as they should, and so does the second backward through a buffer that is kept
-    between calls: the mark makes the buffer part of the first graph.
+    a leaf that requires grad then raise, as they should. A second backward through a buffer that is kept between calls
+    raises as well, because the mark makes the buffer part of the first graph.
 
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
-    gradient, such as running statistics, may be modified unless they are returned. Not reported if the write goes through `.data`, if a call passes `x.data` or `x.detach()` as that input, if the ctx is passed to another
-    function, which may mark the input, or if a test checks for gradients first.
+    gradient, such as running statistics, may be modified unless they are returned. Not reported if the write goes
+    through `.data`, if a call passes `x.data` or `x.detach()` as that input, if the ctx is passed to another function,
+    which may mark the input, or if a test checks for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)

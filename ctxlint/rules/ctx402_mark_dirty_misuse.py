@@ -144,7 +144,7 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
         )
     if _certainly_new(value):
         effect = f"{_raises(call)} if a gradient is needed" if _is_view(value) else "torch warns and does nothing"
-        effect = "torch raises RuntimeError where it is a view, and warns elsewhere" if _may_be_view(value) else effect
+        effect = "torch raises RuntimeError if it is a view, and warns otherwise" if _may_be_view(value) else effect
         return f"`{name}` is marked dirty but is not an input; {effect}. Drop the mark."
     return None
 

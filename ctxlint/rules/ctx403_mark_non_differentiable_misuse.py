@@ -26,7 +26,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
 
     ## Why is this bad?
     Torch looks up the marked tensors among the outputs. A tensor that is not an output, a view of an output, or a
-    tensor whose name was rebound since is silently ignored, and the intended output stays differentiable.
+    tensor whose name has since been rebound is silently ignored, and the intended output stays differentiable.
 
     ## Example
     ```python

@@ -125,7 +125,7 @@ def _message(gradient: str, mutation: Mutation) -> str:
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
     if written != gradient and "\n" not in written:
         subject += f" through `{written}`"
-    subject += " where no branch replaced it" if gradient_written(mutation) is None else under_flag(mutation)
+    subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     remedy = f"Pass a copy to `{mutation.by}`" if mutation.by else "Write to a new tensor, or `.clone()` it first"
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."

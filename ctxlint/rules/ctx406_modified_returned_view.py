@@ -103,10 +103,10 @@ def _message(fn: FunctionClass, code: str, what: str, argument: int | None) -> s
         fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; it raises RuntimeError"
     else:
         fact = (
-            f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using that "
+            f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using the output "
             f"afterwards raises RuntimeError"
         )
-    return f"{fact} where an input requires a gradient. Write it out of place."
+    return f"{fact} if an input requires a gradient. Write it out of place."
 
 
 _LONGEST = 30

@@ -137,4 +137,4 @@ def _about_variable(method: Method, call: GenericCall) -> str:
             f"`{written}.detach().requires_grad_({'' if given == 'True' else given})`."
         )
     advice = f"Write `{written}.detach()`." if turns_gradients_on(method) else "Use the tensor."
-    return f"`Variable(...)` only detaches a tensor since torch 0.4. {advice}"
+    return f"Since torch 0.4, `Variable(...)` only detaches a tensor. {advice}"

@@ -101,7 +101,8 @@ class ApplyKeyword(Rule[SourceFile]):
             if not names or not (always or settings.torch.fall_below(2, 13)):
                 continue
             them = "it" if len(names) == 1 else "them"
-            place = f"Name {them} among the positional parameters of `forward`, and pass" if never else "Pass"
+            positional = "a positional parameter" if len(names) == 1 else "positional parameters"
+            place = f"Make {them} {positional} of `forward`, and pass" if never else "Pass"
             yield Finding(
                 call.span,
                 f"`{fn.name}.apply` gets {quoted(names)} by keyword; torch raises TypeError{'' if always else ' before 2.13'}. "

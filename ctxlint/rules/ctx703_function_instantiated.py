@@ -74,10 +74,9 @@ class FunctionInstantiated(Rule[SourceFile]):
 
     ## Fix safety
     Safe for `Fn().apply`, which is equivalent without the parentheses, unless the class has an `__init__`. Unsafe for
-    the others. There is no fix for an instance that is stored, or if arguments of the constructor would be lost or
-    become inputs: for an instance that is created with arguments and then called, or with arguments that `forward`
-    cannot take. Nor for a class that legacy-function (CTX108) reports: `apply` does not work before its methods are
-    static.
+    the others. There is no fix for an instance that is stored, for one that is created with arguments and then called,
+    for `Fn(...)` with arguments that `forward` cannot take, or for a class that legacy-function (CTX108) reports:
+    `apply` does not work until its methods are static.
 
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported

@@ -76,7 +76,7 @@ class OperatorSetupContextNames(Rule[SourceFile]):
 
     ## Known limits
     Only functions of the same file without decorators are checked. If a function is defined more than once, only the
-    last definition is.
+    last definition is checked.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)

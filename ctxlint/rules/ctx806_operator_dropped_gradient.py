@@ -79,8 +79,8 @@ class OperatorDroppedGradient(Rule[SourceFile]):
     There is no fix: only the author knows whether the gradient is needed.
 
     ## Known limits
-    Off by default: nothing is wrong if no caller differentiates the output. Only outputs that the operator's own Python
-    code certainly computes as floating-point tensors. A gradient with an ordinary name is reported by CTX805, which is on
+    Off by default: nothing is wrong if no caller differentiates the output. Checked only for outputs that the
+    operator's own Python code certainly computes as floating-point tensors. A gradient with an ordinary name is reported by CTX805, which is on
     by default.
 
     ## References
@@ -101,5 +101,5 @@ class OperatorDroppedGradient(Rule[SourceFile]):
                     operator.span(param.node.name),
                     f"`{operator.backward.node.name.value}` drops the gradient of output {index + 1} of "
                     f"`{operator.name}`, a floating-point tensor; a loss on it silently gives no gradient. Use its "
-                    f"gradient, or `ctx.mark_non_differentiable`.",
+                    f"gradient, or call `ctx.mark_non_differentiable`.",
                 )

@@ -43,7 +43,7 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
         finally:
             os.close(descriptor)
     except MemoryError as error:
-        raise Unreadable("Too large for the memory") from error
+        raise Unreadable("Not enough memory to read it") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise Unreadable(getattr(error, "strerror", None) or str(error)) from error
 

@@ -228,7 +228,7 @@ def test_a_file_too_large_for_the_memory(tmp_path: Path, monkeypatch: pytest.Mon
         raise MemoryError
 
     monkeypatch.setattr(os, "read", fail)
-    assert unreadable(path) == "Too large for the memory"
+    assert unreadable(path) == "Not enough memory to read it"
 
 
 def test_source_with_a_lone_surrogate_cannot_be_written() -> None:

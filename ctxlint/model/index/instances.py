@@ -26,7 +26,7 @@ class InstanceUse(Enum):
     APPLY_TAKEN = "Fn().apply, which is not called at once"
     ONLY_APPLIED = "it is kept under a name of which only apply is taken"
     METHOD_CALLED = "a method that autograd calls is called on it"
-    CALLED = "it is called by the name that it is kept under, or by torch"
+    CALLED = "it is called through the name that holds it, or by torch"
     UNKNOWN = "unknown"
 
 
