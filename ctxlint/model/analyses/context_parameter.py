@@ -48,8 +48,13 @@ def lacks_context(method: Method, scope: Scope) -> bool:
 
 
 def uses_unbound_context(node: cst.FunctionDef, scope: Scope) -> bool:
-    """Whether a method reads a ``ctx`` that neither it nor an enclosing scope binds."""
-    return "ctx" in borrowed_names(node) and scope.owner("ctx") is None and not scope.sees_star_import()
+    """Whether a method reads a ``ctx`` that neither it nor an enclosing scope binds.
+
+    A star import may bind a ``ctx``, but not one that the method uses as autograd's.
+    """
+    if "ctx" not in borrowed_names(node) or scope.owner("ctx") is not None:
+        return False
+    return not scope.sees_star_import() or used_as_context(node.body, "ctx")
 
 
 def _second_names(node: cst.CSTNode, name: str) -> Iterator[str]:

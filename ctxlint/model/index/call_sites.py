@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from ctxlint.model.index.outside_facts import Target
     from ctxlint.source.source import Source
 
-_GRADIENTS = re.compile(r"grad|training|inference", re.IGNORECASE)
-"""What a condition mentions that tests whether gradients are wanted."""
+_GRADIENTS = re.compile(
+    r"req\w*grad|need\w*grad|grad_?(?:enabled?|mode|required)|^grad(?:s|ients?)?$|autograd|checkpoint|training|inference"
+    r"|(?:^|_)(?:is|no|with|wants?|enable|disable|ignore|compute|has|use|return)_(?:\w+_)?grad",
+    re.IGNORECASE,
+)
+"""What a condition mentions that tests whether gradients are wanted; not any buffer of gradients."""
 
 
 class CallSites:

@@ -12,6 +12,7 @@ from ctxlint.model.interpreter.expressions import EVALUATORS
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.method import MethodFacts
 from ctxlint.model.interpreter.recorder import Recorder
+from ctxlint.model.interpreter.signatures import used_as_context
 from ctxlint.model.interpreter.state import State
 from ctxlint.model.interpreter.statements import EXECUTORS
 from ctxlint.model.interpreter.values import Tri
@@ -47,7 +48,8 @@ def interpret(
     Raises:
         RecursionError: An expression is absurdly deep.
     """
-    names = MethodNames(scope, bound_names(function, walrus))
+    star_may_bind_ctx = scope.sees_star_import() and not used_as_context(function.body, "ctx")
+    names = MethodNames(scope, bound_names(function, walrus), star_may_bind_ctx)
     walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver)
     walk.execute(function.body)
     end = walk.state

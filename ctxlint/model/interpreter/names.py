@@ -57,12 +57,12 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
     """The value of a name that the method does not bind: from an enclosing function, the module or a builtin."""
     owner = walk.names.scope.owner(name)
     if owner is None:
+        if name == "ctx" and not walk.names.star_may_bind_ctx:
+            walk.record(UnboundContext, node, name=name)
+            return CONTEXT  # the author's intention
         found = resolutions(name, walk.names.scope)
         if found and found[0] is not None:
             return Imported(found[0])
-        if name == "ctx" and not walk.names.scope.sees_star_import():
-            walk.record(UnboundContext, node, name=name)
-            return CONTEXT  # the author's intention
         return Opaque(node)
     bounds = owner.live(name)
     if len(bounds) == 1 and not bounds[0].conditional and bounds[0].value is not None and owner.kind == "module":

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 class MethodNames:
     """The names of a walk, apart from their values."""
 
-    def __init__(self, scope: Scope, local: frozenset[str]) -> None:
+    def __init__(self, scope: Scope, local: frozenset[str], star_may_bind_ctx: bool) -> None:
         self.scope = scope
         """The scope that resolves the method's free names."""
         self.local = local
         """Every name that the method binds anywhere: such a name is never a global."""
+        self.star_may_bind_ctx = star_may_bind_ctx
+        """Whether a star import may bind the ``ctx`` that the method uses: not if it uses it as autograd's."""
         self.constants: dict[str, Value | None] = {}
         """The values of module names that are bound once, to a literal."""
         self.read: set[str] = set()
