@@ -42,6 +42,7 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
     detaches = requires_grad is not None or turns_gradients_on(method)
     start = code.layout.start(node.func)
     end = code.layout.source.offset(code.layout.slice.span(node).end)
+    title = "Use the tensor"
     if code.layout.line_number(start) != code.layout.line_number(end):
         edits = None if detaches else _without_name(code, node, start)
     elif not detaches and _assigns_to(around := code.parents[node], tensor):
@@ -55,11 +56,12 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
             if requires_grad is not None:
                 given = code.layout.code(requires_grad)
                 text += f".requires_grad_({'' if given == 'True' else given})"
+            title = f"Write `{text}`" if len(text) <= 60 else "Write the detached tensor"
         elif not bare and not _is_delimited(code, node, tensor):
             text = f"({text})"
         joined = code.layout.text[end : end + 1].isalnum() and not text.endswith(")")
         edits = [Edit(start, end, f"({text})" if joined else text)]
-    return None if edits is None else code.fix("Use the tensor", edits, Applicability.UNSAFE)
+    return None if edits is None else code.fix(title, edits, Applicability.UNSAFE)
 
 
 def _assigns_to(node: cst.CSTNode, tensor: cst.BaseExpression) -> TypeGuard[cst.Assign]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.gradient_flags import test_own_flag
-from ctxlint.model.analyses.flags import input_names, misplaced_gradients, unbound_uses, wrong_test
+from ctxlint.model.analyses.flags import (
+    input_names,
+    misplaced_gradients,
+    shares_its_statement,
+    unbound_uses,
+    wrong_test,
+)
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeUnbound
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -107,7 +113,6 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             receiver = names[each.slot]
             what = f"`{each.name}`" if each.name else "a gradient"
             own = f"{ctx}.needs_input_grad[{each.slot}]"
-            remedy = f"Return it if `{own}` is set." if each.by_return else f"Test `{own}`."
             tests = quoted([f"{ctx}.needs_input_grad[{index}]" for index in sorted(each.flags)], "or")
             test = wrong_test(fn, each)
             unbound = any(use.name == each.name for use in fn.backward.facts.of(MaybeUnbound))
@@ -116,6 +121,12 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
                 if unbound
                 else f"`{receiver}` silently gets no gradient when only it needs one"
             )
+            if each.by_return:
+                remedy = f"Return it if `{own}` is set."
+            elif test is None and shares_its_statement(fn, each):
+                remedy = f"Test `{own}` too."
+            else:
+                remedy = f"Test `{own}`."
             yield Finding(
                 fn.span(test or each.node),
                 f"`{fn.backward.name}` returns {what} for `{receiver}` but computes it only under {tests}, the flag"

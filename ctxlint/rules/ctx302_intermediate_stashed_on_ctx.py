@@ -108,10 +108,12 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
+            given = stash.converted_input
+            what = "a tensor that `forward` computed" if given is None else f"the input `{given}` or a copy of it"
             yield Finding(
                 fn.span(stash.write.node),
-                f"`{fn.storing_ctx}.{attribute}` keeps a tensor that `forward` computed{metadata_clause(stash)}; it stays in memory as long as the "
-                f"graph, and saved-tensor hooks do not see it. {remedy(stash)}",
+                f"`{fn.storing_ctx}.{attribute}` keeps {what}{metadata_clause(stash)}; it stays in memory as long as the graph, and "
+                f"saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 reads_of(fn, attribute),
                 stash.rests_on,

@@ -99,9 +99,10 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         advice = f"{verb} it" if skipped.alone else "Set all that `backward` reads"
         return f"{skips}; `backward` then raises {skipped.error}. {advice} before the return."
     if skipped.flags:
+        remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.has_else else "Drop the test."
         return (
             f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
-            f"only other inputs need one. Drop the test."
+            f"only other inputs need one. {remedy}"
         )
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "

@@ -20,12 +20,12 @@ def with_helpers(fn: FunctionClass, finding: Finding) -> Finding:
     helpers = helpers_behind(fn, finding.rests_on)
     if not helpers:
         return finding
-    names = quoted(each.name for each in helpers)
+    names = quoted(dict.fromkeys(each.called for each in helpers))
     if any(each.falls is not None for each in helpers):
         clause = f", because {names} can end without `return`"
     else:
         clause = f", as returned by {names}"
-    if any(f"`{each.name}`" in finding.message for each in helpers):
+    if any(f"`{each.called}`" in finding.message for each in helpers):
         clause = ""
     fact, mark, rest = _parted(finding.message)
     own = os.path.abspath(fn.source.path)

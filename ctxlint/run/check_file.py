@@ -164,12 +164,17 @@ def _findings_of(
         return
     with effort.on(name):
         before, found = steps.left, []
-        if not rule.about_backward or not backward_never_runs(subject):
+        if not rule.about_backward or not (_is_out_of_use(subject, settings) or backward_never_runs(subject)):
             for each in rule.check(subject, settings):
                 found.append(_with_helpers(subject, each))
                 yield found[-1]
         if stored is not None:
             stored.keep(rule.code, found, before - steps.left)
+
+
+def _is_out_of_use(subject: Any, settings: Settings) -> bool:
+    """Whether no call of a Function reaches backward in any torch release: a legacy one needs its instance (CTX108)."""
+    return getattr(subject, "legacy_state", None) is not None and settings.torch.reach(1, 5)
 
 
 def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fixes.fixing import assert_fixed, fixed_by
+from tests.linting import lint
 
 _CLASS = """{imports}
 
@@ -157,3 +158,17 @@ def test_a_comment_inside_is_lost_only_where_that_is_asked_for() -> None:
     text = _class("        ctx.mark_shared_storage(\n            (x, y)  # both\n        )\n        y = x")
     assert fixed_by("CTX603", text) == text
     assert fixed_by("CTX603", text, unsafe=True) == _class("        y = x")
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ("Variable(x)", "Use the tensor"),
+        ("Variable(x.data, requires_grad=True)", "Write `x.detach().requires_grad_()`"),
+        (f"Variable({'x + ' * 20}y, requires_grad=True)", "Write the detached tensor"),
+    ],
+)
+def test_the_title_says_what_is_written(given: str, title: str) -> None:
+    (found,) = [each for each in lint(_class(f"        z = {given}")) if each.code == "CTX603"]
+    assert found.fix is not None
+    assert found.fix.message == title

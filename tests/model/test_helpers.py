@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+import ctxlint
 from ctxlint.config.settings import Selection, Settings
 from tests.linting import lint
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _CLASS = """\
 import torch
@@ -81,3 +87,17 @@ def test_what_does_not_rest_on_a_helper_has_no_note() -> None:
     (found,) = [each for each in lint(text) if each.code == "CTX202"]
     assert "helper" not in found.message
     assert not found.related
+
+
+def test_a_helper_has_the_name_that_the_call_uses(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text("def call(a):\n    return [a * 2, a * 3]\n")
+    text = _CLASS.format(
+        helper="from first import call as split_first\nfrom second import call as split_second",
+        forward="if n:\n            return split_first(x)\n        return split_second(x)",
+        backward="return g, None",
+    )
+    (tmp_path / "main.py").write_text(text)
+    messages = [each.message for each in ctxlint.lint_paths(tmp_path) if each.code == "CTX215"]
+    for name in ("split_first", "split_second"):
+        assert any(f"as returned by `{name}`" in each for each in messages)

@@ -194,6 +194,20 @@ def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
     return next(iter(tests.values())) if len(tests) == 1 else None
 
 
+def shares_its_statement(fn: FunctionClass, gradient: Misplaced) -> bool:
+    """Whether one statement computes a gradient together with another one: ``grad_x, grad_weight = f(...)``."""
+    if fn.backward is None or not gradient.name:
+        return False
+    others = {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)}
+    others.discard(gradient.name)
+    statements = {
+        id(each.statement)
+        for each in fn.backward.facts.of(Assigned)
+        if each.name == gradient.name and each.statement is not None and flags_of(each.guards)
+    }
+    return any(each.name in others and id(each.statement) in statements for each in fn.backward.facts.of(Assigned))
+
+
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
     """Whether backward raises on every path on which a gradient's flags are not set: it never returns without it."""
     ends = [each.guards for each in backward.facts.returns]

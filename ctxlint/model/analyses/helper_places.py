@@ -14,6 +14,7 @@ from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
+from ctxlint.model.syntax import dotted
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -32,19 +33,21 @@ if TYPE_CHECKING:
 class Helper:
     """A function in the file ``path``. ``returns`` are its ``return`` statements, ``name_span`` is its name there.
 
-    ``falls`` is the path condition of a path to its end without ``return``, if such a path matters.
+    ``called`` is its name in the call, which differs from ``name`` after ``import ... as``. ``falls`` is the path
+    condition of a path to its end without ``return``, if such a path matters.
     """
 
     path: str
     name: str
     name_span: Span
     returns: tuple[Span, ...]
+    called: str
     falls: tuple[Guard, ...] | None = None
 
 
 def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) -> tuple[Helper, ...]:
     """The helpers that these values come from, each once."""
-    found: dict[str, Helper] = {}
+    found: dict[tuple[str, str], Helper] = {}
     for method in fn.methods.values() if evidence else ():
         if method.home is None or method.home.unit.source is not fn.source:
             continue
@@ -53,9 +56,9 @@ def helpers_behind(fn: FunctionClass, evidence: tuple[Value | Returned, ...]) ->
             for node in _nodes(method, each):
                 definition = calls.get(id(node))
                 falls = isinstance(each, Returned) and each.value == NONE
-                helper = _helper(definition, falls) if definition is not None else None
+                helper = _helper(definition, node, falls) if definition is not None else None
                 if helper is not None:
-                    found.setdefault(helper.name, helper)
+                    found.setdefault((helper.path, helper.name), helper)
     return tuple(found.values())
 
 
@@ -85,7 +88,7 @@ def _made_by(value: Value) -> Iterator[cst.CSTNode]:
             yield node
 
 
-def _helper(definition: Definition, falls: bool) -> Helper | None:
+def _helper(definition: Definition, call: cst.CSTNode, falls: bool) -> Helper | None:
     unit, qualname = definition.unit, definition.qualname
     record = unit.index.functions.get(qualname)
     if record is None:
@@ -93,7 +96,9 @@ def _helper(definition: Definition, falls: bool) -> Helper | None:
     node, source = record.node, unit.source
     returns = tuple(source.span_of(each) for each in _returns(node))
     path = _way_to_the_end(unit, qualname) if falls else None
-    return Helper(unit.path, node.name, _name_span(source, node), returns, path)
+    called = dotted(call.func) if isinstance(call, cst.Call) else None
+    last = node.name if called is None else called.rpartition(".")[2]
+    return Helper(unit.path, node.name, _name_span(source, node), returns, last, path)
 
 
 def _name_span(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Span:

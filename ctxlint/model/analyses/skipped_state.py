@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.events import (
     ContextCall,
     ContextRead,
@@ -18,7 +20,7 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
 
 if TYPE_CHECKING:
-    import libcst as cst
+    from collections.abc import Iterable
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Event, Guard
@@ -36,7 +38,7 @@ class SkippedState:
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
     ``condition`` the text of the test; ``returns`` means that the node is a return that comes too early. ``flags`` are
     the inputs whose flags decide, if so. ``error`` is what backward raises then, first of all. ``alone``: nothing else
-    that backward reads is skipped there.
+    that backward reads is skipped there. ``has_else``: the test of flags chooses between this and other code.
     """
 
     node: cst.CSTNode
@@ -46,6 +48,7 @@ class SkippedState:
     flags: tuple[str, ...] = ()
     error: str = "AttributeError"
     alone: bool = True
+    has_else: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,8 +201,17 @@ def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            return SkippedState(events[0].node, what, _text(events[0].guards), returns=False, flags=tuple(names))
+            text, chooses = _text(events[0].guards), _has_else(fn, events[0].guards)
+            return SkippedState(events[0].node, what, text, returns=False, flags=tuple(names), has_else=chooses)
     return None
+
+
+def _has_else(fn: FunctionClass, guards: Iterable[Guard]) -> bool:
+    """Whether one of the tests of flags belongs to an ``if`` with an ``else``."""
+    tests = [guard.test for guard in guards if _flags_tested(guard)]
+    nodes = fn.forward.body_nodes if fn.forward is not None else ()
+    ifs = (node for node in nodes if isinstance(node, cst.If) and node.orelse is not None)
+    return any(node.test is test for node in ifs for test in tests)
 
 
 def _flags_tested(guard: Guard) -> frozenset[int]:

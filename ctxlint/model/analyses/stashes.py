@@ -53,6 +53,10 @@ _RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new
 """What a condition mentions that distinguishes torch releases; other versions are those of GPUs and formats."""
 
 
+_CONVERSIONS = operations.CONVERSIONS | operations.FLOAT_CONVERSIONS | {"contiguous", "detach"}
+"""Methods whose result is the same tensor, or another one with the same elements."""
+
+
 class Held(Enum):
     """The kinds of stored tensors, the worst first."""
 
@@ -84,6 +88,19 @@ class Stash:
     def rests_on(self) -> tuple[Value, ...]:
         """The values that are stored."""
         return (self.write.value,) if self.write.value is not None else ()
+
+    @property
+    def converted_input(self) -> str | None:
+        """The input of which ``contiguous()`` or a conversion gives the computed tensor: it is that input or a copy."""
+        value = self.write.value
+        while isinstance(value, View):
+            called = getattr(getattr(getattr(value.node, "func", None), "attr", None), "value", "")
+            if called not in _CONVERSIONS:
+                return None
+            value = value.of
+        if self.held is not Held.COMPUTED or not isinstance(value, Parameter) or value.role != "input":
+            return None
+        return self.fn.inputs[value.index].name if value.index < len(self.fn.inputs) else None
 
     @property
     def with_others(self) -> bool:
