@@ -221,7 +221,10 @@ def anchored(pattern: str, root: str) -> str:
     """``pattern`` independent of the current folder: absolute if it has a slash, otherwise unchanged."""
     from glob import escape
 
+    from ctxlint.source.globs import with_slashes
+
+    pattern = with_slashes(pattern)
     pattern = pattern.rstrip("/") or pattern
     if "/" not in pattern or os.path.isabs(pattern):
         return pattern
-    return f"{escape(os.path.abspath(root).rstrip('/'))}/{pattern.removeprefix('./')}"
+    return f"{escape(os.path.abspath(root).rstrip(os.sep))}/{pattern.removeprefix('./')}"

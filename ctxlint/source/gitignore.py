@@ -12,6 +12,7 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.source.globs import with_slashes
 from ctxlint.source.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class IgnoreFile:
         if line is None:
             line = self._known[name] = self._names.last_line(name)
         if self._has_paths:
-            line = max(line, self._paths.last_line(path[self._start :]))
+            line = max(line, self._paths.last_line(with_slashes(path[self._start :])))
         return None if line < 0 else self._includes[line]
 
 

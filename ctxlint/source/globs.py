@@ -25,8 +25,8 @@ class Globs:
 
     def __init__(self, globs: Sequence[str], root: str | Path) -> None:
         """Compile the globs; those with a slash are relative to ``root``."""
-        self.root = _slashed(os.path.abspath(root)).rstrip("/")
-        slashed = [_slashed(glob) for glob in globs]
+        self.root = with_slashes(os.path.abspath(root)).rstrip("/")
+        slashed = [with_slashes(glob) for glob in globs]
         names = [glob for glob in slashed if glob and "/" not in glob]
         self._name = _any_of([("", glob) for glob in names if _SPECIAL.intersection(glob)])
         self._path = _any_of([self._anchored(glob.rstrip("/")) for glob in slashed if "/" in glob])
@@ -50,14 +50,14 @@ class Globs:
         fits = self._names.get(name)
         if fits is None:
             fits = self._names[name] = self._name is not None and self._name.fullmatch(name) is not None
-        return fits or (self._path is not None and self._path.fullmatch(_slashed(absolute)) is not None)
+        return fits or (self._path is not None and self._path.fullmatch(with_slashes(absolute)) is not None)
 
     def fit_within(self, absolute: str) -> bool:
         """Whether a glob matches a path or a folder above it, up to the root.
 
         Folders above the root do not count: a checkout in a folder called ``dist`` is not build output.
         """
-        path = _slashed(absolute)
+        path = with_slashes(absolute)
         start = len(self.root) + 1 if path.startswith(self.root + "/") else 1
         ends = [at for at in range(start, len(path)) if path[at] == "/"]
         return any(self.fit(path[:end], path[:end].rpartition("/")[2]) for end in [*ends, len(path)])
@@ -69,7 +69,8 @@ def globs_for(globs: tuple[str, ...], root: str) -> Globs:
     return Globs(globs, root)
 
 
-def _slashed(path: str) -> str:
+def with_slashes(path: str) -> str:
+    """A path, or a part of one, with slashes between its parts on every system."""
     return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
