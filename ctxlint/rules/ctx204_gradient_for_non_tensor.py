@@ -78,7 +78,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
     ## Known limits
     An input is not a tensor if its annotation, its default, a use or a call in the linted files shows it and nothing
     contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
-    the positions are unreliable. The annotation `float` alone is not enough, because tensors are passed for it, and
+    the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
     neither is a number as the default; both together are. A container of tensors is reported by tensor-list-input
     (CTX216).
 

@@ -83,8 +83,8 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
     ## Fix safety
     Unsafe: the test uses the flag of the input that gets the gradient. If the test also guards other statements, the
     statements that compute this gradient get a test of their own. There is a fix only if the flag is certainly the
-    mistake: by the gradient's name (`grad_bias`, `dbias` for `bias`), because the other input has a gradient of its
-    own, or because it is not a tensor. Otherwise the position in the tuple may be wrong. There is no fix either if
+    mistake: the gradient is named after its input (`grad_bias`, `dbias` for `bias`), or input `i` has a gradient of its
+    own or is not a tensor. Otherwise the position in the tuple may be wrong. There is no fix either if
     several gradients share intermediate results computed under the test.
 
     ## Known limits

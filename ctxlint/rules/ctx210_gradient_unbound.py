@@ -33,8 +33,8 @@ class GradientUnbound(Rule[FunctionClass]):
     """
     ## What it does
     Reports a local variable of `backward` that is bound only under `ctx.needs_input_grad[i]` and read without that test
-    or under another input's flag; or that is `None` except under that test and passed to a collective of
-    `torch.distributed`, or has an attribute read.
+    or under another input's flag. Also reports one that is `None` without that flag, if it is passed to a collective of
+    `torch.distributed` or an attribute of it is read.
 
     ## Why is this bad?
     If input `i` needs no gradient and another one does, `backward` raises `UnboundLocalError: cannot access local

@@ -32,7 +32,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     `forward` forgets to set, an attribute or a helper method of the class itself.
 
     ## Why is this bad?
-    It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, and in `backward` not before the first
+    It raises `AttributeError: 'FBackward' object has no attribute 'foo'`, in `backward` only at the first
     training step. The ctx is a node of the autograd graph, an instance of a class that torch generates. It is not an
     instance of the Function, so it does not have the Function's class attributes and methods.
 
