@@ -89,53 +89,71 @@ def _step(
     )
 
 
-def _act(folder: Path, **given: str) -> subprocess.CompletedProcess[str]:
-    """All steps of the action in ``folder``, with the environment that GitHub gives them, on this repository.
+def _inputs(given: dict[str, str]) -> dict[str, str]:
+    """The inputs of the action, by default as it declares them."""
+    defaults = {name: each["default"] for name, each in ACTION["inputs"].items()}
+    return {**defaults, **{name.replace("_", "-"): value for name, value in given.items()}}
 
-    It ends with the first step that fails. Dependencies are there without being installed.
-    """
-    home = folder.parent / "home"
+
+def _environment(home: Path) -> dict[str, str]:
+    """The environment that GitHub gives to the steps of an action, which is this repository."""
     action = home / "action"
     action.mkdir(parents=True)
     copy_sources(action, (*PUBLISHED, "constraints.txt"))
-    inputs = {name: each["default"] for name, each in ACTION["inputs"].items()}
-    inputs.update({name.replace("_", "-"): value for name, value in given.items()})
-    environment = {**offline(home), "RUNNER_TEMP": str(home), "GITHUB_ACTION_PATH": str(action), "PIP_NO_DEPS": "1"}
-    install, lint = ACTION["runs"]["steps"]
-    done = _step(install, inputs, folder, environment)
-    if done.returncode:
-        return done
-    assert done.stderr == ""
+    return {**offline(home), "RUNNER_TEMP": str(home), "GITHUB_ACTION_PATH": str(action), "PIP_NO_DEPS": "1"}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout whose code must not run; whatever runs writes into ``marker`` next to it."""
+    folder = tmp_path_factory.mktemp("action")
+    checkout = folder / "checkout"
+    build(checkout, folder / "marker")
+    (checkout / "pip").mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        (checkout / "pip" / name).write_text((checkout / "pip.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (checkout / "pip.py").unlink()
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def installed(hostile: Path) -> dict[str, str]:
+    """The environment after the install step, run in the hostile checkout; dependencies come from that of the tests."""
+    home = hostile.parent / "home"
+    environment = _environment(home)
+    done = _step(ACTION["runs"]["steps"][0], _inputs({}), hostile, environment)
+    assert (done.returncode, done.stderr) == (0, "")
     [packages] = (home / "ctxlint").glob("lib/*/site-packages")
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n", encoding="utf-8")
-    return _step(lint, inputs, folder, environment)
+    return environment
+
+
+def _lint(folder: Path, environment: dict[str, str], **given: str) -> subprocess.CompletedProcess[str]:
+    """The step of the action that lints, in ``folder``."""
+    return _step(ACTION["runs"]["steps"][1], _inputs(given), folder, environment)
 
 
 def _reported(done: subprocess.CompletedProcess[str]) -> list[tuple[str, str]]:
     return re.findall(r"^::warning title=ctxlint \((CTX\d+)\),file=.*?/([^/]+\.py),", done.stdout, re.MULTILINE)
 
 
-def test_the_action_runs_no_code_of_the_checkout(tmp_path: Path) -> None:
-    checkout, marker = tmp_path / "checkout", tmp_path / "marker"
-    build(checkout, marker)
-    (checkout / "pip").mkdir()
-    for name in ("__init__.py", "__main__.py"):
-        (checkout / "pip" / name).write_text((checkout / "pip.py").read_text(encoding="utf-8"), encoding="utf-8")
-    (checkout / "pip.py").unlink()
-    done = _act(checkout, arguments="--select CTX203", paths="program1.py -ohidden.py @evil.py")
+def test_the_action_runs_no_code_of_the_checkout(hostile: Path, installed: dict[str, str]) -> None:
+    done = _lint(hostile, installed, arguments="--select CTX203", paths="program1.py -ohidden.py @evil.py")
+    marker = hostile.parent / "marker"
     assert not marker.exists(), marker.read_text(encoding="utf-8")
     assert done.returncode == 1
     assert len(re.findall("CTX203", done.stdout)) == 2 * 3
     assert done.stderr == ""
 
 
-def test_the_action_splits_as_a_shell_and_evaluates_nothing(tmp_path: Path) -> None:
+def test_the_action_splits_as_a_shell_and_evaluates_nothing(tmp_path: Path, installed: dict[str, str]) -> None:
     folder = tmp_path / "checkout" / "sub folder"
     folder.mkdir(parents=True)
     for name in ("a.py", "b c.py", "$(touch d).py", "*.py"):
         (folder / name).write_text(STASH, encoding="utf-8")
-    done = _act(
+    done = _lint(
         tmp_path / "checkout",
+        installed,
         arguments="--select 'CTX109' --config 'extend-exclude = [\"*.none\"]'",
         paths="\"b c.py\" '$(touch d).py' *.py",
         working_directory="sub folder",
@@ -145,17 +163,16 @@ def test_the_action_splits_as_a_shell_and_evaluates_nothing(tmp_path: Path) -> N
     assert sorted(each.name for each in folder.iterdir() if each.suffix) == ["$(touch d).py", "*.py", "a.py", "b c.py"]
 
 
-def test_the_action_says_what_it_cannot_split(tmp_path: Path) -> None:
-    checkout = tmp_path / "checkout"
-    checkout.mkdir()
-    done = _act(checkout, arguments="--select 'CTX109")
+def test_the_action_says_what_it_cannot_split(tmp_path: Path, installed: dict[str, str]) -> None:
+    done = _lint(tmp_path, installed, arguments="--select 'CTX109")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "ctxlint: error: ARGUMENTS: No closing quotation\n")
 
 
 def test_the_action_installs_the_release_that_is_asked_for(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     checkout.mkdir()
-    done = _act(checkout, version="0.0.99")  # there is no network
+    inputs = _inputs({"version": "0.0.99"})  # there is no network
+    done = _step(ACTION["runs"]["steps"][0], inputs, checkout, _environment(tmp_path / "home"))
     assert done.returncode == 1
     assert "No matching distribution found for ctxlint==0.0.99" in done.stderr
 
