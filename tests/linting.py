@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxlint.config.configuration import read_configuration
-from ctxlint.config.settings import INTERNAL_ERROR, Selection, Settings
+from ctxlint.config.settings import ALL, INTERNAL_ERROR, Selection, Settings
 from ctxlint.run.lint_file import check_source, lint_source
 from ctxlint.source.source import Source
 from tests.fixture_reader import Extent, Mark
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.diagnostic import Diagnostic
-
-
-_EVERYTHING = Settings(select=("ALL",))
+    from tests.fixture_reader import Case
 
 
 def settings_from(options: str) -> Settings:
@@ -81,6 +80,17 @@ def listing(diagnostics: Iterable[Diagnostic]) -> str:
     return "\n".join(f"{each.span.start.line}: {each.code} {each.message}" for each in diagnostics) or "no findings"
 
 
+@cache
+def findings_in(case: Case) -> tuple[Diagnostic, ...]:
+    """The findings of all rules in a case of a fixture, with its options; several test files read them."""
+    return tuple(lint(case.marked.text, case.path, every_rule(case.options)))
+
+
+def every_rule(options: str = "") -> Settings:
+    """The settings of these lines of TOML, with all rules on."""
+    return settings_from(options)._replace(command_line=Selection(select=(ALL,)))
+
+
 def lint_everything(text: str) -> list[Diagnostic]:
     """The findings of all rules."""
-    return lint(text, settings=_EVERYTHING)
+    return lint(text, settings=every_rule())

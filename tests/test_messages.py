@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.config.settings import Selection, Settings
 from ctxlint.rules import all_rules
 from tests.fixture_reader import rule_fixtures
-from tests.linting import lint, settings_from
+from tests.linting import findings_in
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Diagnostic
@@ -72,9 +71,7 @@ def _findings(code: str = "") -> dict[str, list[Diagnostic]]:
         if not fixture.code.startswith(code.upper()):
             continue
         for case in fixture.cases:
-            settings = settings_from(case.options) if case.options else Settings()
-            settings = settings._replace(command_line=Selection(select=("ALL",)))
-            for each in lint(case.marked.text, case.path, settings):
+            for each in findings_in(case):
                 found.setdefault(each.code, []).append(each)
     return found
 

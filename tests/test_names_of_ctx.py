@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ctxlint.config.settings import ALL, Settings
 from tests.fixture_reader import Fixture, rule_fixtures
-from tests.linting import lint
+from tests.linting import every_rule, findings_in, lint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,8 +22,6 @@ NAME = "ctx_"
 
 ABOUT_THE_NAME = {"CTX102", "CTX108", "CTX109", "CTX910"}
 """The rules about the name of the parameter, those that need the usual name, and those about other rules."""
-
-EVERY_RULE = Settings(select=(ALL,))
 
 
 def renamed(text: str) -> str | None:
@@ -66,6 +63,8 @@ def test_messages_use_the_name_of_the_parameter(fixture: Fixture) -> None:
         other = renamed(case.marked.text) if case.suffix == ".py" else None
         if other is None or "register_autograd" in other:  # torch passes ctx by keyword
             continue
-        found = lint(case.marked.text, settings=EVERY_RULE)
+        found = findings_in(case)
         if all(each.code != "CTX102" for each in found):
-            assert list(told(lint(other, settings=EVERY_RULE), "ctx")) == list(told(found, NAME)), case.place
+            assert list(told(lint(other, case.path, every_rule(case.options)), "ctx")) == list(told(found, NAME)), (
+                case.place
+            )

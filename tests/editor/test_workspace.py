@@ -116,24 +116,25 @@ def test_a_setting_that_makes_no_sense_is_said_and_the_others_count(start: Start
     assert "`select`: expected a list of strings" in messages[1]
 
 
-@pytest.mark.parametrize(
-    ("options", "shown"),
-    [
-        ({}, ["CTX203", "CTX901"]),
+def test_settings_of_editors(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "ctxlint.toml").write_text("ignore = ['CTX901']\n")
+    only, both, none = {"configurationPreference": "editorOnly"}, ["CTX203", "CTX901"], dict[str, object]()
+    client = start(folders=[tmp_path], capabilities=PULLS, options=only)
+    uri = client.open((tmp_path / "a.py").as_uri(), f"{ONE}\nclass Half(:\n")
+    assert codes(client.pulled(uri)) == both
+    client.notify("workspace/didChangeConfiguration", {"settings": {"ctxlint": none}})
+    assert codes(client.pulled(uri)) == ["CTX203"]
+    (tmp_path / "ctxlint.toml").write_text("ignore = ['CTX1']\n")
+    changed(client, tmp_path / "ctxlint.toml")
+    for options, shown in (
+        (none, both),
         ({"enable": False}, []),
         ({"showSyntaxErrors": False}, ["CTX203"]),
         ({"ignore": ["CTX203"]}, ["CTX901"]),
-        ({"ignore": ["CTX203"], "configurationPreference": "filesystemFirst"}, ["CTX203", "CTX901"]),
-        ({"configurationPreference": "editorOnly"}, ["CTX203", "CTX901"]),
-    ],
-)
-def test_settings_of_editors(start: Start, tmp_path: Path, options: dict[str, object], shown: list[str]) -> None:
-    (tmp_path / "ctxlint.toml").write_text(
-        "ignore = ['CTX901']\n" if "editorOnly" in options.values() else "ignore = ['CTX1']\n"
-    )
-    client = start(folders=[tmp_path], capabilities=PULLS, options=options)
-    found = client.pulled(client.open((tmp_path / "a.py").as_uri(), f"{ONE}\nclass Half(:\n"))
-    assert codes(found) == shown
+        ({"ignore": ["CTX203"], "configurationPreference": "filesystemFirst"}, both),
+    ):
+        client.notify("workspace/didChangeConfiguration", {"settings": {"ctxlint": options}})
+        assert codes(client.pulled(uri)) == shown, options
 
 
 def test_actions_are_turned_off(start: Start, tmp_path: Path) -> None:
