@@ -25,6 +25,9 @@ settings.register_profile("default", max_examples=100, derandomize=True, **_COMM
 settings.register_profile("long", max_examples=10_000, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+_LONG = ("tests/habitats/", "tests/test_determinism.py", "tests/test_readme.py", "tests/test_scale.py")
+"""Files with single tests that take many seconds."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rule", metavar="CODE", help="only the tests of this rule: its fixture, page and messages")
@@ -39,7 +42,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--rule``, drop the tests of other rules."""
+    """Long tests first, so that no worker waits for one at the end. With ``--rule``, drop the tests of other rules."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
     code = config.getoption("rule")
     if code:
         chosen = [item for item in items if f"[{code.upper()}" in item.name]
