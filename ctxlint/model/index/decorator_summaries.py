@@ -99,7 +99,7 @@ def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
     if not isinstance(star, cst.Param):
         return False
     leading = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
-    values = [value for value in _returned(function.body) if value is not None]
+    values = [_result(value, function.body) for value in _returned(function.body) if value is not None]
     for value in values:
         if not isinstance(value, cst.Call) or dotted(value.func) not in wrapped:
             return False
@@ -108,22 +108,61 @@ def _is_wrapper(function: cst.FunctionDef, wrapped: frozenset[str]) -> bool:
     return bool(values)
 
 
+def _result(value: cst.BaseExpression, body: cst.BaseSuite) -> cst.BaseExpression:
+    """What is returned: the value of a local variable if it is bound only once, by a plain assignment."""
+    if not isinstance(value, cst.Name):
+        return value
+    assigned = list(_bound_to(body, value.value))
+    return assigned[0] if len(assigned) == 1 == _times_bound(body, value.value) else value
+
+
+def _times_bound(node: cst.CSTNode, name: str) -> int:
+    """How often a body binds a name in any way, nested functions included."""
+    if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor)):
+        own = _names(node.target, name)
+    elif isinstance(node, (cst.AsName, cst.NameItem)):
+        own = _names(node, name)
+    else:
+        own = 0
+    return own + sum(_times_bound(child, name) for child in children(node))
+
+
+def _names(node: cst.CSTNode, name: str) -> int:
+    if isinstance(node, cst.Name):
+        return node.value == name
+    return 0 if isinstance(node, (cst.Attribute, cst.Subscript)) else sum(_names(each, name) for each in children(node))
+
+
 def _same_arguments(call: cst.Call, leading: list[str], star: str, body: cst.BaseSuite) -> bool:
     """Whether a call passes the leading parameters and then ``*args``, unchanged or converted one by one."""
     plain = [argument for argument in call.args if argument.keyword is None and argument.star != "**"]
-    if len(plain) != len(leading) + 1 or plain[-1].star != "*" or not isinstance(plain[-1].value, cst.Name):
+    if len(plain) != len(leading) + 1 or plain[-1].star != "*":
         return False
     names = [argument.value.value for argument in plain[:-1] if isinstance(argument.value, cst.Name)]
     if names != leading or any(argument.star for argument in plain[:-1]):
         return False
-    passed = plain[-1].value.value
-    return _one_for_one(body, passed, star) if passed != star or _rebinds(body, star) else True
+    rest = plain[-1].value
+    if not isinstance(rest, cst.Name):
+        return _maps(rest, star) and not _rebinds(body, star)
+    return _one_for_one(body, rest.value, star) if rest.value != star or _rebinds(body, star) else True
 
 
 def _one_for_one(node: cst.CSTNode, name: str, star: str) -> bool:
     """Whether ``name`` is only bound to sequences with one element for each of ``*args``."""
     sources = list(_bound_to(node, name))
-    return bool(sources) and all(_maps(source, star) or _grows(source, node, name, star) for source in sources)
+    if not sources or _times_bound(node, name) > len(sources) or _calls(node, name, _RESIZING):
+        return False
+    appended = _calls(node, name, ("append",))
+    return all((not appended and _maps(source, star)) or _grows(source, node, name, star) for source in sources)
+
+
+_RESIZING = ("insert", "extend", "pop", "remove", "clear")
+
+
+def _calls(node: cst.CSTNode, name: str, methods: tuple[str, ...]) -> int:
+    """How often a body calls one of these methods of ``name``."""
+    own = isinstance(node, cst.Call) and dotted(node.func) in {f"{name}.{method}" for method in methods}
+    return own + sum(_calls(child, name, methods) for child in children(node))
 
 
 def _rebinds(node: cst.CSTNode, name: str) -> bool:
@@ -142,9 +181,15 @@ def _bound_to(node: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
 
 
 def _maps(value: cst.BaseExpression, star: str) -> bool:
-    """``[f(arg) for arg in args]``, also as a generator in ``tuple(...)``."""
-    if isinstance(value, cst.Call) and dotted(value.func) in ("tuple", "list") and len(value.args) == 1:
+    """``[f(arg) for arg in args]``, ``map(f, args)``, ``tree_map(f, args)``, ``list(args)``; also in ``tuple(...)``."""
+    callee = dotted(value.func) if isinstance(value, cst.Call) else None
+    if isinstance(value, cst.Call) and callee in ("tuple", "list") and len(value.args) == 1:
         value = value.args[0].value
+        if isinstance(value, cst.Name):
+            return value.value == star
+    if isinstance(value, cst.Call) and len(value.args) >= 2 and not any(each.star for each in value.args):
+        mapping = {"map": 2, "tree_map": 2, "tree_map_only": 3}.get((dotted(value.func) or "").rpartition(".")[2])
+        return mapping == len(value.args) and _iterates(value.args[-1].value, star)
     if not isinstance(value, (cst.ListComp, cst.GeneratorExp)):
         return False
     clause = value.for_in
@@ -162,7 +207,8 @@ def _grows(value: cst.BaseExpression, body: cst.CSTNode, name: str, star: str) -
     if not isinstance(value, cst.List) or value.elements:
         return False
     loops = [each for each in _loops_in(body) if _iterates(each.iter, star) and _appends(each.body, name)]
-    return len(loops) == 1
+    appended = sum(_calls(loop, name, ("append",)) for loop in loops)
+    return len(loops) == 1 and appended == _calls(body, name, ("append",))
 
 
 def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
@@ -175,14 +221,20 @@ def _loops_in(node: cst.CSTNode) -> Iterator[cst.For]:
 
 def _appends(body: cst.BaseSuite, name: str) -> bool:
     """Whether a loop body appends to ``name`` once in every iteration."""
-    calls = [
-        small.value
-        for statement in body.body
-        if isinstance(statement, cst.SimpleStatementLine)
-        for small in statement.body
-        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call)
-    ]
-    return sum(dotted(call.func) == f"{name}.append" for call in calls) == 1
+    return _times_appended(body, name) == 1
+
+
+def _times_appended(node: cst.CSTNode, name: str) -> int | None:
+    """How often a node appends to ``name``; None if that depends on the path, or if a path may leave the loop."""
+    if isinstance(node, (cst.Continue, cst.Break, cst.Return, cst.Try, cst.For, cst.While)):
+        return None
+    if isinstance(node, cst.Call):
+        return int(dotted(node.func) == f"{name}.append")
+    if isinstance(node, cst.If):
+        ways = {_times_appended(node.body, name), _times_appended(node.orelse, name) if node.orelse is not None else 0}
+        return ways.pop() if len(ways) == 1 else None
+    times = [_times_appended(child, name) for child in children(node)]
+    return None if None in times else sum(each for each in times if each is not None)
 
 
 def _functions_in(body: cst.BaseSuite) -> list[cst.FunctionDef]:
@@ -196,5 +248,5 @@ def _returned(node: cst.CSTNode) -> Iterator[cst.BaseExpression | None]:
             yield child.value
         elif isinstance(child, cst.FunctionDef):
             continue
-        elif isinstance(child, (cst.BaseStatement, cst.BaseSuite, cst.Else, cst.SimpleStatementLine)):
+        elif isinstance(child, (cst.BaseStatement, cst.BaseSuite, cst.Else, cst.ExceptHandler, cst.Finally)):
             yield from _returned(child)
