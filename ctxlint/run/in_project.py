@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ctxlint.model.reader import FindOutsideFacts, Reader
 
 
+_ANSWERS_KEPT = 4
+"""While a statement is typed, the text has the Function around it in one moment and lacks it in the next."""
+
+
 class _Answer(NamedTuple):
     """The facts of other files about a text; they are the same for every text with the same ``facts``."""
 
@@ -53,7 +57,7 @@ class Surroundings:
         """Other files may have changed: check which of them did."""
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
-        self._answers: dict[Candidate, _Answer] = {}
+        self._answers: dict[Candidate, list[_Answer]] = {}
         if self._tables is not None:
             self._tables.seen.forget_now()
         self._cache = Cache(used=True, tables=self._tables)
@@ -70,15 +74,18 @@ class Surroundings:
         from ctxlint.run.cross_file import outside_facts
 
         own = Candidate(reader.unit.path, settings)
-        known = self._answers.get(own)
-        if known is not None and known.leads == leads and known.holds_for(reader):
-            return known.found
+        answers = self._answers.setdefault(own, [])
+        for at, known in enumerate(answers):
+            if known.leads == leads and known.holds_for(reader):
+                answers.insert(0, answers.pop(at))
+                return known.found
         asked: dict[OutsideFacts | None, FileFacts] = {}
         lint = partial(self._lint, own=own, reader=reader, asked=asked)
         others = (partial(mentioning, self._cache), partial(admit, self._configuration), lint, self._index)
         found = outside_facts(own, leads, *others)
         self._cache.write()
-        self._answers[own] = _Answer(leads, asked, found)
+        answers.insert(0, _Answer(leads, asked, found))
+        del answers[_ANSWERS_KEPT:]
         return found
 
     def _lint(
