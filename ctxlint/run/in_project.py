@@ -18,14 +18,17 @@ from ctxlint.result import Candidate, FileResult
 from ctxlint.run.lint_file import forget_read_files, lint_file
 from ctxlint.run.pipeline import admit, mentioning
 from ctxlint.run.project_index import ProjectIndex
+from ctxlint.source.discover import path_of
 from ctxlint.source.reading import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts
     from ctxlint.model.reader import FindOutsideFacts, Reader
+    from ctxlint.run.cross_file import Other
+    from ctxlint.source.scanner import Mentions
 
 
 _ANSWERS_KEPT = 4
@@ -44,6 +47,17 @@ class _Answer(NamedTuple):
         return all(reader.all_facts(told) == facts for told, facts in self.facts.items())
 
 
+_SEARCHES_KEPT = 8
+
+
+class _Search(NamedTuple):
+    """The files that were searched on the disk, and those of them that mention one of the words."""
+
+    mentions: Mentions
+    searched: frozenset[str]
+    found: frozenset[str]
+
+
 class Surroundings:
     """The projects around texts. Facts of other files are computed once, until ``refresh``."""
 
@@ -58,6 +72,7 @@ class Surroundings:
         self._index = ProjectIndex((), self._configuration)
         self._facts: dict[Candidate, FileResult] = {}
         self._answers: dict[Candidate, list[_Answer]] = {}
+        self._searches: list[_Search] = []
         if self._tables is not None:
             self._tables.seen.forget_now()
         self._cache = Cache(used=True, tables=self._tables)
@@ -81,11 +96,27 @@ class Surroundings:
                 return known.found
         asked: dict[OutsideFacts | None, FileFacts] = {}
         lint = partial(self._lint, own=own, reader=reader, asked=asked)
-        others = (partial(mentioning, self._cache), partial(admit, self._configuration), lint, self._index)
+        others = (self._mentioning, partial(admit, self._configuration), lint, self._index)
         found = outside_facts(own, leads, *others)
         self._cache.write()
         answers.insert(0, _Answer(leads, asked, found))
         del answers[_ANSWERS_KEPT:]
+        return found
+
+    def _mentioning(self, others: Iterable[Other], mentions: Mentions) -> list[Other]:
+        """The files that mention any of some words; if more words were searched before, only the files found then."""
+        listed = {path_of(each[0]): each for each in others}
+        if not listed:
+            return []
+        covering = (each for each in self._searches if each.mentions.covers(mentions))
+        earlier = max(covering, key=lambda each: len(each.searched), default=None)
+        if earlier is not None:
+            without = earlier.searched - earlier.found - OPEN.keys()
+            return mentioning(self._cache, [each for path, each in listed.items() if path not in without], mentions)
+        found = mentioning(self._cache, listed.values(), mentions)
+        paths = frozenset(path_of(each[0]) for each in found)
+        self._searches.insert(0, _Search(mentions, frozenset(listed.keys() - OPEN.keys()), paths))
+        del self._searches[_SEARCHES_KEPT:]
         return found
 
     def _lint(

@@ -45,6 +45,10 @@ class Mentions:
         self.names = frozenset[bytes]().union(*self.by_module.values())
         self._through: dict[bytes, frozenset[bytes] | None] = {}
 
+    def covers(self, other: Mentions) -> bool:
+        """Whether every file that may use a name of the other search may use one of these as well."""
+        return all(found <= self.by_module.get(module, _NOTHING) for module, found in other.by_module.items())
+
     def in_data(self, data: bytes) -> bool:
         """Whether a file with these bytes may use one of the names."""
         return self.among(imports_in(data), lambda: data)
