@@ -15,7 +15,7 @@ from ctxlint.suppression.add import NOT_TO_HIDE, noqa_edits
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.checked import Checked
     from ctxlint.editor.session import Session
 
 FIX_ALL = "source.fixAll"

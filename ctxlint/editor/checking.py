@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from ctxlint.editor.moving import moved, with_untouched
+from ctxlint.editor.checked import Checked
+from ctxlint.editor.moving import with_untouched
 from ctxlint.fixes.apply import apply_fixes
 from ctxlint.model.function_store import FunctionStore
 from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
-    from ctxlint.diagnostic import Diagnostic
-    from ctxlint.editor.documents import Document, Opened
+    from ctxlint.editor.documents import Opened
     from ctxlint.editor.workspace import Workspace
     from ctxlint.model.function import SourceFile
     from ctxlint.model.reader import FindOutsideFacts
@@ -39,26 +38,6 @@ Result = TypeVar("Result")
 
 _FILES_KEPT = 4
 _PROJECTS_KEPT = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Checked:
-    """One version of a document with its results. ``serial`` differs for every check."""
-
-    document: Opened
-    result: FileResult
-    diagnostics: tuple[Diagnostic, ...]
-    serial: int
-
-    @property
-    def source(self) -> Source:
-        """The text that the positions of the findings refer to."""
-        return self.result.source or self.document.source
-
-    def moved_to(self, newer: Document) -> Checked:
-        """The results, moved to a newer text, until that is checked itself."""
-        diagnostics = tuple(moved(self.diagnostics, self.source, newer.source))
-        return replace(self, document=newer, result=self.result._replace(source=newer.source), diagnostics=diagnostics)
 
 
 class Checker:

@@ -14,7 +14,7 @@ from ctxlint.source.reading import NotPython, Undecodable, Unreadable, read_byte
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.checked import Checked
     from ctxlint.editor.session import Session
     from ctxlint.explain.contract_rows import PlaceRow
     from ctxlint.model.function import SourceFile

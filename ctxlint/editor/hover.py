@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from ctxlint.rules import all_rules
 
 if TYPE_CHECKING:
-    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.checked import Checked
     from ctxlint.editor.session import Session
     from ctxlint.source.source import Position
 

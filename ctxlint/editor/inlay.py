@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 if TYPE_CHECKING:
-    from ctxlint.editor.checking import Checked
+    from ctxlint.editor.checked import Checked
     from ctxlint.editor.session import Session
 
 

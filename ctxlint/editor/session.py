@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
+from ctxlint.config.project_files import ConfigurationError
 from ctxlint.editor.documents import NOTEBOOK_SYNCHRONISATION, Document, Documents, path_of
+from ctxlint.editor.earlier import EarlierResults
 from ctxlint.editor.views import DocumentView
 from ctxlint.editor.worker import Worker
 from ctxlint.editor.workspace import Workspace
@@ -23,7 +25,8 @@ from ctxlint.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from ctxlint.editor.checking import Checked, Checker
+    from ctxlint.editor.checked import Checked
+    from ctxlint.editor.checking import Checker
     from ctxlint.editor.documents import Opened
 
 Result = TypeVar("Result")
@@ -45,6 +48,10 @@ class FixedDocument:
     edits: tuple[lsp.TextDocumentEdit, ...]
 
 
+_SECONDS_BEFORE_STORING = 20.0
+"""How long the user has to pause before a result is stored: that may take a second, and a keystroke would wait."""
+
+
 class _Outdated(Exception):
     """There is a newer text."""
 
@@ -63,6 +70,7 @@ class Session(LanguageServer):
         self.documents = Documents()
         self.settings = Workspace(self._complain_from_worker)
         self.worker = Worker()
+        self.earlier = EarlierResults(self.settings)
         self._checker: Checker | None = None
         self.on_result: list[Callable[[str], Coroutine[Any, Any, None]]] = []
         """Called for a document whose text or whose settings changed."""
@@ -99,7 +107,7 @@ class Session(LanguageServer):
             return None
         holder = document.uri
         await self._settings_are_known()
-        return await self.on_worker(lambda: self.check_now(holder), key=("check", holder))
+        return await self._submitted(lambda: self.check_now(holder), key=("check", holder))
 
     async def _settings_are_known(self) -> None:
         """Wait for the settings: a client may request findings only once, before it has sent its settings."""
@@ -112,7 +120,10 @@ class Session(LanguageServer):
 
     async def on_worker(self, work: Callable[[], Result], key: object = None) -> Result:
         """Run something on the worker; see ``Worker.submit``."""
-        return await asyncio.shield(asyncio.wrap_future(self.worker.submit(lambda: self.checker.retried(work), key)))
+        return await self._submitted(lambda: self.checker.retried(work), key)
+
+    async def _submitted(self, work: Callable[[], Result], key: object) -> Result:
+        return await asyncio.shield(asyncio.wrap_future(self.worker.submit(work, key)))
 
     def check_now(self, uri: str) -> Checked | None:
         """Like ``checked``, for the thread of the worker."""
@@ -123,11 +134,34 @@ class Session(LanguageServer):
         known = self._results.get(uri)
         if known is not None and known[0] == generation and known[1].document is document:
             return known[1]
+        earlier = self.earlier.checked(document) if known is None else None
+        if earlier is not None:
+            self._results[uri] = (generation, earlier)
+            self.worker.when_idle(lambda: self._check_again(earlier), key=uri)
+            return earlier
         checked = self.checker.check(document)
         self._results[uri] = (generation, checked)
         if any(is_safe(each.fix) for each in checked.result.diagnostics):
             self.worker.when_idle(lambda: self._fix_ahead(checked), key=uri)
+        if checked.result.linted:
+            self.worker.when_idle(lambda: self._store(checked), key=("store", uri), after=_SECONDS_BEFORE_STORING)
         return checked
+
+    def _check_again(self, earlier: Checked) -> None:
+        """Check a document of which an earlier result is shown, so that the next keystroke only checks the change."""
+        document = earlier.document
+        if self.documents.holder(document.uri) is not document or self._results[document.uri][1] is not earlier:
+            return
+        generation, checked = self._generation, self.checker.check(document)
+        self._results[document.uri] = (generation, checked)
+        if checked.diagnostics != earlier.diagnostics and self._loop is not None:
+            self._loop.call_soon_threadsafe(self.changed, document)
+
+    def _store(self, checked: Checked) -> None:
+        """Store the result of a document for later sessions."""
+        if self.documents.holder(checked.document.uri) is checked.document:
+            with suppress(OSError, ConfigurationError):
+                self.earlier.store(checked.document)
 
     def fixed_now(self, uri: str) -> FixedDocument | None:
         """The newest text of a document after all safe fixes. For the thread of the worker."""

@@ -51,7 +51,7 @@ def _register_start(session: Session) -> None:
         if _answers_configuration(params.capabilities):
             session.awaited_settings = asyncio.Event()
         end_with(params.process_id)
-        session.worker.submit(lambda: _import_rules(session))
+        session.worker.when_idle(lambda: _import_rules(session), key="rules")
 
     @session.feature(lsp.INITIALIZED)
     def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
@@ -109,7 +109,7 @@ def _encoding(agreed: Any) -> str:
 
 
 def _import_rules(session: Session) -> None:
-    """Import what the first check needs, above all LibCST, while the client is still busy opening."""
+    """Import what the first check needs, above all LibCST, if no document is opened at once."""
     from ctxlint.rules import all_rules
 
     all_rules()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -38,13 +39,26 @@ class _Job:
             self.future.set_exception(error)
 
 
+@dataclass(frozen=True)
+class _Later:
+    """Work to do when nothing else has been done for ``after`` seconds."""
+
+    work: Callable[[], Any]
+    asked: float
+    after: float
+
+    def time(self, since: float) -> float:
+        """When to do it, if the last job ended at ``since``."""
+        return max(self.asked, since) + self.after
+
+
 class Worker:
     """Runs one job after the other, the most recent one first."""
 
     def __init__(self) -> None:
         """Start the thread. It ends with the process."""
         self._jobs: OrderedDict[object, _Job] = OrderedDict()
-        self._later: OrderedDict[object, Callable[[], object]] = OrderedDict()
+        self._later: OrderedDict[object, _Later] = OrderedDict()
         self._changed = threading.Condition()
         before = threading.stack_size(_STACK)
         threading.Thread(target=self._run, name="ctxlint", daemon=True).start()
@@ -60,27 +74,39 @@ class Worker:
             self._changed.notify()
         return job.future
 
-    def when_idle(self, work: Callable[[], object], key: object) -> None:
-        """Run ``work``, which raises nothing, after a short idle time; one job for each ``key``."""
+    def when_idle(self, work: Callable[[], object], key: object, after: float = _SECONDS_BEFORE_LATER) -> None:
+        """Run ``work``, which raises nothing, after an idle time in seconds; one job for each ``key``."""
         with self._changed:
-            self._later[key] = work
+            self._later[key] = _Later(work, time.monotonic(), after)
+            self._changed.notify()
 
     def _run(self) -> None:
         # Syntax trees are large and contain no cycles: the collector would traverse them again and again for nothing.
         # Answering messages does create cycles; they are collected when the worker is idle.
         gc.disable()
         done = 0
+        since = time.monotonic()
         while True:
             with self._changed:
-                while not self._jobs:
-                    wait = _IDLE_SECONDS if done else None
-                    if not self._changed.wait(_SECONDS_BEFORE_LATER if self._later else wait) and not self._jobs:
-                        if self._later:
-                            break
-                        gc.collect()
-                        done = 0
-                job = self._jobs.popitem()[1] if self._jobs else _Job(self._later.popitem()[1], Future())
-            job.run()
-            done += 1
-            if done % _JOBS_BETWEEN_COLLECTIONS == 0:
-                gc.collect(0)
+                job = self._next(since)
+                if job is None:
+                    times = [each.time(since) for each in self._later.values()] + [since + _IDLE_SECONDS] * bool(done)
+                    self._changed.wait(max(min(times) - time.monotonic(), 0.001) if times else None)
+                    job = self._next(since)
+            if job is not None:
+                job.run()
+                done += 1
+                since = time.monotonic()
+                if done % _JOBS_BETWEEN_COLLECTIONS == 0:
+                    gc.collect(0)
+            elif done and time.monotonic() - since >= _IDLE_SECONDS:
+                gc.collect()
+                done = 0
+
+    def _next(self, since: float) -> _Job | None:
+        """The most recent job, otherwise one whose time has come; None for none. The last job ended at ``since``."""
+        if self._jobs:
+            return self._jobs.popitem()[1]
+        now = time.monotonic()
+        key = next((key for key, each in reversed(self._later.items()) if each.time(since) <= now), None)
+        return None if key is None else _Job(self._later.pop(key).work, Future())

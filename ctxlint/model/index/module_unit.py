@@ -48,7 +48,7 @@ class Unit:
     @property
     def tree(self) -> ast.Module | None:
         """The whole file as an ``ast`` tree; None if ``ast`` cannot parse it, or only after rewriting newer syntax."""
-        return self.module if self.slices.as_written else None
+        return self.module if self.slices.as_written and not self.broken else None
 
     @property
     def is_stub(self) -> bool:

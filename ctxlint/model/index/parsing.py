@@ -79,9 +79,9 @@ def parse(source: Source) -> Parsed:
         block = StatementLines(*each)
         found = read(block) if kept is None else _parse_known(source, block, read)
         if isinstance(found, BrokenStatement):
-            found, more = _parse_piecewise(source, block, read)
+            found, more, rewritten = _parse_piecewise(source, block, read)
             broken.extend(more)
-            as_written = False
+            as_written = as_written and not rewritten
         elif kept is not None and not source.has_cells:
             note_parsed(source)
         body.extend(found)
@@ -123,29 +123,36 @@ def _parse_known(source: Source, block: StatementLines, read: Read) -> Found:
     return body
 
 
-def _parse_piecewise(source: Source, block: StatementLines, read: Read) -> tuple[list[ast.stmt], list[BrokenStatement]]:
+def _parse_piecewise(
+    source: Source, block: StatementLines, read: Read
+) -> tuple[list[ast.stmt], list[BrokenStatement], bool]:
+    """The statements that parse, those that do not, and whether some had to be rewritten in older syntax."""
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
-    follows = False
+    follows = rewritten = False
     for piece in statements(source, block):
         parts = [piece]
-        found = _parse_piece(source, piece, read)
+        found, older = _parse_piece(source, piece, read)
         if isinstance(found, BrokenStatement):
             # An unclosed bracket or string has absorbed what follows it.
             parts = list(hard_starts(source, piece))
         for part in parts:
-            found = found if part == piece else _parse_piece(source, part, read)
+            if part != piece:
+                found, older = _parse_piece(source, part, read)
+            rewritten |= older
             if isinstance(found, BrokenStatement):
                 broken.append(replace(found, follows=follows))
             else:
                 body.extend(found)
             follows = isinstance(found, BrokenStatement)
-    return body, broken
+    return body, broken, rewritten
 
 
-def _parse_piece(source: Source, lines: StatementLines, read: Read) -> Found:
+def _parse_piece(source: Source, lines: StatementLines, read: Read) -> tuple[Found, bool]:
+    """A piece, and whether it had to be rewritten in older syntax."""
     found = read(lines)
-    return _parse_older(source, lines) or found if isinstance(found, BrokenStatement) else found
+    older = _parse_older(source, lines) if isinstance(found, BrokenStatement) else None
+    return (older or found, bool(older))
 
 
 def _parse_lines(source: Source, lines: StatementLines) -> Found:
