@@ -190,6 +190,96 @@ def test_the_same_with_helpers_that_write_into_tensors(tmp_path: Path, seed: int
     compare(HELPERS, f"helpers{seed}.py", 80, tmp_path)
 
 
+CALLS = """import torch
+from torch.autograd import Function
+
+
+class Base(Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Heir(Base):
+    @staticmethod
+    def forward(ctx, x, scale):
+        return Base.forward(ctx, x, scale)
+
+    @classmethod
+    def again(cls, ctx, grad):
+        return super().backward(ctx, grad), None
+
+
+class Ops:
+    scale = Base.apply
+    heir = Heir
+
+    def __init__(self):
+        self.sizes = [1, 2]
+        self.other = Heir()
+
+    def run(self, x):
+        return Base.apply(x, self.sizes)
+
+
+def one(x):
+    y = Ops.scale(x, 1.0)
+    y.add_(1)
+    return Ops.heir.apply(x, None)
+
+
+def two(x, flag):
+    with torch.no_grad():
+        if flag:
+            return Heir.apply(x, 2)
+    return (Base if flag else Heir).apply(x.detach(), [1])
+
+
+def three(x):
+    setattr(Heir, "forward", one)
+    return two(x, True)
+"""
+NAMES = [
+    "Base",
+    "Heir",
+    "Ops",
+    "Function",
+    "scale",
+    "heir",
+    "forward",
+    "backward",
+    "apply",
+    "one",
+    "x",
+    "sizes",
+    "None",
+]
+
+
+def renamed(chance: random.Random, text: str) -> str:
+    """The text after a change within one line: the lines, and thus most statements, stay the same."""
+    words = list(re.finditer(r"\w+", text))
+    word = chance.choice(words)
+    other = chance.choice(
+        [*NAMES, "global Base", f"{word[0]}.apply", f"({word[0]} := 1)", f"{word[0]}(x)", "class Base: pass"]
+    )
+    return text[: word.start()] + other + text[word.end() :]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_with_calls_whose_meaning_other_statements_change(tmp_path: Path, seed: int) -> None:
+    chance, around = random.Random(seed), Workspace(lambda _: None, (str(tmp_path),))
+    checker, uri, text = Checker(around), (tmp_path / "calls.py").as_uri(), CALLS
+    for version in range(120):
+        anew = shown(Checker(around), Document(uri, text, version, "python"))
+        assert shown(checker, Document(uri, text, version, "python")) == anew, text
+        text = renamed(chance, CALLS if chance.random() < 0.4 else text)
+
+
 @pytest.mark.parametrize(
     ("change", "built"),
     [
