@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ctxlint.editor.checked import Checked
 from ctxlint.editor.documents import Document
 from ctxlint.result import Candidate, FileResult
-from ctxlint.run.earlier import earlier_result, store_result
 from ctxlint.run.pipeline import is_left_out
+from ctxlint.run.stored_result import earlier_result, store_result
 from ctxlint.source.decode import decode
 from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, read_bytes
 from ctxlint.source.scanner import holds_candidate
