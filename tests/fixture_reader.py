@@ -23,6 +23,7 @@ PROGRAMS = ROOT / "fixtures" / "programs"
 
 _MARK = re.compile(r"[ \t]*# error(?:\[(\d+)-(\d+)\])?: \[([^\]\n]*)\]")
 _MESSAGE = re.compile(r"[ \t]*# message: (.*?)[ \t]*$", re.MULTILINE)
+_NOTE = re.compile(r"[ \t]*# note: (.*?)[ \t]*$", re.MULTILINE)
 _LANGUAGES = frozenset({"py", "pyi", "fixed", "toml", "run", "console"})
 
 
@@ -49,12 +50,13 @@ class Extent:
 
 @dataclass(frozen=True)
 class Marked:
-    """Code and its expected findings. ``messages`` are texts that occur in their messages."""
+    """Code and its expected findings. ``messages`` are texts in their messages, ``notes`` lines and texts of their notes."""
 
     text: str
     marks: tuple[Mark, ...]
     messages: tuple[str, ...]
     extents: tuple[Extent, ...] = ()
+    notes: tuple[tuple[int, str], ...] = ()
 
 
 def read_marks(text: str) -> Marked:
@@ -62,22 +64,26 @@ def read_marks(text: str) -> Marked:
 
     ``# error: [CTX203, CTX201]`` at the end of a line refers to that line; alone on a line, to the next line that is
     left. ``# error[9-14]: [CTX203]`` also says from which column to which. ``# message: some text`` may stand anywhere.
+    ``# note: some text`` at the end of a line: a finding has a note there.
     Lines that hold nothing else go, other lines keep their rest. Lines end at ``\n`` only here.
     """
     kept: list[str] = []
     marks: list[Mark] = []
     messages: list[str] = []
     extents: list[Extent] = []
+    notes: list[tuple[int, str]] = []
     waiting: list[tuple[str, str, str]] = []
     for line in text.split("\n"):
         codes = [(start, end, code.strip()) for start, end, found in _MARK.findall(line) for code in found.split(",")]
         said = _MESSAGE.findall(line)
         messages += said
-        rest = _MESSAGE.sub("", _MARK.sub("", line))
+        noted = _NOTE.findall(line)
+        rest = _NOTE.sub("", _MESSAGE.sub("", _MARK.sub("", line)))
         if (codes or said) and not rest.strip():
             waiting += codes
             continue
         kept.append(rest)
+        notes += [(len(kept), text) for text in noted]
         marks += [Mark(len(kept), code) for _start, _end, code in waiting + codes]
         extents += [
             Extent(Mark(len(kept), code), int(start), int(end)) for start, end, code in waiting + codes if start
@@ -85,7 +91,7 @@ def read_marks(text: str) -> Marked:
         waiting = []
     if waiting:
         raise MalformedFixture(f"no line follows the mark for {', '.join(code for *_, code in waiting)}")
-    return Marked("\n".join(kept), tuple(sorted(marks)), tuple(messages), tuple(extents))
+    return Marked("\n".join(kept), tuple(sorted(marks)), tuple(messages), tuple(extents), tuple(notes))
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ def test_case(case: Case) -> None:
         assert extent in map(extent_of, diagnostics), f"{extent} is none of {list(map(extent_of, diagnostics))}"
     for message in case.marked.messages:
         assert any(message in each.message for each in diagnostics), f"{message!r} is not in\n{listing(diagnostics)}"
+    notes = [(each.span.start.line, each.message) for diagnostic in diagnostics for each in diagnostic.related]
+    for line, text in case.marked.notes:
+        assert any(line == at and text in note for at, note in notes), f"{text!r} on line {line} is not in {notes}"
 
 
 if FIXED:  # pytest would count a test without cases as skipped

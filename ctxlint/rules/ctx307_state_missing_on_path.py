@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.skipped_state import skipped_state
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import at
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class StateMissingOnPath(Rule[FunctionClass]):
         if fn.forward is None or fn.forward.inherited:
             return
         for each in skipped_state(fn):
-            yield Finding(fn.span(each.node), _message(each, fn.forward.ctx_name))
+            others = at(fn, each.others, f"this return skips `{each.what}` too")
+            yield Finding(fn.span(each.node), _message(each, fn.forward.ctx_name), related=others)
 
 
 def _message(skipped: SkippedState, ctx: str) -> str:

@@ -39,6 +39,7 @@ class SkippedState:
     ``condition`` the text of the test; ``returns`` means that the node is a return that comes too early. ``flags`` are
     the inputs whose flags decide, if so. ``error`` is what backward raises then, first of all. ``alone``: nothing else
     that backward reads is skipped there. ``has_else``: the test of flags chooses between this and other code.
+    ``others``: further returns that come too early.
     """
 
     node: cst.CSTNode
@@ -49,6 +50,7 @@ class SkippedState:
     error: str = "AttributeError"
     alone: bool = True
     has_else: bool = False
+    others: tuple[cst.CSTNode, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,16 @@ def _preconditions(backward: Method) -> frozenset[Guard]:
 
 
 def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> SkippedState | None:
-    """A return before anything is stored, on a path that backward may well follow."""
+    """The returns before anything is stored, on paths that backward may well follow."""
+    first, *others = _early_returns(fn, forward, what, events) or (None,)
+    return replace(first, others=tuple(each.node for each in others if each)) if first is not None else None
+
+
+def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> list[SkippedState]:
     orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
     provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
+    found: list[SkippedState] = []
     for each in forward.returns:
         count = counts.get(each.order)
         if orders & each.maybe_before or not each.guards:
@@ -146,8 +154,8 @@ def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Ev
         if each.bare or refused is None or not _others_get_gradients(fn, refused):
             continue
         names = tuple(fn.inputs[at].name for at in sorted(refused) if at < len(fn.inputs))
-        return SkippedState(each.node, what, _text(each.guards), returns=True, flags=names)
-    return None
+        found.append(SkippedState(each.node, what, _text(each.guards), returns=True, flags=names))
+    return found
 
 
 def _others_get_gradients(fn: FunctionClass, refused: set[int]) -> bool:
