@@ -53,7 +53,10 @@ DEFAULT_EXCLUDE = (
     "site-packages",
     "venv",
 )
-"""Folders that are excluded by default, the same as in ruff."""
+"""Folders that are excluded by default: those of ruff, and the cache.
+
+``build`` is not one of them: it may be a package, and ``.gitignore`` usually names it if it is not.
+"""
 
 
 class Found(NamedTuple):

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ctxlint.cli import main
+from ctxlint.source.discover import DEFAULT_EXCLUDE
 from tests import stand_ins
 from tests.stand_ins import CANDIDATE
 
@@ -195,6 +197,16 @@ def test_gitignore_means_nothing_outside_of_a_repository(shown: Shown) -> None:
     _write("below/a.py", "b.py")
     Path(".gitignore").write_text("*.py\n")
     assert shown("below") == ["below/a.py"]
+
+
+def test_ruff_excludes_the_same_folders() -> None:
+    """A ``build`` folder is neither excluded by ruff nor by flake8; ``.gitignore`` usually names it."""
+    Path("a.py").write_text("")
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--show-settings", "."]
+    shown = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    listed = shown.partition("file_resolver.exclude = [")[2].partition("]")[0]
+    names = {name.strip().strip('"') for name in listed.split(",")} - {""}
+    assert set(DEFAULT_EXCLUDE) == names | {".ctxlint_cache"}
 
 
 # Links
