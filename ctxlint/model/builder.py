@@ -53,6 +53,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
+from ctxlint.torch_api import types
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -281,7 +282,8 @@ class Builder:
         if forward is not None:
             bindings = bound_parameters(forward, "input", Tri.UNKNOWN)
             for each in inputs:
-                kind = Kind.FLOAT if each.surely_differentiable else Kind.UNKNOWN
+                integral = Kind.INTEGRAL if each.param.annotation in types.INTEGRAL_ANNOTATIONS else Kind.UNKNOWN
+                kind = Kind.FLOAT if each.surely_differentiable else integral
                 values[each.name] = Parameter("input", each.index, each.name, each.is_tensor, kind)
             bindings.update(values)
             walked["forward"] = walk(forward, bindings)

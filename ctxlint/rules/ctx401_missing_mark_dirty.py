@@ -9,8 +9,10 @@ from ctxlint.model.analyses.mutations import (
     input_written,
     marked_dirty,
     may_be_marked,
+    of_integers,
     on_a_temporary,
     returns_memory_of,
+    used_as_index,
     without_gradient,
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
@@ -82,9 +84,10 @@ class MissingMarkDirty(Rule[FunctionClass]):
 
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
-    gradient, such as running statistics, may be modified unless they are returned. Not reported if the write goes
-    through `.data`, if a call passes `x.data` or `x.detach()` as that input, if the ctx is passed to another function,
-    which may mark the input, or if a test checks for gradients first.
+    gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
+    gradient, may always be modified. Not reported if the write goes through `.data`, if a call passes `x.data` or
+    `x.detach()` as that input, if the ctx is passed to another function, which may mark the input, or if a test checks
+    for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
@@ -105,7 +108,12 @@ class MissingMarkDirty(Rule[FunctionClass]):
             tensor = input_written(mutation)
             if tensor is None or tensor in marked or tensor.index in changed or tensor.index >= len(fn.inputs):
                 continue
-            if on_a_temporary(mutation) or without_gradient(mutation) or _given_detached(fn, tensor):
+            if (
+                of_integers(mutation)
+                or on_a_temporary(mutation)
+                or without_gradient(mutation)
+                or _given_detached(fn, tensor)
+            ):
                 continue
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
                 changed[tensor.index] = tensor, mutation
@@ -128,7 +136,7 @@ def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
     in_place = mutation.how in operations.INPLACE_METHODS or mutation.how in operations.IN_PLACE_COLLECTIVES
     if not returns_memory_of(fn, tensor) or not (given.is_tensor is Tri.YES or in_place or mutation.how == "out="):
         return False
-    return given.gradient is not Tri.NO or _is_differentiable_output(fn, tensor)
+    return (given.gradient is not Tri.NO or _is_differentiable_output(fn, tensor)) and not used_as_index(fn, tensor)
 
 
 def _given_detached(fn: FunctionClass, tensor: Parameter) -> bool:

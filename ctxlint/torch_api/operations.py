@@ -119,6 +119,16 @@ SELF_RETURNING_METHODS = frozenset(
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
 """Tensor methods that modify their tensor in place."""
 
+INTEGRAL_WRITES = frozenset(
+    _words(
+        """
+        bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_ bitwise_right_shift_ bitwise_xor_ gcd_ lcm_
+        &= |= ^= <<= >>=
+        """
+    )
+)
+"""In-place operations that raise for a floating-point tensor."""
+
 INPLACE_FUNCTIONS = (_functions(lambda each: bool(each.writes)) | INPLACE_METHODS) - SELF_RETURNING_METHODS
 """Functions of torch and torch.nn.functional that write to their first argument."""
 

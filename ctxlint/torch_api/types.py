@@ -19,6 +19,13 @@ TENSOR_ANNOTATIONS = DISTRIBUTED_TENSORS | frozenset(
     }
 )
 
+INTEGRAL_ANNOTATIONS = frozenset(
+    f"torch.{device}{kind}Tensor"
+    for device in ("", "cuda.")
+    for kind in ("Bool", "Byte", "Char", "Int", "Long", "Short")
+)
+"""Tensors of integers or bools."""
+
 NON_TENSOR_ANNOTATIONS = frozenset(
     {
         "builtins.int",

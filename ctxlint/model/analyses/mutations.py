@@ -12,18 +12,21 @@ from ctxlint.model.interpreter.values import (
     Choice,
     Fresh,
     Item,
+    Kind,
     Parameter,
     Tri,
     Variadic,
     View,
+    kind_of,
     leaves,
     same_object,
     usual_storage,
 )
+from ctxlint.model.syntax import children, dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import Mutation
@@ -85,6 +88,49 @@ def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into an unreferenced result of a call: ``all_reduce(x.contiguous())``."""
     collective = mutation.how in operations.IN_PLACE_COLLECTIVES and not mutation.by
     return collective and isinstance(mutation.target_node, _TEMPORARY)
+
+
+def of_integers(mutation: Mutation) -> bool:
+    """Whether only a tensor of integers or bools can be modified like this: it never has a gradient."""
+    integral = mutation.target is not None and kind_of(mutation.target) is Kind.INTEGRAL
+    return integral or mutation.how in operations.INTEGRAL_WRITES
+
+
+_TAKES_INDEX = frozenset(
+    [
+        "gather",
+        "index_add",
+        "index_add_",
+        "index_copy",
+        "index_copy_",
+        "index_fill",
+        "index_fill_",
+        "index_select",
+        "scatter",
+        "scatter_",
+        "scatter_add",
+        "scatter_add_",
+    ]
+)
+"""Functions and methods that take the values, a dimension and an index."""
+
+
+def used_as_index(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether forward indexes another tensor with an input, which then has integers or bools."""
+    return fn.forward is not None and any(
+        isinstance(each, cst.Name) and each.value == tensor.name for each in _indices(fn.forward.node.body)
+    )
+
+
+def _indices(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """The expressions by which tensors are indexed: ``x[i]``, ``x[:, i]``, ``x.gather(1, i)``."""
+    if isinstance(node, cst.Subscript):
+        yield from (each.slice.value for each in node.slice if isinstance(each.slice, cst.Index))
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _TAKES_INDEX:
+        at = 2 if dotted(node.func.value) == "torch" else 1
+        yield from (each.value for each in node.args[at : at + 1])
+    for child in children(node):
+        yield from _indices(child)
 
 
 def without_gradient(mutation: Mutation) -> bool:
