@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import drop_surplus
+from ctxlint.model.analyses.tensor_containers import container_inputs_with_gradient
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -86,6 +87,8 @@ class SurplusNone(Rule[FunctionClass]):
                 continue  # a call passes so many: `forward` lacks a parameter, which is CTX701
             surplus = returned.slots[len(fn.inputs) :] if returned.count is not None else ()
             if surplus and all(is_none(slot.value) is Tri.YES for slot in surplus):
+                if container_inputs_with_gradient(fn):
+                    return  # the surplus is for the tensors inside, which is CTX216
                 yield Finding(
                     fn.span(returned.node),
                     f"`{fn.backward.name}` of `{fn.name}` returns {counted(len(returned.slots), 'gradient')} but `forward` takes "

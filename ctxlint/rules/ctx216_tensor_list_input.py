@@ -11,6 +11,7 @@ from ctxlint.model.analyses.tensor_containers import (
 )
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import at
 from ctxlint.rules.wording import counted
 
 if TYPE_CHECKING:
@@ -86,20 +87,27 @@ class TensorListInput(Rule[FunctionClass]):
         if not fn.count_judgeable or fn.forward is None or fn.forward.inherited:
             return
         gradients = _surplus(fn)
-        for each in container_inputs_with_gradient(fn):
+        found = container_inputs_with_gradient(fn)
+        for each in found:
             raises = with_a_tensor(fn, each)
             # With a surplus, another input may hold the tensors that the gradients are for.
             shifted = raises and gradients > 0
             numbers = f" ({counted(gradients, 'gradient')} for {counted(len(fn.inputs), 'input')})" if shifted else ""
             starred = f", `*{each.name}`" if each is fn.inputs[-1] and not shifted else ""
             consequence = _RAISES if raises else _SILENT
+            separate = _ALL_SEPARATE if shifted else f"Pass each tensor to `apply` as a separate input{starred}."
+            others = [other.param.node.name for other in found if other is not each] if shifted else []
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{each.name}` of `{fn.name}` is {_fact(each)} but `backward` returns a gradient for it{numbers}; "
-                f"{consequence}. Pass each tensor to `apply` as a separate input{starred}.",
+                f"{consequence}. {separate}",
+                related=at(fn, others, "this is a container, too"),
             )
+            if shifted:  # the gradients of the inputs that follow are in wrong positions
+                return
 
 
+_ALL_SEPARATE = "Pass tensors in containers to `apply` as separate inputs."
 _RAISES = "torch raises RuntimeError at backward"
 _SILENT = "torch does not look inside, and its tensors silently get no gradient"
 

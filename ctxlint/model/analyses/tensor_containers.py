@@ -26,7 +26,11 @@ def is_tensor_container(annotation: str | None) -> bool:
 
 
 def declares_fields(node: ast.ClassDef) -> bool:
-    """Whether a class declares fields: a NamedTuple, a dataclass."""
+    """Whether a class declares fields: a NamedTuple, also by a metaclass for several bases, or a dataclass."""
+    if any(
+        each.arg == "metaclass" and (dotted_name(each.value) or "").endswith("NamedTupleMeta") for each in node.keywords
+    ):
+        return True
     said = [*node.bases, *(each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)]
     names = {(dotted_name(each) or "").rpartition(".")[2] for each in said}
     return not names.isdisjoint({"NamedTuple", "TypedDict", "dataclass", "define", "attrs"})
