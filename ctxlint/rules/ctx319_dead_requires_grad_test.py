@@ -10,7 +10,9 @@ from ctxlint.model.analyses.grad_mode import kept_untouched, untracked
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import GradientFlag
+from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,17 +116,22 @@ _METHODS = ("forward", "setup_context", "backward", "vjp")
 
 
 def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
-    """What to test instead: the flag of the input that the tensor was computed from, if it is the only one."""
+    """What to test instead: the flags of the inputs that the tensor was computed from; nothing if there is no input."""
     given = {each.name: each.index for each in fn.inputs}
     names = {name for option in (value.options() if value else ()) for name in names_in(option.node)}  # type: ignore[attr-defined]
     local = [name for name in names if name in given or name in method.binders]
-    if len(local) == 1 and local[0] in given:
+    if not local or all(each.gradient is Tri.NO for each in fn.inputs):
+        return "Drop the test."
+    if not given.keys() >= set(local):
+        return _ask(method)
+    if len(local) == 1:
         return f"Test `{method.ctx_name}.needs_input_grad[{given[local[0]]}]`, the flag of the input `{local[0]}`."
-    return _ask(method)
+    inputs = quoted(sorted(local, key=given.__getitem__), "or")
+    return f"Test the flag of the input {inputs} in `{method.ctx_name}.needs_input_grad`."
 
 
 def _ask(method: Method) -> str:
-    return f"Test the flag of the intended input in `{method.ctx_name}.needs_input_grad`."
+    return f"Test the flag of an input in `{method.ctx_name}.needs_input_grad`, or drop the test."
 
 
 def _is_asserted_or_shown(method: Method, node: cst.CSTNode) -> bool:

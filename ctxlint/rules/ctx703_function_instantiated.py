@@ -32,6 +32,7 @@ class FunctionInstantiated(Rule[SourceFile]):
     - `Fn()(x)` raises `RuntimeError: Legacy autograd function with non-static forward method is deprecated`.
     - `Fn().apply(x)` works, warns, and loses the state of the instance. This includes an instance of which only `apply`
       is used.
+    - Methods that are called on an instance run like plain functions: autograd does not run `backward`.
     - `Fn.forward(x)` with `setup_context` runs, but autograd differentiates the body and silently bypasses `backward`.
 
     ## Example
@@ -128,15 +129,16 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`."
     elif instance.use is InstanceUse.METHOD_CALLED:
-        fact = f"`{made}` creates an instance, and its methods are called directly; torch deprecates instances."
+        fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
         remedy = f"Call `{name}.apply`, with {_ITS}." if given else f"Call `{name}.apply`."
     elif given and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
     else:
-        fact = f"`{made}` creates an instance; torch deprecates instances."
-        remedy = f"Drop the `{made[len(name) :]}`, or pass `{name}.apply` where it is called."
+        fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
+        otherwise = f"with {_ITS}" if given else f"or drop the `{made[len(name) :]}` if only `apply` is taken"
+        remedy = f"Use `{name}.apply`, {otherwise}."
     yield _finding(fn, call, fact, remedy, fix, related, only_warns)
 
 
