@@ -10,7 +10,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
-from ctxlint.model.syntax import children, code_of, dotted
+from ctxlint.model.syntax import children, code_of, dotted, literal_text
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class KeptUses:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a list or tuple of ``count`` elements holds a tensor."""
+    """Where a list or tuple of ``count`` elements, or a dict, holds a tensor."""
 
-    index: int
+    index: int | str
     count: int
 
 
@@ -246,6 +246,8 @@ class _Uses:
             if isinstance(target, (cst.Tuple, cst.List)):
                 if not contained:
                     self.read_values()
+                elif self.taken_by_star(target.elements):
+                    continue
                 for element in self.taken(target.elements) if contained else target.elements:
                     self.aliases(element.value, contained=False)
             else:
@@ -253,12 +255,27 @@ class _Uses:
         if isinstance(parent, cst.NamedExpr):
             self.visit(parent, contained)
 
+    def taken_by_star(self, targets: Sequence[cst.BaseElement]) -> bool:
+        """Follow the starred target of an unpacking, if that certainly gets the tensor: a list."""
+        star = next((at for at, each in enumerate(targets) if isinstance(each, cst.StarredElement)), None)
+        place = self.place
+        if star is None or place is None or isinstance(place.index, str):
+            return False
+        inside = place.count - len(targets) + 1
+        if not star <= place.index < star + inside:
+            return False
+        self.place = Place(place.index - star, inside)
+        self.aliases(targets[star].value, contained=True)
+        self.place = place
+        return True
+
     def taken(self, targets: Sequence[cst.BaseElement]) -> Sequence[cst.BaseElement]:
         """The targets of an unpacking that may get the tensor."""
-        if self.place is None or len(targets) != self.place.count:
+        if self.place is None or isinstance(self.place.index, str):
             return targets
-        starred = any(isinstance(each, cst.StarredElement) for each in targets)
-        return targets if starred else targets[self.place.index : self.place.index + 1]
+        star = next((at for at, each in enumerate(targets) if isinstance(each, cst.StarredElement)), None)
+        at = self.place.index if star is None or self.place.index < star else self.place.index - self.place.count
+        return targets[at : at + 1 or None] if star is not None or len(targets) == self.place.count else targets
 
     def aliases(self, target: cst.CSTNode, contained: bool) -> None:
         """Follow a target that it is bound to; anything but a name lets it escape."""
@@ -275,9 +292,11 @@ class _Uses:
         parent = self.method.parents[node]
         if isinstance(parent, (cst.AssignTarget, cst.Del, cst.Param, cst.NameItem)):
             return False
+        if isinstance(parent, (cst.For, cst.CompFor)) and parent.target is node:
+            return False
         if isinstance(parent, (cst.Attribute, cst.Arg)):
             return getattr(parent, "attr", getattr(parent, "keyword", None)) is not node
-        return not (isinstance(parent, cst.Element) and self.is_target(parent))
+        return not (isinstance(parent, (cst.Element, cst.StarredElement)) and self.is_target(parent))
 
     def is_target(self, element: cst.CSTNode) -> bool:
         display = self.method.parents[element]
@@ -325,10 +344,24 @@ class _Uses:
 
 
 def _may_take(subscript: cst.Subscript, place: Place) -> bool:
-    """Whether ``ctx.tensors[i]`` may be the element at a place."""
+    """Whether ``ctx.tensors[i]`` or ``ctx.tensors["name"]`` may be the element at a place."""
     index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
+    if isinstance(place.index, str):
+        key = index.value if isinstance(index, cst.Index) else None
+        return not isinstance(key, cst.SimpleString) or literal_text(key) == place.index
+    if isinstance(index, cst.Slice):
+        taken = _literal_slice(index)
+        return taken is None or place.index in range(place.count)[taken]
     written = code_of(index.value) if isinstance(index, cst.Index) else ""
     return re.fullmatch(r"-?[0-9]{1,9}", written) is None or int(written) % place.count == place.index
+
+
+def _literal_slice(node: cst.Slice) -> slice | None:
+    """The slice that ``[1:]`` or ``[:-1]`` takes; None unless its bounds are literals, or if it has a step."""
+    bounds = [code_of(each) if each is not None else "" for each in (node.lower, node.upper)]
+    if node.step is not None or not all(re.fullmatch(r"(-?[0-9]{1,9})?", each) for each in bounds):
+        return None
+    return slice(*(int(each) if each else None for each in bounds))
 
 
 def _returns(node: cst.CSTNode) -> bool:
