@@ -16,6 +16,7 @@ from ctxlint.model.analyses.mutations import (
     without_gradient,
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
+from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.values import Tri
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -35,7 +36,9 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## What it does
     Reports in-place modifications in `forward` of an input that gets a gradient, or that is returned, without
     `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input
-    counts as the input, and so do `contiguous()` and `reshape`.
+    counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
+    `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
+    result permuted back, since each output of a call is such an input of the next.
 
     ## Why is this bad?
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
@@ -104,9 +107,12 @@ class MissingMarkDirty(Rule[FunctionClass]):
         if forward is None or forward.inherited or not forward.signature_known or marked is None or not fn.gradients:
             return
         changed: dict[int, tuple[Parameter, Mutation]] = {}
+        if_permuted: dict[int, tuple[Parameter, Mutation]] = {}
         for mutation in forward.facts.of(Mutation):
             tensor = input_written(mutation)
-            if tensor is None or tensor in marked or tensor.index in changed or tensor.index >= len(fn.inputs):
+            found = changed if tensor is not None else if_permuted
+            tensor = tensor or input_written_if_permuted(fn, mutation)
+            if tensor is None or tensor in marked or tensor.index in found or tensor.index >= len(fn.inputs):
                 continue
             if (
                 of_integers(mutation)
@@ -116,7 +122,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             ):
                 continue
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
-                changed[tensor.index] = tensor, mutation
+                found[tensor.index] = tensor, mutation
         for at in {mutation.node: None for _tensor, mutation in changed.values()}:
             together = [each for each in changed.values() if each[1].node is at]
             tensor, mutation = together[0]
@@ -128,6 +134,12 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 way_to(fn, *(each for _tensor, each in together)),
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
+        others = [each for index, each in if_permuted.items() if index not in changed]
+        for at in {mutation.node: None for _tensor, mutation in others}:
+            together = [each for each in others if each[1].node is at]
+            tensor, mutation = together[0]
+            message = _message_if_permuted([each.name for each, _mutation in together], mutation)
+            yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
 
 
 def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
@@ -156,6 +168,20 @@ def _message_of_several(changed: list[tuple[Parameter, Mutation]]) -> str:
     return (
         f"`{changed[0][1].doer}` modifies the inputs {names} in place without `mark_dirty`; leaves are silently overwritten, "
         f"and later uses of the inputs silently bypass this `backward`. Work on copies."
+    )
+
+
+def _message_if_permuted(names: list[str], mutation: Mutation) -> str:
+    """For inputs that may be copied: they are not if they have the layout of the output."""
+    modifies, how = f"`{mutation.doer}` modifies", how_permuted(mutation)
+    if len(names) > 1:
+        return (
+            f"{modifies} the inputs {quoted(names)} in place without `mark_dirty` if they are {how}, as the outputs are; leaves "
+            f"are then silently overwritten. Work on copies."
+        )
+    return (
+        f"{modifies} the input `{names[0]}` in place without `mark_dirty` if it is {how}, as the output is; a leaf is then "
+        f"silently overwritten. Work on `{names[0]}.clone()`."
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
+from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class ModifiedGradOutput(Rule[FunctionClass]):
@@ -23,7 +25,8 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     ## What it does
     Reports in-place modifications of an incoming gradient in `backward` and `vjp`: in-place methods, `op=`, item
     assignment, `out=`, `torch.distributed.all_reduce`. An alias or a view of the gradient, `contiguous()` and `reshape`
-    count as the gradient.
+    count as the gradient. The contiguous view of a permuted gradient is the gradient itself if that is permuted already:
+    reported if `backward` returns the result permuted back.
 
     ## Why is this bad?
     Autograd passes the same tensor to every consumer of a gradient. In `y = F(x); loss = (y + other).sum()`, the branch
@@ -110,6 +113,32 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
                 )
+            yield from _if_permuted(fn, method, set(changed))
+
+
+def _if_permuted(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
+    """Gradients that may be copied first: they are not if they have the layout of the returned ones."""
+    found: dict[str, Mutation] = {}
+    for mutation in method.facts.of(Mutation):
+        gradient = gradient_written_if_permuted(fn, mutation)
+        if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
+            found.setdefault(gradient, mutation)
+    for at in {each.node: None for each in found.values()}:
+        together = {gradient: each for gradient, each in found.items() if each.node is at}
+        mutation = next(iter(together.values()))
+        message = _message_if_permuted(list(together), mutation)
+        yield Finding(fn.span(at), message, related=way_to(fn, *together.values()))
+
+
+def _message_if_permuted(gradients: list[str], mutation: Mutation) -> str:
+    modifies, how = f"`{mutation.doer}` modifies", how_permuted(mutation)
+    if len(gradients) > 1:
+        subject = f"the incoming gradients {quoted(gradients)} in place if they are {how}, as the returned ones are"
+        others, remedy = "the same tensors on to others", "Work on copies"
+    else:
+        subject = f"the incoming gradient `{gradients[0]}` in place if it is {how}, as the returned one is"
+        others, remedy = "the same tensor on to others", f"Work on `{gradients[0]}.clone()`"
+    return f"{modifies} {subject}; if torch passes {others}, their gradients are silently wrong. {remedy}."
 
 
 def _message_of_several(gradients: list[str], mutation: Mutation) -> str:

@@ -49,7 +49,12 @@ def _sequence(value: Sequence) -> str:
     ]
 
 
-_VIEWS = {Alias.ALWAYS: "view", Alias.USUALLY: "reshaped", Alias.POSSIBLY: "converted"}
+_VIEWS = {
+    Alias.ALWAYS: "view",
+    Alias.USUALLY: "reshaped",
+    Alias.IF_PERMUTED: "laid out",
+    Alias.POSSIBLY: "converted",
+}
 
 _WORDS: dict[type, str] = {
     Context: "ctx",

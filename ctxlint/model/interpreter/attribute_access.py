@@ -18,6 +18,7 @@ from ctxlint.model.interpreter.events import (
     SavedRead,
     TupleUsedAsTensor,
 )
+from ctxlint.model.interpreter.layouts import changed_layout
 from ctxlint.model.interpreter.sequences import (
     integer,
     sequence_item,
@@ -80,7 +81,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     if name in operations.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
         return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
     if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):
-        return View(base, node)
+        return View(base, node, layout=changed_layout(node))
     if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
         return base.slots[name == "indices"].value  # of a sort and the like; a plain tuple has no such attribute
     return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
@@ -189,10 +190,10 @@ def _item_of(
         return unknown_many("tuple", node)
     if tensor_when_used(value):
         if _basic_index(node):
-            return View(value, node)
+            return View(value, node, layout=changed_layout(node))
         picked = walk.peek(index) if index is not None else UNKNOWN
         if isinstance(picked, Scalar) and picked.sort == "int":
-            return View(value, node)
+            return View(value, node, layout=changed_layout(node))
         if is_tensor(picked) is Tri.YES or isinstance(picked, Sequence):
             return Fresh(node, kind_of(value))
         return View(value, node, Alias.POSSIBLY)

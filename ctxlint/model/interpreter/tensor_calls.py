@@ -8,6 +8,7 @@ import libcst as cst
 
 from ctxlint.model.interpreter.attribute_access import saved_tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, Mutation
+from ctxlint.model.interpreter.layouts import changed_layout, unless_copied
 from ctxlint.model.interpreter.sequences import integer
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -241,9 +242,9 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
     if inplace is not None and inplace.value != Constant(False, "bool"):
         return Opaque(node)  # inplace=flag: the input itself or a new tensor
     if first is not None and name in operations.TORCH_VIEWS:
-        return View(first, node)
+        return View(first, node, layout=changed_layout(node, of_torch=True))
     if first is not None and name in operations.TORCH_USUAL_VIEWS:
-        return View(first, node, _unless_copied(first))
+        return View(first, node, unless_copied(first))
     several = _gives_several(name, arguments)
     if several is not Tri.NO:
         return TensorTuple(node) if several is Tri.YES else Opaque(node)
@@ -271,9 +272,9 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         first = arguments.value(0, "dtype")
         retyped = isinstance(first, Imported) or (isinstance(first, Scalar) and first.sort == "object")
         kind = (_kind_of_dtype(first) if first is not None else Kind.UNKNOWN) if name == "view" and retyped else None
-        return View(receiver, node, Alias.ALWAYS, shown, kind)
+        return View(receiver, node, Alias.ALWAYS, shown, kind, changed_layout(node))
     if name in operations.USUAL_VIEW_METHODS:
-        return View(receiver, node, _unless_copied(receiver), shown)
+        return View(receiver, node, unless_copied(receiver), shown)
     if name in operations.FLOAT_CONVERSIONS:
         converts = kind_of(receiver) is Kind.INTEGRAL
         return None if converts else View(receiver, node, Alias.POSSIBLY, shown, Kind.FLOAT)
@@ -282,24 +283,6 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
         kind = None if keeps else _converted(arguments)
         return View(receiver, node, Alias.POSSIBLY, shown, kind)
     return None
-
-
-def _unless_copied(base: Value) -> Alias:
-    """Whether ``contiguous`` and ``reshape`` of a tensor share its memory: they copy the result of ``permute``."""
-    while isinstance(base, View):
-        if _changes_layout(base.node):
-            return Alias.POSSIBLY
-        base = base.of
-    return Alias.USUALLY
-
-
-def _changes_layout(view: cst.CSTNode) -> bool:
-    """Whether a view of a contiguous tensor is usually not contiguous."""
-    if isinstance(view, cst.Subscript):
-        slices = [each.slice for each in view.slice]
-        return len(slices) > 1 or any(isinstance(each, cst.Slice) and each.step is not None for each in slices)
-    function = view.func if isinstance(view, cst.Call) else view
-    return isinstance(function, cst.Attribute) and function.attr.value in operations.LAYOUT_CHANGING_VIEWS
 
 
 def _converts_to_itself(walk: Walk, receiver: Value, arguments: Arguments) -> bool:

@@ -231,6 +231,8 @@ class Alias(Enum):
     ALWAYS = "always"
     USUALLY = "usually"
     """Unless the base has an unusual layout: ``contiguous``, ``reshape``."""
+    IF_PERMUTED = "if permuted"
+    """If the base of the permutation is permuted itself: ``contiguous`` and ``reshape`` after ``transpose``."""
     POSSIBLY = "possibly"
     """If no conversion is needed: ``float``, ``to``."""
 
@@ -240,7 +242,8 @@ class View(Value):
     """An array that may share the storage of ``of``, and is a tensor if ``of`` is one.
 
     ``shown``: only tensors have such a view; ``kind`` is what its elements are, None for the same as those
-    of ``of``.
+    of ``of``. ``layout`` is the code that changes the layout, ``transpose(1, 2)``, if a view of a contiguous tensor is
+    usually not contiguous.
     """
 
     of: Value
@@ -248,6 +251,7 @@ class View(Value):
     alias: Alias = Alias.ALWAYS
     shown: bool = False
     kind: Kind | None = None
+    layout: str = ""
 
 
 @record
@@ -461,6 +465,19 @@ def _origin(value: Value, followed: tuple[Alias, ...]) -> Value | None:
         origins = {_origin(option, followed) for option in value.alternatives}
         return origins.pop() if len(origins) == 1 else None
     return None if isinstance(value, SomeTensor) or value == UNKNOWN else value
+
+
+def permuted_storage(value: Value | None) -> tuple[Parameter | Argument, View] | None:
+    """The tensor that a write modifies if it is permuted already, with the contiguous view of its permutation.
+
+    ``x.transpose(1, 2).contiguous()`` is a copy of a contiguous ``x``, and ``x`` itself if that is transposed.
+    """
+    while isinstance(value, View) and value.alias in (Alias.ALWAYS, Alias.USUALLY):
+        value = value.of
+    if not isinstance(value, View) or value.alias is not Alias.IF_PERMUTED:
+        return None
+    origin = value.of.of if isinstance(value.of, View) and value.of.layout else None
+    return (origin, value) if isinstance(origin, (Parameter, Argument)) else None
 
 
 def before_views(value: Value) -> Value:

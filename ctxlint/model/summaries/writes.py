@@ -17,6 +17,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     View,
     is_none,
+    permuted_storage,
     usual_storage,
 )
 from ctxlint.model.syntax import code_of
@@ -39,14 +40,14 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
     tests: _Tests | None = None
     for mutation in facts.of(Mutation):
         target = mutation.target
-        origin = usual_storage(target) if target is not None else None
-        if target is None or not _is_callers(origin) or origin in seen:
+        origin = _written(target)
+        if target is None or origin is None or origin in seen:
             continue
         tests = tests or _Tests(definition, bound_names(node, definition.unit.source.has_walrus))
         doubts = [guard for guard in mutation.guards if not tests.let(guard)]
-        if doubts and not _completes(doubts, doubted.setdefault(origin, [])):  # type: ignore[arg-type]
+        if doubts and not _completes(doubts, doubted.setdefault(origin, [])):
             continue
-        seen.add(origin)  # type: ignore[arg-type]
+        seen.add(origin)
         yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through))
 
 
@@ -61,10 +62,16 @@ def _completes(doubts: list[Guard], before: list[Guard]) -> bool:
     return False
 
 
-def _is_callers(origin: Value | None) -> bool:
-    while isinstance(origin, (Item, View)):
-        origin = origin.of
-    return isinstance(origin, (Argument, ContextAttribute, SavedTensor))
+def _written(target: Value | None) -> Value | None:
+    """What a caller knows of the memory that is written to: its own value, or a contiguous view of one; else None."""
+    origin = usual_storage(target) if target is not None else None
+    if origin is None:
+        permuted = permuted_storage(target)
+        return permuted[1] if permuted is not None else None
+    base = origin
+    while isinstance(base, (Item, View)):
+        base = base.of
+    return origin if isinstance(base, (Argument, ContextAttribute, SavedTensor)) else None
 
 
 def _step(definition: Definition, mutation: Mutation) -> Step:

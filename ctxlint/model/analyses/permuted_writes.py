@@ -1,0 +1,79 @@
+"""Writes to the contiguous view of a permuted tensor: they modify the tensor itself if it is permuted already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
+from ctxlint.model.interpreter.values import Parameter, View, permuted_storage
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.values import Value
+
+
+def input_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> Parameter | None:
+    """The input that is modified if it has the layout of the output, which permutes the result back; None if none is.
+
+    So it is if the input is the output of another call.
+    """
+    found = permuted_storage(mutation.target)
+    if found is None or not isinstance(found[0], Parameter) or found[0].role != "input":
+        return None
+    back = any(_permutes_back(value, found[1]) for value in fn.outputs_values())
+    return found[0] if back and not looks_excluded_as_tensor(found[0].name, mutation.guards) else None
+
+
+def gradient_written_if_permuted(fn: FunctionClass, mutation: Mutation) -> str | None:
+    """Like ``input_written_if_permuted``, for an incoming gradient and the returned ones."""
+    found = permuted_storage(mutation.target)
+    if found is None or not isinstance(found[0], Parameter) or found[0].role != "gradient":
+        return None
+    values = (slot.value for returned in fn.gradients for slot in returned.slots)
+    return found[0].name if any(_permutes_back(value, found[1]) for value in values) else None
+
+
+def how_permuted(mutation: Mutation) -> str:
+    """The word for the layout: transposed, or permuted."""
+    found = permuted_storage(mutation.target)
+    there = _permutation(found[1].of.layout) if found is not None and isinstance(found[1].of, View) else None
+    return "permuted" if there is not None and there[0] == "permute" else "transposed"
+
+
+def _permutes_back(value: Value, contiguous: View) -> bool:
+    """Whether a value is the contiguous view of a permuted tensor, permuted back."""
+    there = contiguous.of
+    return isinstance(there, View) and any(
+        isinstance(option, View)
+        and _are_alike(option.of, contiguous)
+        and _are_inverse(_permutation(there.layout), _permutation(option.layout))
+        for option in value.options()
+    )
+
+
+def _are_alike(first: Value, second: Value) -> bool:
+    """Whether two chains of views differ at most in their nodes: a result has the node of the call."""
+    while isinstance(first, View) and isinstance(second, View):
+        if (first.alias, first.layout) != (second.alias, second.layout):
+            return False
+        first, second = first.of, second.of
+    return first == second
+
+
+def _permutation(layout: str) -> tuple[str, tuple[str, ...]] | None:
+    """The method and its arguments if a change of layout only permutes dimensions."""
+    name, _, arguments = layout.rstrip(")").partition("(")
+    names = {"swapaxes": "transpose", "swapdims": "transpose", "mT": "t", "T": "t"}
+    if name not in ("transpose", "permute", "t", *names):
+        return None
+    return names.get(name, name), tuple(each.strip(" ()") for each in arguments.split(",") if each.strip(" ()"))
+
+
+def _are_inverse(first: tuple[str, tuple[str, ...]] | None, second: tuple[str, tuple[str, ...]] | None) -> bool:
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    if first[0] != "permute":
+        return set(first[1]) == set(second[1])
+    order = [str(at) for at in range(len(first[1]))]
+    return sorted(first[1]) == sorted(second[1]) == order and [first[1][int(at)] for at in second[1]] == order
