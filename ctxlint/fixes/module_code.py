@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
@@ -181,15 +182,50 @@ class ModuleCode:
         return [each for each in body if isinstance(each, (ast.Import, ast.ImportFrom)) and each.lineno < before]
 
     def _import_line(self, module: str, name: str, before: int) -> Edit | None:
-        """An import on a line of its own, below the last one of the same package that sorts before it."""
+        """An import on a line of its own, where isort would put it among those next to one of the same package."""
+        same = [each for each in self._imports(before) if isinstance(each, ast.ImportFrom) and _origin(each) == module]
+        joined = self._joined(same[-1], name) if same else None
+        if joined is not None:
+            return joined
         package = module.partition(".")[0]
         own = [each for each in self._imports(before) if package in _packages(each) and self._ends_its_line(each)]
         sorted_before = [each for each in own if isinstance(each, ast.Import) or _origin(each) <= module]
         if not own:
             return None
-        above = (sorted_before or own)[-1]
+        above = self._last_before((sorted_before or own)[-1], module)
         start = self.source.line_starts[above.end_lineno or above.lineno]
         return Edit(start, start, f"from {module} import {name}\n")
+
+    def _joined(self, statement: ast.ImportFrom, name: str) -> Edit | None:
+        """Add a name to the names of a statement on one line, in the order of isort; None if the line gets too long."""
+        line = self.source.line(statement.lineno).rstrip("\r\n")
+        written = ", ".join(f"{each.name} as {each.asname}" if each.asname else each.name for each in statement.names)
+        start = f"from {statement.module} import "
+        if line != start + written or written == "*" or len(line) + len(name) + 2 > _WIDTH:
+            return None
+        after = next((each.name for each in statement.names if _rank(each.name) > _rank(name)), None)
+        offset = self.source.line_starts[statement.lineno - 1]
+        if after is None:
+            return Edit(offset + len(line), offset + len(line), f", {name}")
+        at = offset + len(start) + re.search(rf"(?<!\w){after}(?!\w)", written).start()  # type: ignore[union-attr]
+        return Edit(at, at, f"{name}, ")
+
+    def _last_before(self, near: Import, module: str) -> Import:
+        """Of the adjacent imports around one, the last that isort puts above an import from a module."""
+        body = self.module.body
+        around = body.index(near)
+        first = last = around
+        while first > 0 and _follows(body[first], body[first - 1]):
+            first -= 1
+        while last + 1 < len(body) and _follows(body[last + 1], body[last]):
+            last += 1
+        block = [each for each in body[first : last + 1] if isinstance(each, (ast.Import, ast.ImportFrom))]
+        froms = [isinstance(each, ast.ImportFrom) for each in block]
+        modules = [_origin(each).lower() for each in block if isinstance(each, ast.ImportFrom)]
+        if froms != sorted(froms) or modules != sorted(modules) or not all(map(self._ends_its_line, block)):
+            return near  # in another order
+        above = [each for each in block if isinstance(each, ast.Import) or _origin(each).lower() <= module.lower()]
+        return above[-1] if above else near
 
     def _ends_its_line(self, statement: ast.stmt) -> bool:
         """Whether the line after a statement belongs to no other one."""
@@ -215,6 +251,20 @@ class ModuleCode:
 
 def _binds(statement: ast.Import, package: str) -> bool:
     return any(alias.asname is None and alias.name.split(".")[0] == package for alias in statement.names)
+
+
+_WIDTH = 88
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """The position of an imported name for isort: constants, classes, functions."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2), name
+
+
+def _follows(statement: ast.stmt, before: ast.stmt) -> bool:
+    """Whether both are imports, on adjacent lines."""
+    adjacent = statement.lineno == (before.end_lineno or before.lineno) + 1
+    return adjacent and all(isinstance(each, (ast.Import, ast.ImportFrom)) for each in (statement, before))
 
 
 def _origin(statement: Import) -> str:

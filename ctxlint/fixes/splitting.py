@@ -55,7 +55,7 @@ def split_forward(fn: FunctionClass) -> Fix | None:
     dropped = drop_parameter(code.layout, forward.node, forward.ctx.node)
     if split is None or dropped is None or "# type:" in code.layout.code(forward.node):
         return None
-    edits = [dropped, *split.taken_out(), *split.renamed, *split.method()]
+    edits = [dropped, *_undocumented(code), *split.taken_out(), *split.renamed, *split.method()]
     return code.fix("Move it to `setup_context`", edits, Applicability.UNSAFE)
 
 
@@ -77,15 +77,30 @@ class _Split:
     renamed: tuple[Edit, ...] = field(default=())
 
     def taken_out(self) -> list[Edit]:
-        """Edits that remove the lines from forward, with their comments."""
-        return [Edit(start, end, "") for start, end in map(self._place, self.moved)]
+        """Edits that remove the lines from forward, with their comments, and blank lines that would follow others."""
+        places: list[tuple[int, int]] = []
+        for start, end in map(self._place, self.moved):
+            first = places.pop()[0] if places and places[-1][1] == start else start
+            places.append((first, end))
+        return [Edit(start, self._below_blank_lines(start, end), "") for start, end in places]
+
+    def _below_blank_lines(self, start: int, end: int) -> int:
+        """The end of what is removed: below blank lines if a blank line, or the head of the method, is above it."""
+        source, first = self.code.layout.source, self.code.layout.line_number(start)
+        body = self.code.layout.line_number(self.code.layout.start(self.code.method.node.body.body[0]))
+        if first > body and source.line(first - 1).strip():
+            return end
+        line = self.code.layout.line_number(end)
+        while line < source.line_count and not source.line(line).strip():
+            line += 1
+        return source.line_starts[line - 1]
 
     def _place(self, line: Line) -> tuple[int, int]:
         """A line from its first comment to the next line."""
         layout = self.code.layout
         first = layout.line_number(layout.start(line))
         comments = list(getattr(line, "leading_lines", ()))
-        while comments and comments.pop().comment is not None:
+        while comments and (comment := comments.pop().comment) is not None and not _PRAGMA.match(comment.value):
             first -= 1
         last = layout.line_number(self._end(line))
         return layout.source.line_starts[first - 1], layout.source.line_starts[last]
@@ -128,6 +143,29 @@ class _Split:
             return text
         uses = [use for use in self.code.uses(name) if start <= layout.start(use) < end]
         return apply_edits(text, [Edit(layout.start(use) - start, layout.end(use) - start, "output") for use in uses])
+
+
+_PRAGMA = re.compile(
+    r"#\s*(?:fmt|flake8|isort|mypy|pragma|pylint|pyre-\w+|pyright|ruff|type|yapf)\b\s*[:\[]", re.IGNORECASE
+)
+"""Comments for tools, which are about the method rather than about the statement below."""
+
+
+def _undocumented(code: MethodCode) -> list[Edit]:
+    """The edit that removes the entry of ctx from a docstring with a list of parameters."""
+    method, layout = code.method, code.layout
+    body = method.node.body.body
+    first = body[0].body[0] if body and isinstance(body[0], cst.SimpleStatementLine) else None
+    if method.ctx is None or not isinstance(first, cst.Expr) or not isinstance(first.value, cst.SimpleString):
+        return []
+    start, end = layout.start(first), layout.end(first)
+    name = re.escape(method.ctx.name)
+    line = rf"^([ \t]+){name}[ \t]*(?:\([^)\n]*\))?:.*\n(?:\1[ \t]+\S.*\n)*"
+    entry = re.search(line, layout.text[start:end], re.MULTILINE)
+    others = rf"^{entry[1]}\w+[ \t]*(?:\([^)\n]*\))?:" if entry is not None else ""
+    if entry is None or not re.match(others, layout.text[start + entry.end() : end]):
+        return []
+    return [Edit(start + entry.start(), start + entry.end(), "")]
 
 
 def _targets(names: list[str]) -> str:

@@ -235,10 +235,21 @@ def _split(prefix: str, value: _Code, indentation: str, width: int, *, statement
         return [*_exploded(first, inside, indentation, width), f"{indentation}{value.tokens[-1]}"]
     if value.has_operator:
         body = f"{_deeper(indentation)}{value}"
-        if not statement or len(body) > width or bracketed or value.tokens[-1] in _CLOSING:
+        if statement and len(body) > width:
+            return [f"{indentation}{prefix}(", *_conditional(value, _deeper(indentation)), f"{indentation})"]
+        if not statement or bracketed or value.tokens[-1] in _CLOSING:
             raise _Unknown
         return [f"{indentation}{prefix}(", body, f"{indentation})"]
     return _at_bracket(prefix, value, indentation, width)
+
+
+def _conditional(value: _Code, indentation: str) -> list[str]:
+    """``a if b else c``, one part per line."""
+    parts = [at for at in value.outside() if value.tokens[at] in ("if", "else")]
+    if [value.tokens[at] for at in parts] != ["if", "else"] or "lambda" in value.tokens or value.is_list:
+        raise _Unknown
+    edges = [0, *parts, len(value)]
+    return [f"{indentation}{value[start:end]}" for start, end in pairwise(edges)]
 
 
 def _at_bracket(prefix: str, value: _Code, indentation: str, width: int, *, last_only: bool = False) -> list[str]:

@@ -24,7 +24,24 @@ def _marked(mark: str) -> str:
     [
         ("import torch\n", f"import torch\n{_IMPORT}"),
         ("import torch.nn as nn, torch, os\n\nx = 1\n", f"import torch.nn as nn, torch, os\n{_IMPORT}\nx = 1\n"),
-        ("import torch\nimport os\n", f"import torch\n{_IMPORT}import os\n"),
+        ("import torch\nimport triton\n", f"import torch\nimport triton\n{_IMPORT}"),
+        (
+            "import torch\nimport triton\nfrom packaging import version\nfrom triton import jit\n",
+            f"import torch\nimport triton\nfrom packaging import version\n{_IMPORT}from triton import jit\n",
+        ),
+        ("import torch\n\nimport triton\n", f"import torch\n{_IMPORT}\nimport triton\n"),
+        (
+            "import torch\nfrom torch.autograd.function import FunctionCtx\n",
+            "import torch\nfrom torch.autograd.function import FunctionCtx, once_differentiable\n",
+        ),
+        (
+            "import torch\nfrom torch.autograd.function import Function as F, vjp\n",
+            "import torch\nfrom torch.autograd.function import Function as F, once_differentiable, vjp\n",
+        ),
+        (
+            "import torch\nfrom torch.autograd.function import (\n    FunctionCtx,\n)\n",
+            f"import torch\nfrom torch.autograd.function import (\n    FunctionCtx,\n)\n{_IMPORT}",
+        ),
         ("import torch; import os  # both\n", f"import torch; import os  # both\n{_IMPORT}"),
         ("from torch import nn\nimport torch\n", f"from torch import nn\nimport torch\n{_IMPORT}"),
         (

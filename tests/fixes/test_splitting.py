@@ -54,6 +54,29 @@ CASES = {
         fn("ctx.save_for_backward(x)\nx = x * y\nreturn x"),
         split("x = x * y\nreturn x", "x, _ = inputs\nctx.save_for_backward(x)"),
     ),
+    "a blank line below what goes": (
+        fn("ctx.save_for_backward(x, y)\nctx.dim = y.dim()\n\nreturn x * y"),
+        split("return x * y", "x, y = inputs\nctx.save_for_backward(x, y)\nctx.dim = y.dim()"),
+    ),
+    "a blank line below a docstring": (
+        fn('"""Multiply."""\n\nctx.save_for_backward(x, y)\n\nreturn x * y'),
+        split('"""Multiply."""\n\nreturn x * y', "x, y = inputs\nctx.save_for_backward(x, y)"),
+    ),
+    "a comment for a tool": (
+        fn("# pylint: disable=arguments-differ\n# For backward.\nctx.save_for_backward(x, y)\nreturn x * y"),
+        split(
+            "# pylint: disable=arguments-differ\nreturn x * y",
+            "x, y = inputs\n# For backward.\nctx.save_for_backward(x, y)",
+        ),
+    ),
+    "ctx in the docstring": (
+        fn('"""Multiply.\n\nArgs:\n    ctx (Context): for\n        backward\n    x: a factor\n"""\nreturn x * y'),
+        split('"""Multiply.\n\nArgs:\n    x: a factor\n"""\nreturn x * y', '"""Nothing is kept for `backward`."""'),
+    ),
+    "ctx alone in the docstring": (
+        fn('"""Multiply.\n\nArgs:\n    ctx: kept\n"""\nreturn x * y'),
+        split('"""Multiply.\n\nArgs:\n    ctx: kept\n"""\nreturn x * y', '"""Nothing is kept for `backward`."""'),
+    ),
     "an object that changes": (
         fn("ctx.y = y\ny.n = 1\nreturn x * 2"),
         split("y.n = 1\nreturn x * 2", "_, y = inputs\nctx.y = y"),
@@ -65,7 +88,7 @@ CASES = {
     "a whole test": (
         fn("if x.dim() > 1:\n    # deep\n    ctx.deep = True\nelif len(y):\n    ctx.deep = None\n\nreturn x * y"),
         split(
-            "\nreturn x * y",
+            "return x * y",
             "x, y = inputs\nif x.dim() > 1:\n    # deep\n    ctx.deep = True\nelif len(y):\n    ctx.deep = None",
         ),
     ),
