@@ -15,6 +15,7 @@ from ctxlint.fixes.context_uses import context_uses
 from ctxlint.fixes.method_code import MethodCode
 from ctxlint.fixes.movable import concerns_ctx_alone, marks_alone
 from ctxlint.fixes.parameters import drop_parameter
+from ctxlint.model.analyses.returned_inputs import saved_and_returned
 from ctxlint.model.function import Binding
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.local_names import times_bound
@@ -35,7 +36,8 @@ def split_forward(fn: FunctionClass) -> Fix | None:
     """Remove ctx from ``forward``, and move the statements about it to ``setup_context``.
 
     Offered if these are separate statements that need nothing but the inputs and what is returned. None for a method
-    that is called or overridden elsewhere, that is decorated, or that returns in several places.
+    that is called or overridden elsewhere, that is decorated, that returns in several places, or that saves an input
+    which it returns as it is.
     """
     forward = fn.forward
     if forward is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
@@ -48,7 +50,7 @@ def split_forward(fn: FunctionClass) -> Fix | None:
         return None
     # Most forwards save intermediates, which can be detected without the text.
     code = MethodCode(Layout(fn.source, fn.slice), forward)
-    movable = None if _saves_its_own(fn, forward) else _movable(code)
+    movable = None if _saves_its_own(fn, forward) or saved_and_returned(fn) else _movable(code)
     if movable is None or layout_of(fn, forward) is None:
         return None
     split = _split(code, movable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.splitting import split_forward
+from ctxlint.model.analyses.returned_inputs import saved_and_returned
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 
@@ -101,14 +102,18 @@ class MissingSetupContext(Rule[FunctionClass]):
         yield Finding(
             fn.span(forward.node.name),
             f"`forward` of `{fn.name}` takes `{forward.ctx.name}`; torch raises RuntimeError under every transform of "
-            f"`torch.func`. {_advice(forward, entry)}.",
+            f"`torch.func`. {_advice(fn, forward, entry)}.",
             None if settings.torch.fall_below(*oldest) else split_forward(fn),
         )
 
 
-def _advice(forward: Method, entry: Decorator | None) -> str:
+def _advice(fn: FunctionClass, forward: Method, entry: Decorator | None) -> str:
     """What to do; ``entry`` is a ``custom_fwd``, which needs the ctx."""
-    ctx = forward.ctx_name
+    ctx, returned = forward.ctx_name, saved_and_returned(fn)
+    if returned and entry is None:  # `setup_context` could not save them
+        name = returned[0].name
+        view = f"`{name}.view_as({name})`" if returned[0] in fn.outputs_values() else f"a view of `{name}`"
+        return f"Return {view}, and move the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
     if entry is not None:
         return f"Move `@{entry.written}` and the code that uses the ctx to `setup_context({ctx}, inputs, output)`"
     if ctx not in forward.facts.names_read:

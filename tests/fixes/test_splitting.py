@@ -121,6 +121,11 @@ def test_split(case: tuple[str, str], end: str, indent: str) -> None:
 
 
 NO_FIX = {
+    "an input that is returned and saved": fn("ctx.save_for_backward(x)\nctx.y = y\nreturn x"),
+    "an input that may be returned as it is": fn(
+        "out = x.contiguous()\nctx.save_for_backward(out, y)\nreturn out, y * 2"
+    ),
+    "an input that is saved, and may be returned": fn("ctx.save_for_backward(x)\nreturn x.float()"),
     "an intermediate result": fn("z = x.exp()\nctx.save_for_backward(z)\nreturn z * y"),
     "a result that is bound anew": fn("z = x.exp()\nctx.save_for_backward(z)\nz = z * y\nreturn z"),
     "an input that was bound anew": fn("x = x.exp()\nctx.save_for_backward(x)\nreturn x * y"),

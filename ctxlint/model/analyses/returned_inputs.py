@@ -1,0 +1,30 @@
+"""Inputs that forward returns as they are, and saves: torch refuses to save them in ``setup_context``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxlint.model.interpreter.values import Alias, Parameter, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.values import Value
+
+
+def saved_and_returned(fn: FunctionClass) -> list[Parameter]:
+    """The inputs that are saved and that may be returned as they are, the very objects."""
+    returned = {given for value in fn.outputs_values() for given in _inputs_as_they_are(value)}
+    saved = (argument.value for save in fn.saves for argument in save.arguments) if returned else ()
+    return [given for value in saved for given in _inputs_as_they_are(value) if given in returned]
+
+
+def _inputs_as_they_are(value: Value) -> Iterator[Parameter]:
+    """The inputs that a value may be: ``x``, ``x.contiguous()``."""
+    for option in value.options():
+        origin = option
+        while isinstance(origin, View) and origin.alias is not Alias.ALWAYS:
+            origin = origin.of
+        if isinstance(origin, Parameter) and origin.role == "input":
+            yield origin
