@@ -116,7 +116,7 @@ _METHODS = ("forward", "setup_context", "backward", "vjp")
 
 
 def _remedy(fn: FunctionClass, method: Method, value: Value | None) -> str:
-    """What to test instead: the flags of the inputs that the tensor was computed from; nothing if there is no input."""
+    """What to test instead: the flags of the inputs that the tensor was computed from; nothing if there is none."""
     given = {each.name: each.index for each in fn.inputs}
     names = {name for option in (value.options() if value else ()) for name in names_in(option.node)}  # type: ignore[attr-defined]
     local = [name for name in names if name in given or name in method.binders]

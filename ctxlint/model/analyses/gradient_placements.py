@@ -330,15 +330,17 @@ def is_plain(fn: FunctionClass, index: int) -> bool:
     """Whether None is the right gradient of an input, as far as the code shows.
 
     It is certainly not a tensor; or it is stored on ctx as a plain attribute, never saved, and never used as only a
-    tensor can be; or the other returns with enough gradients have None for it. How it is stored does not count for the
-    first input, which is a tensor as a rule: some authors store tensors as attributes, too.
+    tensor can be; or the other returns with enough gradients have None for it. How it is stored does not count if the
+    first input, which is a tensor as a rule, is stored so as well: some authors store tensors as attributes, too.
     """
     given = fn.inputs[index]
     if given.is_tensor is Tri.NO:
         return True
     if any(each.tensor for each in given.evidence):
         return False
-    return _always_none_in_other_returns(fn, index) or (index > 0 and _kept_as_plain_value(fn, index))
+    return _always_none_in_other_returns(fn, index) or (
+        _kept_as_plain_value(fn, index) and not _kept_as_plain_value(fn, 0)
+    )
 
 
 def _is_contradictory(fn: FunctionClass, index: int) -> bool:
