@@ -71,7 +71,8 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: most kernels are never differentiated twice. The decorator does not catch everything: a penalty on
-    the gradient alone is still silently wrong.
+    the gradient alone is still silently wrong. Not reported if `backward` calls `torch.is_grad_enabled()`, and so treats a
+    second derivative in a way of its own.
 
     ## References
     - [torch.autograd.function.once_differentiable](https://pytorch.org/docs/stable/generated/torch.autograd.function.once_differentiable.html)

@@ -36,8 +36,13 @@ def differentiable_backward(fn: FunctionClass) -> Method | None:
 
 
 def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str] | None:
-    """The first operation of a body that autograd does not record, and its description; None if there is none."""
+    """The first operation of a body that autograd does not record, and its description; None if there is none.
+
+    None as well if the body asks ``torch.is_grad_enabled()``: it treats a second derivative in a way of its own.
+    """
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
+    if any(call.callee == "torch.is_grad_enabled" for call in calls.values()):
+        return None
     for node in method.body_nodes:
         if type(node) is cst.Attribute and node.attr.value == "data":
             return node, "`.data`"
