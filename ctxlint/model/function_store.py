@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
@@ -37,9 +37,12 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
 
+Result = TypeVar("Result")
+
 _WORD = re.compile(r"[^\W\d]\w*")
 _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = re.compile(r"\bline \d")
+_OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
 _VERSIONS_KEPT = 3
 """Versions of a Function to keep: the current text, the one before, and the one with fixes applied."""
 
@@ -91,6 +94,7 @@ class FunctionStore:
         self._words: dict[str, frozenset[str]] = {}
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
+        self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -106,6 +110,7 @@ class FunctionStore:
     def clear(self) -> None:
         """Other files changed: drop everything."""
         self._entries.clear()
+        self._operators.clear()
 
     # The model
 
@@ -157,6 +162,28 @@ class FunctionStore:
             self._reach = (unit, _Reach(unit, self._words))
             self._words = self._reach[1].words
         return self._reach[1]
+
+    # Custom operators
+
+    def of_operators(self, kind: str, unit: Unit, work: Callable[[], Result]) -> Result:
+        """The result of ``work`` about the custom operators of a file, while they stay where and as they are.
+
+        It may refer to the unit only by positions.
+        """
+        reach = self._reach_of(unit)
+        roots = reach.mentioning(unit.index.names_for(_OPERATOR_NAMES))
+        statements = sorted({each for root in roots for each in reach.closure(root)})
+        places = tuple((reach.lines[each], reach.text(each)) for each in statements)
+        key = (places, unit.slices.as_written, unit.source.has_walrus, unit.source.has_cells)
+        known = self._operators.get((unit.path, kind))
+        if known is not None and known[0] == key:
+            return cast("Result", known[1])
+        broken, found = len(unit.slices.broken), work()
+        if len(unit.slices.broken) == broken:
+            self._operators[unit.path, kind] = (key, found)
+            while len(self._operators) > 2 * self.files:
+                del self._operators[next(iter(self._operators))]
+        return found
 
     # The findings
 
@@ -258,16 +285,24 @@ class _Reach:
             pending += new
         return tuple(sorted(found))
 
-    def _named_in(self, statement: int) -> frozenset[int]:
-        if statement not in self._next:
-            text = self.text(statement)
+    def mentioning(self, words: frozenset[str]) -> list[int]:
+        """The statements with one of some words."""
+        return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
+
+    def _words_of(self, statement: int) -> frozenset[str]:
+        text = self.text(statement)
+        if text not in self.words:
             words = self._known_words.get(text)
             if words is None:
                 words = frozenset(_WORD.findall(text))
                 if not text.isascii():
                     words |= frozenset(_WORD.findall(unicodedata.normalize("NFKC", text)))
             self.words[text] = words
-            named = words & self.bound.keys()
+        return self.words[text]
+
+    def _named_in(self, statement: int) -> frozenset[int]:
+        if statement not in self._next:
+            named = self._words_of(statement) & self.bound.keys()
             self._next[statement] = frozenset().union(*(self.bound[name] for name in named))
         return self._next[statement]
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import CallRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.interpreter.method import Param
+    from ctxlint.source.source import Source
 
 _REGISTER = "torch.library.register_autograd"
 
@@ -50,6 +51,18 @@ def operators_of(unit: Unit) -> Iterator[Operator | GivenUp]:
             continue
         if found is not None:
             yield found
+
+
+def in_source(operator: Operator, source: Source) -> Operator:
+    """An operator of an earlier text, which is at the same lines of ``source``."""
+
+    def there(method: Method) -> Method:
+        return replace(method, slice=replace(method.slice, source=source))
+
+    setup = operator.setup_context
+    return replace(
+        operator, backward=there(operator.backward), setup_context=there(setup) if setup is not None else None
+    )
 
 
 def _registers(call: CallRecord) -> bool:

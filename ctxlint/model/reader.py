@@ -20,7 +20,7 @@ from ctxlint.model.index.module_backwards import module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, shared_results
-from ctxlint.model.operators import operators_of
+from ctxlint.model.operators import in_source, operators_of
 from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.profiling import stage
 from ctxlint.source.source import Position
@@ -28,7 +28,7 @@ from ctxlint.source.source import Position
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from ctxlint.model.function import ApplyCall, FunctionClass
+    from ctxlint.model.function import ApplyCall, FunctionClass, Operator, SharedResult
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
@@ -176,8 +176,7 @@ class Reader:
         built, given_up = self.built(outside, functions)
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
-        registered = tuple(operators_of(unit)) if "register_autograd" in unit.source.text else ()
-        resolver = CalleeResolver(unit, Summaries(self.project))
+        registered = self.operators() if "register_autograd" in unit.source.text else ()
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
@@ -186,11 +185,26 @@ class Reader:
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
-            shared_results=tuple(shared_results(unit, resolver)) if names_operators(unit.source.text) else (),
+            shared_results=self.shared_results() if names_operators(unit.source.text) else (),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )
+
+    def operators(self) -> tuple[Operator | GivenUp, ...]:
+        """The custom operators whose gradient is registered in the file."""
+        store = STORE.get()
+        if store is None:
+            return tuple(operators_of(self.unit))
+        found = store.of_operators("gradients", self.unit, lambda: tuple(operators_of(self.unit)))
+        return tuple(each if isinstance(each, GivenUp) else in_source(each, self.unit.source) for each in found)
+
+    def shared_results(self) -> tuple[SharedResult, ...]:
+        """The returns of custom operators that torch rejects."""
+        store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
+        if store is None:
+            return tuple(shared_results(self.unit, resolver))
+        return store.of_operators("results", self.unit, lambda: tuple(shared_results(self.unit, resolver)))
 
     def calls(self, outside: OutsideFacts) -> _Calls:
         """The calls in the file that can be followed with the names from outside."""
