@@ -123,7 +123,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             )
             if each.by_return:
                 remedy = f"Return it if `{own}` is set."
-            elif test is None and shares_its_statement(fn, each):
+            elif test is None and shares_its_statement(fn, each.name):
                 remedy = f"Test `{own}` too."
             else:
                 remedy = f"Test `{own}`."

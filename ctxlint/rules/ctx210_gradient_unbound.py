@@ -12,6 +12,7 @@ from ctxlint.model.analyses.flags import (
     kept_flags,
     needed_at,
     none_uses,
+    shares_its_statement,
     stored_only_under_others,
     unbound_uses,
 )
@@ -144,7 +145,8 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     names = [(index, node.value) for index, node in slots if isinstance(node, cst.Name)]
     returned = {index for index, name in names if name == use.name}
     if len(returned) == 1 and returned.isdisjoint(flags):
-        return f"Compute it under `{_test(fn, backward, *returned)}`"
+        too = " too" if shares_its_statement(fn, use.name) else ""
+        return f"Compute it under `{_test(fn, backward, *returned)}`{too}"
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)

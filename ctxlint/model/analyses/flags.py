@@ -194,18 +194,19 @@ def wrong_test(fn: FunctionClass, gradient: Misplaced) -> cst.CSTNode | None:
     return next(iter(tests.values())) if len(tests) == 1 else None
 
 
-def shares_its_statement(fn: FunctionClass, gradient: Misplaced) -> bool:
+def shares_its_statement(fn: FunctionClass, name: str) -> bool:
     """Whether one statement computes a gradient together with another one: ``grad_x, grad_weight = f(...)``."""
-    if fn.backward is None or not gradient.name:
+    if fn.backward is None or not name:
         return False
     others = {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)}
-    others.discard(gradient.name)
+    others.discard(name)
+    bindings = fn.backward.facts.of(Assigned)
     statements = {
         id(each.statement)
-        for each in fn.backward.facts.of(Assigned)
-        if each.name == gradient.name and each.statement is not None and flags_of(each.guards)
+        for each in bindings
+        if each.name == name and each.statement is not None and flags_of(each.guards)
     }
-    return any(each.name in others and id(each.statement) in statements for each in fn.backward.facts.of(Assigned))
+    return any(each.name in others and id(each.statement) in statements for each in bindings)
 
 
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
