@@ -170,7 +170,7 @@ class Builder:
                 if isinstance(base, str)
             ),
             class_decorators=names,
-            class_decorators_known=all(name in decorators.CLASS_DECORATORS for name in names),
+            class_decorators_known=all(map(self.keeps_class, names)),
             overrides_apply="apply" in methods or "apply" in class_attributes,
             patched=self.is_patched(record, map(find, ancestry), class_attributes),
             has_subclass=record.qualname in self.subclassed,
@@ -257,6 +257,13 @@ class Builder:
         if meaning is None or isinstance(meaning, str):
             return meaning
         return meaning.unit.slices.find_decorator(meaning.qualname)
+
+    def keeps_class(self, decorator: str | None) -> bool:
+        """Whether a class decorator is known to return the class with the same methods."""
+        if decorator is None or decorator in decorators.CLASS_DECORATORS:
+            return decorator is not None
+        known = self.decorator(self.unit, decorator)
+        return not isinstance(known, str) and known is not None and known.keeps_class
 
     # Walks
 

@@ -22,24 +22,39 @@ class Wrapping:
     wrapper may convert each argument (``args = [arg.contiguous() for arg in args]``), and it may be inside the
     decorator that a decorator with options creates. ``takes_descriptors``: it accepts static and class methods.
     ``works_on_ctx``: it sets attributes of anything, or calls methods of ctx. ``gives_back``: it returns the function
-    unchanged and does nothing else.
+    unchanged and does nothing else. ``keeps_class``: it returns the class that it decorates, with the same methods.
     """
 
     passes_arguments_on: bool
     takes_descriptors: bool
     works_on_ctx: bool
     gives_back: bool = False
+    keeps_class: bool = False
 
 
 def wrapping_of(decorator: cst.FunctionDef) -> Wrapping:
     """The summary of a function as a decorator."""
     names_descriptors = _names_descriptors(decorator.body)
+    same = _gives_back_what_it_gets(decorator)
     return Wrapping(
         passes_arguments_on=not names_descriptors and _hands_on(decorator, frozenset()),
-        takes_descriptors=names_descriptors or _gives_back_what_it_gets(decorator),
+        takes_descriptors=names_descriptors or same,
         works_on_ctx=_works_on_ctx(decorator),
         gives_back=_only_gives_back(decorator),
+        keeps_class=same and not names_descriptors and not _may_change_methods(decorator.body),
     )
+
+
+def _may_change_methods(node: cst.CSTNode) -> bool:
+    """Whether a class decorator sets a method of Function, or passes anything by name to what may do so."""
+    if isinstance(node, cst.Attribute) and node.attr.value in (*autograd.PROTOCOL, "apply", "__dict__"):
+        return True
+    if isinstance(node, cst.Call):
+        method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+        passes = any(isinstance(argument.value, cst.Name) for argument in node.args)
+        if passes and method not in ("append", "add", "setdefault"):
+            return True
+    return any(_may_change_methods(child) for child in children(node))
 
 
 def _only_gives_back(decorator: cst.FunctionDef) -> bool:
