@@ -8,9 +8,10 @@ import libcst as cst
 
 from ctxlint.fix import Applicability
 from ctxlint.fixes.method_code import code_of_method
-from ctxlint.model.analyses.second_order import layout_uses
+from ctxlint.model.analyses.second_order import ASSERTED, layout_uses
 from ctxlint.model.function import Mutation
 from ctxlint.model.interpreter.values import Fresh, Parameter, SavedTensor, Tri, usual_storage
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -29,7 +30,8 @@ def allow_any_layout(fn: FunctionClass, call: cst.Call | cst.Name, gradient: str
     code = code_of_method(fn, method) if method is not None else None
     if code is None:
         return None
-    if not isinstance(call, cst.Call) or not isinstance(func := call.func, cst.Attribute):
+    asserted = isinstance(call, cst.Call) and (dotted(call.func) or "").endswith(f".{ASSERTED}")
+    if asserted or not isinstance(call, cst.Call) or not isinstance(func := call.func, cst.Attribute):
         return _contiguous_first(fn, code, gradient)
     pointers = any(name == gradient and used == "data_ptr" for _, name, used in layout_uses(fn))
     if pointers or _may_be_written(code, gradient):

@@ -497,6 +497,15 @@ class SharedResult:
 
 
 @record
+class UndeclaredWrite:
+    """A write of the operator ``function`` to the inputs ``given``; it returns nothing, and names none of them."""
+
+    span: Span
+    function: str
+    given: tuple[str, ...]
+
+
+@record
 class GivenUp:
     """A Function, or the gradient of an operator, whose analysis takes too much work."""
 
@@ -523,6 +532,8 @@ class SourceFile:
     """The custom operators whose gradient is registered in this file."""
     shared_results: tuple[SharedResult, ...] = ()
     """The returns of custom operators that torch rejects."""
+    undeclared_writes: tuple[UndeclaredWrite, ...] = ()
+    """The writes of custom operators that ``torch.compile`` drops."""
     module_backwards: tuple[ModuleBackward, ...] = ()
     """The methods of modules that look as if autograd called them."""
     broken: tuple[BrokenStatement, ...] = ()

@@ -1,13 +1,19 @@
-"""Results of custom operators that share memory with an input, or with each other: torch rejects them at every call."""
+"""What custom operators return and write against their declaration.
+
+Torch rejects results that share memory with an input, or with each other, and trusts ``mutates_args``.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import Effort, EffortExceeded
-from ctxlint.model.function import SharedResult
+from ctxlint.model.function import SharedResult, UndeclaredWrite
+from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope
+from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.parameter_binding import bound_plain
@@ -25,6 +31,7 @@ from ctxlint.model.interpreter.values import (
     storage,
 )
 from ctxlint.model.operators import decorated_operators, gives_tensors
+from ctxlint.model.summaries.declared import declared_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,17 +41,17 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.summary import Resolver
 
 
-def shared_results(unit: Unit, resolver: Resolver) -> Iterator[SharedResult]:
-    """The returns of the operators of a file that torch certainly rejects, at most one for each return."""
+def operator_results(unit: Unit, resolver: Resolver) -> Iterator[SharedResult | UndeclaredWrite]:
+    """The returns of the operators of a file that torch certainly rejects, and the writes that it does not know of."""
     for name, qualname in decorated_operators(unit):
         try:
             with Effort().on(qualname):
-                yield from _shared_by(unit, resolver, name, qualname)
+                yield from _results_of(unit, resolver, name, qualname)
         except (EffortExceeded, RecursionError):
             continue
 
 
-def _shared_by(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[SharedResult]:
+def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iterator[SharedResult | UndeclaredWrite]:
     found = unit.slices.find_function_in_slice(qualname)
     if found is None or found[0].asynchronous is not None:
         return
@@ -61,6 +68,27 @@ def _shared_by(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Iter
         shared = _shared(event, tensors, promised)
         if shared is not None:
             yield SharedResult(part.span(event.node), name, node.name.value, *shared)
+    declared = declared_by(Definition(unit, qualname))
+    if declared is None or declared.written or not _returns_nothing(unit, qualname):
+        return
+    written = [each for each in facts.of(Mutation) if _written(each, tensors) is not None]
+    if written:
+        names = {_written(each, tensors) for each in written}
+        given = tuple(param.name for param in params if param.name in names)
+        yield UndeclaredWrite(part.span(written[0].node), node.name.value, given)
+
+
+def _returns_nothing(unit: Unit, qualname: str) -> bool:
+    """Whether the annotation promises no result."""
+    returns = getattr(unit.index.functions[qualname].node, "returns", None)
+    return isinstance(returns, ast.Constant) and returns.value is None
+
+
+def _written(mutation: Mutation, tensors: set[str]) -> str | None:
+    """The input that is certainly written to."""
+    origins = {_parameter(each) for each in _origins(mutation.target)} if mutation.target is not None else set()
+    given = origins.pop() if len(origins) == 1 else None
+    return given.name if given is not None and given.name in tensors else None
 
 
 def _shared(event: Return, tensors: set[str], promised: bool) -> tuple[str | None, bool, bool] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.effort import Effort, EffortExceeded
 from ctxlint.model.analyses.open_questions import own
 from ctxlint.model.builder import Builder
-from ctxlint.model.function import Binding, GivenUp, SourceFile
+from ctxlint.model.function import Binding, GivenUp, SharedResult, SourceFile, UndeclaredWrite
 from ctxlint.model.function_store import STORE
 from ctxlint.model.index.attribute_stores import stored_on_others, unset_attributes
 from ctxlint.model.index.call_sites import CallSites
@@ -19,7 +19,7 @@ from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
-from ctxlint.model.operator_results import names_operators, shared_results
+from ctxlint.model.operator_results import names_operators, operator_results
 from ctxlint.model.operators import in_source, operators_of
 from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.profiling import stage
@@ -28,7 +28,7 @@ from ctxlint.source.source import Position
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping
 
-    from ctxlint.model.function import ApplyCall, FunctionClass, Operator, SharedResult
+    from ctxlint.model.function import ApplyCall, FunctionClass, Operator
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
@@ -177,6 +177,7 @@ class Reader:
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
         registered = self.operators() if "register_autograd" in unit.source.text else ()
+        results = self.operator_results() if names_operators(unit.source.text) else ()
         return SourceFile(
             source=unit.source,
             tree=unit.tree,
@@ -185,7 +186,8 @@ class Reader:
             calls=tuple(call for call in calls if call.function in by_name),
             by_name=by_name,
             operators=tuple(each for each in registered if not isinstance(each, GivenUp)),
-            shared_results=self.shared_results() if names_operators(unit.source.text) else (),
+            shared_results=tuple(each for each in results if isinstance(each, SharedResult)),
+            undeclared_writes=tuple(each for each in results if isinstance(each, UndeclaredWrite)),
             module_backwards=() if outside.calls_backward else self.module_backwards,
             broken=(*unit.broken, *unit.slices.broken),
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
@@ -199,12 +201,12 @@ class Reader:
         found = store.of_operators("gradients", self.unit, lambda: tuple(operators_of(self.unit)))
         return tuple(each if isinstance(each, GivenUp) else in_source(each, self.unit.source) for each in found)
 
-    def shared_results(self) -> tuple[SharedResult, ...]:
-        """The returns of custom operators that torch rejects."""
+    def operator_results(self) -> tuple[SharedResult | UndeclaredWrite, ...]:
+        """The returns of custom operators that torch rejects, and the writes that it does not know of."""
         store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
         if store is None:
-            return tuple(shared_results(self.unit, resolver))
-        return store.of_operators("results", self.unit, lambda: tuple(shared_results(self.unit, resolver)))
+            return tuple(operator_results(self.unit, resolver))
+        return store.of_operators("results", self.unit, lambda: tuple(operator_results(self.unit, resolver)))
 
     def calls(self, outside: OutsideFacts) -> _Calls:
         """The calls in the file that can be followed with the names from outside."""

@@ -168,7 +168,7 @@ def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
         for leaf in leaves(slot.value)
     ):
         return False
-    makers = [each for each in calls if each.node is value.node]
+    makers = [each for each in calls if each.node is value.node and each.callee is not None]
     slots = [slot for each in makers for slot in given[id(each)]]
     return bool(makers) and all(
         not slot.starred and _is_other(leaf, tensor) for slot in slots for leaf in leaves(slot.value)

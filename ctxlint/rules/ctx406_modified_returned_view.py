@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.apply_calls import Modified
 
 
 class ModifiedReturnedView(Rule[SourceFile]):
@@ -95,12 +96,14 @@ class ModifiedReturnedView(Rule[SourceFile]):
             if what is None:
                 continue
             short = bool(change.code) and len(change.code) <= _LONGEST and not set(change.code) & set("\n`")
-            yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change.argument))
+            yield Finding(change.span, _message(fn, f"`{change.code}`" if short else "This", what, change))
 
 
-def _message(fn: FunctionClass, code: str, what: str, argument: int | None) -> str:
+def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:
+    argument = change.argument
     if argument is None:
-        fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; it raises RuntimeError"
+        raises = "using it afterwards raises" if change.later else "it raises"
+        fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; {raises} RuntimeError"
     else:
         fact = (
             f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using the output "

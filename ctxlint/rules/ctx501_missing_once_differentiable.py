@@ -19,7 +19,7 @@ class MissingOnceDifferentiable(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that uses operations autograd does not record (`.data`, `.detach()`, numpy, `torch.no_grad()`,
-    a kernel launch) without `@once_differentiable`.
+    a kernel launch, an extension that fills a gradient, `loss.backward()`) without `@once_differentiable`.
 
     ## Why is this bad?
     Under `create_graph=True` (gradient penalties, Hessians, meta-learning), `backward` itself is differentiated.

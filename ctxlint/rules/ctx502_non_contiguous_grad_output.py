@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.contiguity import allow_any_layout
-from ctxlint.model.analyses.second_order import KERNEL, layout_uses
+from ctxlint.model.analyses.second_order import ASSERTED, KERNEL, layout_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -23,7 +23,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     """
     ## What it does
     Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first, and the launch of a
-    kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides.
+    kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; also an assertion that a gradient is
+    contiguous.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
@@ -95,9 +96,13 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
             )
             if method == "view":
                 effect, instead = "raises RuntimeError for many transposed or expanded ones", "Use `reshape`."
+            elif method == ASSERTED:
+                fact = f"`backward` of `{fn.name}` asserts that the incoming gradient `{name}` is contiguous"
+                effect = "it raises AssertionError for transposed or expanded ones"
             elif method == KERNEL:
                 fact = f"{_launched(fn.backward, node)} gets the incoming gradient `{name}` but none of its strides; it"
-            yield Finding(fn.span(node), f"{fact} {effect}. {instead}", fix=allow_any_layout(fn, node, name))
+            joint = ";" if method == ASSERTED else ""
+            yield Finding(fn.span(node), f"{fact}{joint} {effect}. {instead}", fix=allow_any_layout(fn, node, name))
 
 
 def _launched(backward: Method, argument: cst.CSTNode) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import GenericCall
-from ctxlint.model.interpreter.values import Constant, ContextAttribute, Parameter, Scalar
+from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar
 from ctxlint.model.syntax import code_of, dotted, single_index
 
 if TYPE_CHECKING:
@@ -44,20 +44,62 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
     if any(call.callee == "torch.is_grad_enabled" for call in calls.values()):
         return None
     for node in method.body_nodes:
-        if type(node) is cst.Attribute and node.attr.value == "data":
-            return node, "`.data`"
-        if type(node) is not cst.Call:
-            continue
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
-            return node, f"`.{node.func.attr.value}()`"
-        if isinstance(node.func, cst.Subscript) and not _is_kept(method, node.func.value):
-            return node, "a kernel launch"
-        callee = calls[id(node)].callee if id(node) in calls else None
-        if callee in _CUTTING_CALLS:
-            return node, f"`{callee}`"
-        if callee is not None and callee.startswith("numpy.") and not _of_numbers(fn, calls[id(node)]):
-            return node, f"`{callee}`"
+        what = _unrecorded(fn, method, node, calls.get(id(node)))
+        if what is not None and not _is_only_shown(method, node):
+            return node, what
     return None
+
+
+def _unrecorded(fn: FunctionClass, method: Method, node: cst.CSTNode, called: GenericCall | None) -> str | None:
+    """What a node is, if autograd does not record it."""
+    if type(node) is cst.Attribute and node.attr.value == "data":
+        return "`.data`"
+    if type(node) is not cst.Call:
+        return None
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
+        return f"`.{node.func.attr.value}()`"
+    if _differentiates_a_local(method, node):
+        return "`.backward()` without `create_graph`"
+    if isinstance(node.func, cst.Subscript) and not _is_kept(method, node.func.value):
+        return "a kernel launch"
+    callee = called.callee if called is not None else None
+    if called is None or callee is None:
+        return None
+    if callee in _CUTTING_CALLS or (callee.startswith("numpy.") and not _of_numbers(fn, called)):
+        return f"`{callee}`"
+    return f"`{code_of(node.func)}`" if _fills_a_gradient(fn, method, called, callee) else None
+
+
+def _differentiates_a_local(method: Method, node: cst.Call) -> bool:
+    """Whether a call is ``loss.backward()`` of a tensor that the method computes, without a graph of the gradients."""
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "backward" or not isinstance(func.value, cst.Name):
+        return False
+    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
+    return func.value.value in method.binders and len(node.args) < 2 and "create_graph" not in keywords
+
+
+def _is_only_shown(method: Method, node: cst.CSTNode) -> bool:
+    """Whether the value is only printed, or asserted about."""
+    return any(
+        isinstance(around, cst.Assert) or (isinstance(around, cst.Call) and dotted(around.func) == "print")
+        for around in method.above(node)
+    )
+
+
+def _fills_a_gradient(fn: FunctionClass, method: Method, call: GenericCall, callee: str) -> bool:
+    """Whether a compiled extension writes into a new tensor that backward returns: ``_C.backward(g, grad_x)``."""
+    modules = callee.split(".")[:-1]
+    if call.definition is not None or not any(each in ("_C", "_ext") or each.endswith(_COMPILED) for each in modules):
+        return False
+    made = [slot.value for slot in call.arguments if isinstance(slot.value, Fresh)]
+    returned = [slot.value for each in fn.gradients for slot in each.slots]
+    filled = any(option in made for each in returned for option in each.options())
+    return filled and isinstance(method.parents.get(call.node), cst.Expr)
+
+
+_COMPILED = ("_cpp", "_cuda", "_ext", "_gpu")
+"""How the modules of extensions are named."""
 
 
 def _of_numbers(fn: FunctionClass, call: GenericCall) -> bool:
@@ -98,11 +140,14 @@ def _is_kept(method: Method, node: cst.BaseExpression) -> bool:
 KERNEL = "kernel"
 """In ``layout_uses``, the launch of a kernel, instead of a method."""
 
+ASSERTED = "is_contiguous"
+
 
 def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call | cst.Name, str, str]]:
     """Calls of ``view`` or ``data_ptr`` on an unmodified incoming gradient: call, name, method.
 
-    Also the argument of the first launch of a kernel, ``kernel[grid](g)``, with ``KERNEL`` as the method.
+    Also the argument of the first launch of a kernel, ``kernel[grid](g)``, with ``KERNEL`` as the method, and
+    ``is_contiguous`` in an assertion.
     """
     backward = fn.backward
     if backward is None or any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
@@ -117,11 +162,37 @@ def layout_uses(fn: FunctionClass) -> Iterator[tuple[cst.Call | cst.Name, str, s
                 if given.value in names - launched and _is_unchanged(backward, given.value, node):
                     launched.add(given.value)
                     yield given, given.value, KERNEL
-        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in _NEEDING_LAYOUT:
+        if not isinstance(node.func, cst.Attribute):
+            continue
+        if node.func.attr.value == ASSERTED:
+            name = dotted(node.func.value)
+            if name in names and _is_asserted(backward, node) and backward.holds_argument(name, node):
+                yield node, name, ASSERTED
+        if node.func.attr.value not in _NEEDING_LAYOUT:
             continue
         gradient = _gradient(backward, node.func.value)
         if gradient is not None and _is_unchanged(backward, gradient, node):
             yield node, code_of(node.func.value), node.func.attr.value
+
+
+def _is_asserted(method: Method, node: cst.Call) -> bool:
+    """Whether an assertion fails unless a call returns True: ``assert g.is_contiguous() and n``."""
+    inside: cst.CSTNode = node
+    for around in method.above(node):
+        if isinstance(around, cst.Assert):
+            return around.test is inside
+        if isinstance(around, cst.Comparison):
+            if around.left is not inside or not all(map(_is_true, around.comparisons)):
+                return False
+        elif not isinstance(around, cst.BooleanOperation) or not isinstance(around.operator, cst.And):
+            return False
+        inside = around
+    return False
+
+
+def _is_true(target: cst.ComparisonTarget) -> bool:
+    equal = isinstance(target.operator, (cst.Equal, cst.Is))
+    return equal and isinstance(target.comparator, cst.Name) and target.comparator.value == "True"
 
 
 def _is_grid(node: cst.Subscript) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, NeedsInputGradRead
 from ctxlint.model.interpreter.values import NONE
+from ctxlint.model.syntax import code_of, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,13 +38,15 @@ _FLAG_WORDS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
 class Unconditional:
     """The gradient of input ``slot``: ``value`` is the expression, ``operation`` its expensive part.
 
-    ``name`` is that of the gradient, which nothing else reads; None if it is written in the return itself.
+    ``name`` is that of the gradient, which nothing else reads; None if it is written in the return itself. ``filled``:
+    the gradient is a tensor made before, and the expression is what is written into it, or added to it.
     """
 
     slot: int
     value: cst.BaseExpression
     operation: str
     name: str | None
+    filled: bool = False
 
 
 def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
@@ -70,13 +73,14 @@ def _untested(backward: Method, gradients: tuple[Returned, ...], inputs: int) ->
     if None in tested:  # the flags are used as a whole, for an unknown purpose
         return
     for at, slot in enumerate(slots[:inputs]):
-        found = _computed(backward, slot)
-        if at in tested or found is None:
+        if at in tested:
             continue
-        value, name, guards = found
-        operation = _expensive(value)
-        if operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
-            yield Unconditional(at, value, operation, name)
+        found = _computed(backward, slot)
+        filled = _filled(backward, slot) if found is None else None
+        value, name, guards = found or filled or (None, None, [])
+        operation = _expensive(value) if value is not None else None
+        if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
+            yield Unconditional(at, value, operation, name, filled is not None)
 
 
 def _wanted(slot: Slot) -> bool:
@@ -96,6 +100,58 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     return None if value is None else (value, name, [guard.text for guard in bindings[0].guards])
 
 
+def _filled(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str, list[str]] | None:
+    """An expensive expression that is written into a new tensor, which is then returned; its name, and path condition.
+
+    None if anything else reads the tensor.
+    """
+    name = slot.node.value if isinstance(slot.node, cst.Name) else None
+    bindings = [each for each in method.facts.of(Assigned) if each.name == name and not each.augmented]
+    if name is None or len(bindings) != 1 or bindings[0].in_loop or not _is_new(bindings[0].value_node):
+        return None
+    nodes = [each for each in method.named.get(name, ()) if each is not slot.node]
+    nodes = [each for each in nodes if each is not bindings[0].node]
+    written = [_written_to(method, each) for each in nodes]
+    values = [each for each in written if each is not None]
+    found = next((each for each in values if _expensive(each) is not None), None)
+    if found is None or len(values) < len(written):
+        return None
+    tests = (each.test for each in method.above(found) if isinstance(each, (cst.If, cst.IfExp)))
+    return found, name, [*(guard.text for guard in bindings[0].guards), *map(code_of, tests)]
+
+
+def _is_new(node: cst.BaseExpression | None) -> bool:
+    """Whether an expression makes a tensor: ``torch.zeros_like(x)``, ``x.new_empty(…)``."""
+    path = dotted(node.func) if isinstance(node, cst.Call) else None
+    return path is not None and path.rpartition(".")[2] in _MAKERS
+
+
+_MAKERS = frozenset(_words("empty empty_like new_empty new_zeros zeros zeros_like"))
+
+
+def _written_to(method: Method, node: cst.Name) -> cst.BaseExpression | None:
+    """What a statement writes into a tensor, or adds to it, if that is all it does with its name."""
+    place: cst.CSTNode = node
+    around = method.parents[place]
+    while isinstance(around, cst.Subscript) and around.value is place:
+        place, around = around, method.parents[around]
+    if isinstance(around, cst.AugAssign):
+        return around.value if around.target is place else None
+    if isinstance(around, cst.AssignTarget):
+        statement = method.parents[around]
+        single = isinstance(statement, cst.Assign) and len(statement.targets) == 1 and place is not node
+        return statement.value if single and isinstance(statement, cst.Assign) else None
+    call = method.parents[around] if isinstance(around, cst.Attribute) and around.value is place else None
+    if not isinstance(call, cst.Call) or not isinstance(method.parents[call], cst.Expr) or not call.args:
+        return None
+    name = around.attr.value if isinstance(around, cst.Attribute) else ""
+    return call if name in _PRODUCTS else call.args[0].value if name in _TAKING else None
+
+
+_PRODUCTS = frozenset(_words("addmm_ baddbmm_ addbmm_"))
+_TAKING = frozenset(_words("add_ copy_ sub_"))
+
+
 def _expensive(node: cst.BaseExpression) -> str | None:
     """The expensive operation of an expression: a matrix product or a convolution, possibly in another layout."""
     if isinstance(node, cst.BinaryOperation):
@@ -103,6 +159,6 @@ def _expensive(node: cst.BaseExpression) -> str | None:
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
     name = node.func.attr.value
-    if name in _EXPENSIVE:
+    if name in _EXPENSIVE or name in _PRODUCTS:
         return name
     return _expensive(node.func.value) if name in _LAYOUT else None

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
 from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.interpreter.events import Assigned, Mutation
+from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
@@ -84,11 +84,11 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
     if isinstance(value, Fresh):
         return not _is_zeros(fn, value)
     if isinstance(value, ContextAttribute):
-        return _kept_tensor(_kept(fn, value.name))
+        return _kept_tensor(fn, _kept(fn, value.name))
     if isinstance(value, Item) and isinstance(value.of, ContextAttribute):
         container, at = _kept(fn, value.of.name), value.key
         if isinstance(container, Sequence) and container.exact and isinstance(at, int) and at < len(container.slots):
-            return _kept_tensor(container.slots[at].value)
+            return _kept_tensor(fn, container.slots[at].value)
         return False
     if isinstance(value, (Opaque, Single)):
         return _of_kept(fn, value.node)
@@ -109,7 +109,7 @@ def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
         return len(bound) == 1 and not bound[0].augmented and _of_kept(fn, bound[0].value_node)
     ctx = fn.backward.ctx if fn.backward is not None else None
     if isinstance(node, cst.Attribute) and ctx is not None and dotted(node.value) == ctx.name:
-        return _kept_tensor(_kept(fn, node.attr.value))
+        return _kept_tensor(fn, _kept(fn, node.attr.value))
     return False
 
 
@@ -127,10 +127,23 @@ def _kept(fn: FunctionClass, attribute: str) -> Value | None:
     return writes[0].value if len(writes) == 1 and not writes[0].deletes and not fn.escapes else None
 
 
-def _kept_tensor(value: Value | None) -> bool:
+def _kept_tensor(fn: FunctionClass, value: Value | None) -> bool:
     """Whether a stored value is certainly a tensor that forward computed itself, unless it is None."""
     options = [before_views(option) for option in value.options() if option != NONE] if value is not None else []
-    return bool(options) and all(isinstance(option, Fresh) and not is_call_for_zeros(option.node) for option in options)
+    return bool(options) and all(
+        isinstance(option, Fresh) and (not is_call_for_zeros(option.node) or _is_filled(fn, option))
+        for option in options
+    )
+
+
+def _is_filled(fn: FunctionClass, zeros: Fresh) -> bool:
+    """Whether forward passes a tensor of zeros to a call whose result it does not use: an output of an extension."""
+    return any(
+        isinstance(method.parents.get(each.node), cst.Expr)
+        and any(before_views(slot.value) == zeros for slot in each.arguments)
+        for method in fn.context_methods
+        for each in method.facts.of(GenericCall)
+    )
 
 
 def is_call_for_zeros(node: cst.CSTNode | None) -> bool:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Modified:
     """A statement that modifies a result in place: output number ``output``, or the whole result if None.
 
-    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
+    grad mode is off there, so that torch raises only when the result is used afterwards.
     """
 
     span: Span
@@ -22,6 +23,7 @@ class Modified:
     line: str
     output: int | None = None
     argument: int | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True)

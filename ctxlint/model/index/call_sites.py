@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import CallRecord, ClassRecord
     from ctxlint.model.index.foreign_functions import Elsewhere
     from ctxlint.model.index.outside_facts import Target
+    from ctxlint.model.index.results import Written
     from ctxlint.source.source import Source
 
 _GRADIENTS = re.compile(
@@ -279,12 +280,14 @@ class CallSites:
         if place is None:
             return None, ""
         found, at = written(place), differentiated(place)
-        modified = None
-        if found is not None:
-            span = self.source.span_of(found.node)
-            code = self.source.text[self.source.offset(span.start) : self.source.offset(span.end)]
-            modified = Modified(span, code, self.source.line_name(span.start.line), found.output, found.argument)
+        modified = self.modified(found) if found is not None else None
         return modified, self.source.line_name(at.lineno) if at is not None else ""
+
+    def modified(self, found: Written) -> Modified:
+        """The record of a statement that modifies a result."""
+        span = self.source.span_of(found.node)
+        code = self.source.text[self.source.offset(span.start) : self.source.offset(span.end)]
+        return Modified(span, code, self.source.line_name(span.start.line), found.output, found.argument, found.later)
 
     def gradients_off(self, record: CallRecord) -> bool:
         """Whether possibly no gradient is wanted: ``with torch.no_grad():``, below autograd, or the code checks it."""

@@ -19,12 +19,14 @@ _MOST_STATEMENTS = 60
 class Written:
     """A statement that modifies a result in place: output number ``output``, or the only output if None.
 
-    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards.
+    If ``argument`` is a number, it modifies that argument of the call, and the result is read afterwards. ``later``:
+    grad mode is off there, so that torch raises only when the result is used afterwards.
     """
 
     node: ast.stmt
     output: int | None
     argument: int | None = None
+    later: bool = False
 
 
 class CallPlace(NamedTuple):
@@ -71,6 +73,9 @@ def written(place: CallPlace) -> Written | None:
         for name, output in names.items():
             if _writes(statement, name):
                 return Written(statement, output)
+            hidden = next((each for each in _without_grad_mode(statement) if _writes(each, name)), None)
+            if hidden is not None and _is_used(block[at:], name):
+                return Written(hidden, output, later=True)
         stored = set(_stored(statement))
         names = {name: output for name, output in names.items() if name not in stored}
         for name, argument in given.items():
@@ -81,6 +86,16 @@ def written(place: CallPlace) -> Written | None:
                     return Written(statement, output, argument)
         given = {name: argument for name, argument in given.items() if name not in stored}
     return None
+
+
+def _without_grad_mode(statement: ast.stmt) -> Sequence[ast.stmt]:
+    """The statements under ``with torch.no_grad():``."""
+    if not isinstance(statement, ast.With) or len(statement.items) != 1:
+        return ()
+    entered = statement.items[0].context_expr
+    func = entered.func if isinstance(entered, ast.Call) else None
+    name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return statement.body if name == "no_grad" else ()
 
 
 def _names_passed(statement: ast.stmt, call: ast.Call) -> dict[str, int]:

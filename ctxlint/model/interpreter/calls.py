@@ -273,6 +273,7 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     """A call of what a name is bound to: a partial function, a lambda, a function inside the method."""
     found = None if arguments.open_ended else _summary_of_bound(walk, node, arguments)
     if found is None:
+        walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
         return Opaque(node)
     definition, summary = found
     _record_writes(walk, node, definition.name, summary.writes, arguments)

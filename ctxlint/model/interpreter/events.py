@@ -383,7 +383,7 @@ class UnboundContext(Event):
 
 @record
 class GenericCall(Event):
-    """Any other call, except of a builtin other than ``super``: ``callee`` is the resolved dotted name.
+    """Any other call, except of a builtin other than ``super``: ``callee`` is the resolved dotted name, if known.
 
     ``definition`` is the project function whose summary was applied.
     """

@@ -518,7 +518,19 @@ def same_object(first: Value, second: Value) -> Tri:
     for value in (first, second):
         if isinstance(value, _NEW_OBJECTS) or (isinstance(value, View) and value.alias is Alias.ALWAYS):
             return Tri.NO
+    ours, theirs = _possible_objects(first), _possible_objects(second)
+    if len(ours) + len(theirs) > 2 and set(ours).isdisjoint(theirs):
+        return Tri.NO if same_object(ours[-1], theirs[-1]) is Tri.NO else Tri.UNKNOWN
     return Tri.UNKNOWN
+
+
+def _possible_objects(value: Value) -> list[Value]:
+    """The value, and the tensors that it may be itself: ``x.contiguous()`` is a copy, or ``x``."""
+    found = [value]
+    while isinstance(value, View) and value.alias is not Alias.ALWAYS:
+        value = value.of
+        found.append(value)
+    return found
 
 
 def kind_of(value: Value) -> Kind:
