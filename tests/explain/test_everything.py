@@ -38,10 +38,11 @@ def test_every_fixture_can_be_shown(path: Path) -> None:
             shown = render(contract, 100, TextStyle(on=False))
             assert contract.qualname in shown
             assert not NAMES_OF_THE_MODEL.search(shown)
-            for place in _places(contract):
-                if place.path == file.source.path:
-                    assert hover(file, *place.span.start) is not None
-                    assert contract in contracts_at(file, place.span.start.line, place.span.start.line)
+            starts = {place.span.start for place in _places(contract) if place.path == file.source.path}
+            for start in starts:
+                assert hover(file, *start) is not None
+            for line in {start.line for start in starts}:
+                assert contract in contracts_at(file, line, line)
         for hint in hints_of(file):
             assert file.source.text[file.source.offset(hint.position) - 1].strip()
             assert hint in inlay_hints(file, hint.position, hint.position)
