@@ -43,7 +43,7 @@ def _on_methods(fn: FunctionClass) -> Iterator[str]:
     for name, method in (("forward", fn.forward), ("backward", fn.backward)):
         if method is None:
             yield f"{name} is defined neither in this class nor in a base class that can be resolved"
-        elif not method.facts.complete or method.facts.is_generator or method.facts.is_async:
+        elif not method.facts.modelled:
             yield f"the body of {method.name} cannot be analysed"
         elif method.raises_only:
             yield f"{method.name} always raises"

@@ -46,7 +46,7 @@ def split_forward(fn: FunctionClass) -> Fix | None:
         return None
     if any(param.kind is not ParameterKind.POSITIONAL for param in forward.own_params):
         return None
-    if not forward.facts.complete or forward.facts.is_generator or forward.facts.is_async:
+    if not forward.facts.modelled:
         return None
     # Most forwards save intermediates, which can be detected without the text.
     code = MethodCode(Layout(fn.source, fn.slice), forward)

@@ -176,7 +176,9 @@ class _Reached(Exception):
 class _Tokens(CodegenState):
     """Writes tokens and records, for each node, its offsets.
 
-    If a node has a syntactic position in LibCST's sense, that is recorded, like in ``PositionProvider``.
+    If a node has a syntactic position in LibCST's sense, that is recorded, like in ``PositionProvider``. The public
+    way, ``MetadataWrapper``, copies or checks the whole tree, computes lines for every node, and cannot stop at a node.
+    Hence the private names ``CodegenState`` and ``_codegen``; because of them, the requirement has an upper bound.
     """
 
     def __init__(self, module: cst.Module, until: cst.CSTNode | None = None) -> None:

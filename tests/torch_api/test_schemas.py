@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed
 
 from ctxlint.torch_api import operations
 from ctxlint.torch_api.schemas import ROWS
@@ -44,6 +46,12 @@ def test_methods_of_a_tensor_take_no_more_arguments() -> None:
 def test_every_function_of_init_writes_its_tensor() -> None:
     names = {name for name in dir(torch.nn.init) if name.endswith("_") and not name.startswith("_")}
     assert {f"torch.nn.init.{name}" for name in names} <= operations.WRITING_FUNCTIONS.keys()
+
+
+def test_collectives_write_their_first_parameter() -> None:
+    for name, parameter in operations._COLLECTIVES_THAT_WRITE.items():
+        function = getattr(torch.distributed, name)
+        assert next(iter(inspect.signature(function).parameters)) == parameter, name
 
 
 def test_rows_by_hand_are_about_names_that_torch_has() -> None:

@@ -29,7 +29,7 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
     if backward is None or fn.forward is None or not fn.count_judgeable or backward_never_runs(fn):
         return None
     facts = backward.facts
-    if facts.falls_through is not Tri.YES or not facts.complete or facts.is_generator or facts.is_async:
+    if facts.falls_through is not Tri.YES or not facts.modelled:
         return None
     if _is_stub(backward):
         return None

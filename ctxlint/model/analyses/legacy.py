@@ -34,25 +34,40 @@ def legacy_state(
     """
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
-    initial = methods.get("__init__")
-    if initial is not None:
-        set_there = attributes_set_by(initial)
-        for method in instances:
-            name = method.ctx.name if method.ctx is not None else ""
-            for attribute in _attributes_read(method, name):
-                if (name, attribute) in set_there:
-                    return f"`__init__` sets `{name}.{attribute}`"
-                helper = methods.get(attribute)
-                state = _state_read(helper, {attribute for _name, attribute in set_there}) if helper else None
-                if state is not None:
-                    return f"`__init__` sets `{name}.{state}`"
-            for above in overridden() if set_there and _calls_super(method) else ():
-                state = _state_read(above, {each for _name, each in set_there}) if above.name == method.name else None
-                if state is not None:
-                    return f"`__init__` sets `{name}.{state}`"
+    set_by_init = attributes_set_by(methods.get("__init__"))
+    for method in instances if set_by_init else ():
+        name = method.ctx.name if method.ctx is not None else ""
+        for attribute in _read_of(set_by_init, method, name, methods, overridden):
+            return f"`__init__` sets `{name}.{attribute}`"
     filled_in = _filled_in(instances, methods)
     if filled_in is not None and is_called():
         return filled_in
+    return _set_elsewhere(instances, methods, stored, is_called)
+
+
+def _read_of(
+    set_by_init: AbstractSet[tuple[str, str]],
+    method: Method,
+    name: str,
+    methods: Mapping[str, Method],
+    overridden: Callable[[], Iterable[Method]],
+) -> Iterator[str]:
+    """The attributes of ``__init__`` that a method reads, a method that it calls, or the method that it overrides."""
+    attributes = {attribute for _name, attribute in set_by_init}
+    for attribute in _attributes_read(method, name):
+        if (name, attribute) in set_by_init:
+            yield attribute
+        elif attribute in methods:
+            yield from _state_read(methods[attribute], attributes)
+    for above in overridden() if _calls_super(method) else ():
+        if above.name == method.name:
+            yield from _state_read(above, attributes)
+
+
+def _set_elsewhere(
+    instances: Iterable[Method], methods: Mapping[str, Method], stored: AbstractSet[str], is_called: Callable[[], bool]
+) -> str | None:
+    """Which attribute that the file sets, but no method of the class, a method reads."""
     legacy = [method for method in instances if method.ctx is not None and method.ctx.name == "self"]
     known = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS | methods.keys()
     known |= {write.attribute for method in legacy for write in method.facts.of(ContextWrite)}
@@ -101,12 +116,10 @@ def _attributes_named(method: Method, instance: str) -> Iterator[str]:
     return (node.attr.value for node in named if dotted(node.value) == instance)
 
 
-def _state_read(helper: Method, attributes: set[str]) -> str | None:
-    """The first of some attributes that a method of the instance reads."""
-    if helper.binding is not Binding.INSTANCE or not helper.params:
-        return None
-    named = _attributes_named(helper, helper.params[0].name)
-    return next((attribute for attribute in named if attribute in attributes), None)
+def _state_read(helper: Method, attributes: set[str]) -> Iterator[str]:
+    """The attributes among ``attributes`` that a method of the instance reads."""
+    if helper.binding is Binding.INSTANCE and helper.params:
+        yield from (each for each in _attributes_named(helper, helper.params[0].name) if each in attributes)
 
 
 def attributes_set_by(initial: Method | None) -> frozenset[tuple[str, str]]:

@@ -23,8 +23,7 @@ from ctxlint.model.interpreter.values import (
 def returned_by(method: Method) -> list[Returned]:
     """What autograd gets from each return of a method: one entry for each alternative."""
     found: list[Returned] = []
-    facts = method.facts
-    if not facts.complete or facts.is_generator or facts.is_async:
+    if not method.facts.modelled:
         return found
     for event in method.returns:
         written = event.node.value if isinstance(event.node, cst.Return) else None

@@ -167,8 +167,8 @@ def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
     return fn.source.count_as_attribute(write.attribute) == before
 
 
-def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
-    """What one assignment stores; None unless it is certainly a tensor that could be saved, whichever path is taken."""
+def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
+    """The tensors that one assignment stores, for each alternative of its value; empty if one of them is unknown."""
     found: list[list[_Kept]] = []
     for option in write.value.options() if write.value is not None else ():
         kept = [
@@ -180,9 +180,15 @@ def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
         if not kept and isinstance(option, Sequence) and _is_returned_whole(fn, write):
             kept = [_Kept(Held.OUTPUT, contained=True)]
         if not kept and option != NONE and is_tensor(option) is not Tri.YES:
-            return None
+            return []
         if kept or option != NONE:
             found.append(kept)
+    return found
+
+
+def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
+    """What one assignment stores; None unless it is certainly a tensor that could be saved, whichever path is taken."""
+    found = _stored(fn, write)
     everything = [each for kept in found for each in kept]
     if not everything:
         return None

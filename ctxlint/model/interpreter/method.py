@@ -152,6 +152,11 @@ class MethodFacts:
     """False if the body contains something that the walk cannot model (``exec``, ``locals()``, a star import)."""
 
     @property
+    def modelled(self) -> bool:
+        """Whether the whole body is modelled and runs when the method is called: no generator, no coroutine."""
+        return self.complete and not self.is_generator and not self.is_async
+
+    @property
     def returns(self) -> tuple[Return, ...]:
         """The return statements, in order."""
         return self.of(Return)
