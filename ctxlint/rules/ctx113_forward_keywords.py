@@ -8,7 +8,6 @@ import libcst as cst
 
 from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.function import FunctionClass, ParameterKind
-from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
 
 if TYPE_CHECKING:
@@ -102,6 +101,11 @@ def _passes_on(forward: Method, name: str) -> bool:
         others.discard(forward.ctx.name)  # ``f(*args, **kwargs)`` wraps any function
     passed = 0
     for node in forward.body_nodes:
-        if isinstance(node, cst.Call) and others <= {code_of(each.value) for each in node.args if each.star != "**"}:
-            passed += sum(each.star == "**" and code_of(each.value) == name for each in node.args)
+        if isinstance(node, cst.Call) and others <= {_name(each) for each in node.args if each.star != "**"}:
+            passed += sum(each.star == "**" and _name(each) == name for each in node.args)
     return bool(others) and uses == passed
+
+
+def _name(argument: cst.Arg) -> str:
+    """The name that an argument is; empty for any other expression."""
+    return argument.value.value if isinstance(argument.value, cst.Name) else ""

@@ -138,7 +138,7 @@ def without_gradient(mutation: Mutation) -> bool:
     for guard in mutation.guards:
         if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:
             return True
-        if any(word in guard.text for word in ("grad", "training", "inference")):
+        if any(guard.mentions(part) for part in ("grad", "training", "inference")):
             return True
     return False
 

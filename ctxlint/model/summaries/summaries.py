@@ -399,7 +399,7 @@ def _for_any_type(event: Return) -> Return:
 
     A function that maps over any structure returns a dict for a dict, and a tensor for a tensor.
     """
-    if is_container(event.value) is not Tri.YES or not any("isinstance(" in guard.text for guard in event.guards):
+    if is_container(event.value) is not Tri.YES or not any("isinstance" in guard.words for guard in event.guards):
         return event
     return replace(event, value=Opaque(event.node))
 
