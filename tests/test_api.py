@@ -249,7 +249,7 @@ def test_no_number_of_jobs_brings_the_machine_down(monkeypatch: pytest.MonkeyPat
     started: list[int] = []
 
     class Stillborn:
-        def __init__(self, _prepare: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             started[-1] += 1
 
         def ask(self, *_: object) -> None:

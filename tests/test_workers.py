@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,6 @@ from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import ModuleType
 
 _SCRIPT = """
@@ -66,6 +67,15 @@ def fails(number):
 """
 
 
+@pytest.fixture(params=["copies", "new"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Whether the workers are copies of this process."""
+    if request.param == "copies" and sys.platform != "linux":
+        pytest.skip("only new processes are used here")
+    monkeypatch.setattr("ctxlint.run.worker_process.can_copy", lambda: request.param == "copies")
+    return str(request.param)
+
+
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """A module that workers can import."""
@@ -75,6 +85,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTyp
     del sys.modules["tasks_of_workers"]
 
 
+@pytest.mark.usefixtures("kind")
 def test_workers_are_like_the_process_that_starts_them(
     tasks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,12 +104,14 @@ def test_workers_are_like_the_process_that_starts_them(
     assert all(rest == expected for _, *rest in found)
 
 
+@pytest.mark.usefixtures("kind")
 def test_what_a_dead_worker_left_is_done_here(tasks: ModuleType) -> None:
     with Workers(2) as workers:
         assert list(workers.map(tasks.dies, range(WORTH_SHARING))) == list(range(WORTH_SHARING))
         assert list(workers.map(tasks.dies, range(WORTH_SHARING))) == list(range(WORTH_SHARING))
 
 
+@pytest.mark.usefixtures("kind")
 def test_an_exception_of_a_worker_is_raised_here(tasks: ModuleType) -> None:
     with Workers(2) as workers, pytest.raises(ZeroDivisionError):
         list(workers.map(tasks.fails, range(WORTH_SHARING)))
@@ -109,6 +122,64 @@ def test_without_processes_the_work_is_done_here(
     tasks: ModuleType, executable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
+    monkeypatch.setattr("ctxlint.run.worker_process.can_copy", lambda: False)
     with Workers(2) as workers:
         workers.begin(tasks.where, range(WORTH_SHARING))
         assert {process for process, *_ in workers.map(tasks.where, range(WORTH_SHARING))} == {os.getpid()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only new processes are used here")
+def test_without_copies_the_work_is_done_here(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise OSError
+
+    monkeypatch.setattr("ctxlint.run.worker_process.can_copy", lambda: True)
+    monkeypatch.setattr(os, "fork", fail)
+    with Workers(2) as workers:
+        assert {process for process, *_ in workers.map(tasks.where, range(WORTH_SHARING))} == {os.getpid()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only new processes are used here")
+def test_a_process_with_threads_is_not_copied() -> None:
+    program = "import threading, time; from ctxlint.run.worker_process import can_copy; print(can_copy()); "
+    program += "threading.Thread(target=time.sleep, args=(1,)).start(); print(can_copy())"
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, cwd=ROOT, timeout=60)
+    assert run.stdout.split() == [b"True", b"False"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only new processes are used here")
+def test_copies_end_with_the_process_that_they_copy(tmp_path: Path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(_KILLED, encoding="utf-8")
+    (tmp_path / "slow.py").write_text(_SLOW, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, str(script)], check=False, stdout=subprocess.PIPE, env=environment, timeout=60
+    )
+    assert run.returncode == -9
+    copies = {int(each) for each in run.stdout.split()}
+    assert len(copies) == 2
+    deadline = time.monotonic() + 10
+    while any(_is_running(each) for each in copies):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+_KILLED = """
+import os, signal
+from ctxlint.run import worker_process
+from ctxlint.run.workers import WORTH_SHARING, Workers
+from slow import long_answer
+
+with Workers(2) as workers:
+    for answer in workers.map(long_answer, range(WORTH_SHARING)):
+        print(*(each.pid for each in worker_process._COPIES), flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""

@@ -68,17 +68,20 @@ class Workers:
         from concurrent.futures import ThreadPoolExecutor
         from queue import SimpleQueue
 
-        from ctxlint.run.worker_process import WorkerProcess, can_start
+        from ctxlint.run.worker_process import WorkerProcess, can_copy, can_start
 
         if not can_start():
             self._give_up()
             return
+        is_copy = can_copy()
+        if is_copy and self._prepare is not None:
+            self._prepare()
         self._idle = SimpleQueue()
         self._threads = ThreadPoolExecutor(count)
         try:
             with held():
                 for _ in range(count):
-                    process = WorkerProcess(self._prepare)
+                    process = WorkerProcess(None if is_copy else self._prepare, is_copy=is_copy)
                     self._processes.append(process)
                     self._idle.put(process)
         except OSError:  # no more processes are allowed

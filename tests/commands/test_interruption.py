@@ -61,13 +61,20 @@ if sys.platform != "win32":
 
     @pytest.mark.parametrize(
         "starts",
-        ["subprocess:Popen.__init__", "ctxlint.run.worker_process:WorkerProcess.__init__", "threading:Thread.start"],
+        [
+            "subprocess:Popen.__init__",
+            "os:fork",
+            "ctxlint.run.worker_process:WorkerProcess.__init__",
+            "threading:Thread.start",
+        ],
     )
     @pytest.mark.parametrize("seconds", [0.01, 0.02, 0.04])
     @pytest.mark.parametrize("command", ["--no-cache", "--add-noqa"])
     def test_processes_that_are_just_starting_say_nothing(
         tmp_path: Path, starts: str, seconds: float, command: str
     ) -> None:
+        if starts == "os:fork" and sys.platform != "linux":
+            pytest.skip("only new processes are used here")
         program = (ROOT / "fixtures" / "programs" / "broken" / "checkpoint.py").read_text(encoding="utf-8")
         for number in range(WORTH_SHARING):
             (tmp_path / f"a{number}.py").write_text(program, encoding="utf-8")
@@ -86,6 +93,7 @@ if sys.platform != "win32":
     _INTERRUPTED = """
 import importlib, os, signal, sys, time
 from ctxlint.cli import main
+from ctxlint.run import worker_process
 
 if __name__ == "__main__":
     module, _, path = sys.argv[1].partition(":")
@@ -102,5 +110,7 @@ if __name__ == "__main__":
         return result
 
     setattr(place, name, starts_and_is_interrupted)
+    if module == "subprocess":
+        worker_process.can_copy = lambda: False
     sys.exit(main(sys.argv[3:]))
 """
