@@ -37,7 +37,7 @@ def split_forward(fn: FunctionClass) -> Fix | None:
 
     Offered if these are separate statements that need nothing but the inputs and what is returned. None for a method
     that is called or overridden elsewhere, that is decorated, that returns in several places, or that saves an input
-    which it returns as it is.
+    which it returns as it is, and if ``backward`` has no gradients for inputs that a call omits.
     """
     forward = fn.forward
     if forward is None or forward.ctx is None or fn.has_subclass or fn.called_directly:
@@ -47,6 +47,8 @@ def split_forward(fn: FunctionClass) -> Fix | None:
     if any(param.kind is not ParameterKind.POSITIONAL for param in forward.own_params):
         return None
     if not forward.facts.modelled:
+        return None
+    if _counts_on_omitted_inputs(fn, forward):
         return None
     # Most forwards save intermediates, which can be detected without the text.
     code = MethodCode(Layout(fn.source, fn.slice), forward)
@@ -59,6 +61,13 @@ def split_forward(fn: FunctionClass) -> Fix | None:
         return None
     edits = [dropped, *_undocumented(code), *split.taken_out(), *split.renamed, *split.method()]
     return code.fix("Move it to `setup_context`", edits, Applicability.UNSAFE)
+
+
+def _counts_on_omitted_inputs(fn: FunctionClass, forward: Method) -> bool:
+    """Whether ``backward`` may return too few gradients once ``apply`` passes defaults, as with ``setup_context``."""
+    if not any(param.has_default for param in forward.own_params):
+        return False
+    return any(not each.known or not each.exact or each.count < len(fn.inputs) for each in fn.gradients)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class MissingSetupContext(Rule[FunctionClass]):
     takes ctx, so direct calls of `forward` break. There is a fix if these statements need only the unmodified inputs
     and the return value, `forward` has a single return at its end, the statements can run last, and `forward` has only
     positional parameters and no decorator but `@staticmethod`. There is no fix if `target-torch` includes releases
-    before 2.0, or, for an input with a default, before 2.2: those releases did not pass the default to `setup_context`.
+    before 2.0, or, for an input with a default, before 2.2: those releases did not pass the default to `setup_context`. Newer
+    ones want a gradient for it: there is no fix if `backward` returns fewer gradients than there are inputs.
 
     ## Known limits
     Off by default: a Function that is never transformed does not need it. Not reported if `target-torch` ends before
