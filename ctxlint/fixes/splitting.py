@@ -67,7 +67,8 @@ def _counts_on_omitted_inputs(fn: FunctionClass, forward: Method) -> bool:
     """Whether ``backward`` may return too few gradients once ``apply`` passes defaults, as with ``setup_context``."""
     if not any(param.has_default for param in forward.own_params):
         return False
-    return any(not each.known or not each.exact or each.count < len(fn.inputs) for each in fn.gradients)
+    counts = [each.count if each.known and each.exact else None for each in fn.gradients]
+    return any(count is None or count < len(fn.inputs) for count in counts)
 
 
 @dataclass(frozen=True)

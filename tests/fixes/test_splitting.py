@@ -150,7 +150,9 @@ NO_FIX = {
     "a comment at the end": fn("return x * y\n# as above"),
     "a subclass": fn("return x * y", tail="\n\nclass Second(Fn):\n    pass\n"),
     "one line with the return": fn("ctx.y = y; return x * y"),
-    "too few gradients for the defaults": fn("ctx.y = y\nreturn x * 2", "ctx, x, y=2").replace("grad, grad\n", "grad\n"),
+    "too few gradients for the defaults": fn("ctx.y = y\nreturn x * 2", "ctx, x, y=2").replace(
+        "grad, grad\n", "grad\n"
+    ),
 }
 
 
