@@ -76,6 +76,7 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
     name = "ignored-output-gradient"
     subject = FunctionClass
     category = Category.SUSPICIOUS
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:

@@ -78,6 +78,7 @@ class DroppedOutputGradient(Rule[FunctionClass]):
     subject = FunctionClass
     category = Category.SUSPICIOUS
     default = False
+    about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
