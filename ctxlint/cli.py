@@ -43,10 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: An option is invalid, as in argparse.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     try:
-        code = _print_version() if given in (["--version"], ["-V"]) else _run(given)
+        code = _print_version() if words in (["--version"], ["-V"]) else _run(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -85,11 +85,11 @@ def _print_version() -> int:
     return 0
 
 
-def _run(given: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     from ctxlint.config.project_files import ConfigurationError
 
     try:
-        command, rest = split_command(with_files(given))
+        command, rest = split_command(with_files(arguments))
         module = import_module(module_of(command))
         code: int = module.run(rest)
     except ConfigurationError as error:
@@ -106,16 +106,16 @@ def _run(given: list[str]) -> int:
     return code
 
 
-def with_files(given: list[str]) -> list[str]:
-    """``given`` with each ``@FILE``, up to ``--``, replaced by the lines of FILE.
+def with_files(arguments: list[str]) -> list[str]:
+    """``arguments`` with each ``@FILE``, up to ``--``, replaced by the lines of FILE.
 
     Raises:
         ConfigurationError: A file cannot be read.
     """
     expanded: list[str] = []
-    for at, each in enumerate(given):
+    for at, each in enumerate(arguments):
         if each == "--":
-            return [*expanded, *given[at:]]
+            return [*expanded, *arguments[at:]]
         expanded.extend(_lines_of(each[1:]) if each.startswith("@") else [each])
     return expanded
 
@@ -131,7 +131,7 @@ def _lines_of(path: str) -> list[str]:
         raise ConfigurationError(f"@{path}: {error}") from None
 
 
-def split_command(given: list[str]) -> tuple[str, list[str]]:
+def split_command(arguments: list[str]) -> tuple[str, list[str]]:
     """The command, and the arguments without its name.
 
     The command is the first word that is not an option, if it is one of ``COMMANDS``; otherwise it is ``check``, so
@@ -140,25 +140,30 @@ def split_command(given: list[str]) -> tuple[str, list[str]]:
     Raises:
         ConfigurationError: The first word is not a path, and similar to a command.
     """
-    if given and given[0] in COMMANDS:
-        return given[0], given[1:]
-    if any(each in COMMANDS for each in given):
-        at = _first_word(given)
-        if at < len(given) and given[at] in COMMANDS:
-            return given[at], [*_options_for(given[at], given[:at]), *given[at + 1 :]]
-    if given and given[0][:1] != "-" and given[0].replace("-", "").isalpha() and not os.path.lexists(given[0]):
-        _check_spelling(given[0])
-    return "check", given
+    if arguments and arguments[0] in COMMANDS:
+        return arguments[0], arguments[1:]
+    if any(each in COMMANDS for each in arguments):
+        at = _first_word(arguments)
+        if at < len(arguments) and arguments[at] in COMMANDS:
+            return arguments[at], [*_options_for(arguments[at], arguments[:at]), *arguments[at + 1 :]]
+    if (
+        arguments
+        and arguments[0][:1] != "-"
+        and arguments[0].replace("-", "").isalpha()
+        and not os.path.lexists(arguments[0])
+    ):
+        _check_spelling(arguments[0])
+    return "check", arguments
 
 
-def _first_word(given: list[str]) -> int:
+def _first_word(arguments: list[str]) -> int:
     """The index of the first word that is neither an option nor the value of one."""
     from ctxlint.commands.arguments import parser
 
     known = parser().options
     at = 0
-    while at < len(given) and given[at].startswith("-") and given[at] not in ("-", "--"):
-        takes_value = given[at] in known and known[given[at]].nargs is None
+    while at < len(arguments) and arguments[at].startswith("-") and arguments[at] not in ("-", "--"):
+        takes_value = arguments[at] in known and known[arguments[at]].nargs is None
         at += 2 if takes_value else 1
     return at
 

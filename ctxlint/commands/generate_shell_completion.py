@@ -69,12 +69,12 @@ def everything() -> argparse.ArgumentParser:
     return made
 
 
-def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _hinted(described: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """The same parser, whose actions describe their possible values."""
     import shtab
 
     names = rule_names()
-    for action in _actions(given):
+    for action in _actions(described):
         hinted: Any = action
         if action.dest in _FILES:
             hinted.complete = shtab.FILE
@@ -86,8 +86,8 @@ def _hinted(given: argparse.ArgumentParser) -> argparse.ArgumentParser:
             action.choices = list(COMMANDS)
         elif action.dest == "option":
             action.choices = list(BY_KEY)
-    return given
+    return described
 
 
-def _actions(given: argparse.ArgumentParser) -> Iterable[argparse.Action]:
-    return given._actions  # noqa: SLF001  (argparse has no other way to ask, and shtab asks in this way, too)
+def _actions(described: argparse.ArgumentParser) -> Iterable[argparse.Action]:
+    return described._actions  # noqa: SLF001  (argparse has no other way to ask, and shtab asks in this way, too)

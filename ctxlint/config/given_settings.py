@@ -49,9 +49,9 @@ def checked_jobs(jobs: object) -> int:
 def _checked(settings: Settings) -> Settings:
     values: dict[str, Any] = {}
     for option in OPTIONS:
-        given = getattr(settings, option.field, None)
-        if given != getattr(_DEFAULTS, option.field, None):
-            values[option.field] = _read(option.field, given, settings, option)
+        value = getattr(settings, option.field, None)
+        if value != getattr(_DEFAULTS, option.field, None):
+            values[option.field] = _read(option.field, value, settings, option)
     for name in _PATHS:
         path = getattr(settings, name)
         values[name] = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -67,36 +67,36 @@ def _checked(settings: Settings) -> Settings:
 _checked_once = lru_cache(maxsize=64)(_checked)
 
 
-def _read(name: str, given: Any, settings: Settings, option: Option) -> Any:
+def _read(name: str, value: Any, settings: Settings, option: Option) -> Any:
     """The value of one option."""
     if name == "per_file_ignores":
-        return _per_file_ignores(name, given, settings.root)
-    if isinstance(given, os.PathLike):
-        given = os.fspath(given)
+        return _per_file_ignores(name, value, settings.root)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     with _named(name):
-        return option.read(_listed(given))
+        return option.read(_listed(value))
 
 
-def _selectors(name: str, given: Any) -> tuple[str, ...]:
-    return tuple(_read(name, given, _DEFAULTS, BY_KEY[name.replace("_", "-")]))
+def _selectors(name: str, value: Any) -> tuple[str, ...]:
+    return tuple(_read(name, value, _DEFAULTS, BY_KEY[name.replace("_", "-")]))
 
 
-def _per_file_ignores(name: str, given: Any, root: str | os.PathLike[str]) -> tuple[PerFileIgnore, ...]:
+def _per_file_ignores(name: str, value: Any, root: str | os.PathLike[str]) -> tuple[PerFileIgnore, ...]:
     """Records unchanged, or a mapping of globs like in a configuration file."""
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         with _named(name):
-            table = BY_KEY["per-file-ignores"].read({glob: _listed(each) for glob, each in given.items()})
+            table = BY_KEY["per-file-ignores"].read({glob: _listed(each) for glob, each in value.items()})
         return per_file_ignores(table.items(), os.fspath(root))
-    if isinstance(given, str) or not all(isinstance(each, PerFileIgnore) for each in given):
+    if isinstance(value, str) or not all(isinstance(each, PerFileIgnore) for each in value):
         raise ConfigurationError(f"{name}: expected a dict of globs and rules, or PerFileIgnore records")
-    return tuple(each._replace(selectors=_selectors("ignore", each.selectors)) for each in given)
+    return tuple(each._replace(selectors=_selectors("ignore", each.selectors)) for each in value)
 
 
-def _listed(given: Any) -> Any:
+def _listed(value: Any) -> Any:
     """A list for any other collection, as in TOML."""
-    if isinstance(given, (set, frozenset)):
-        return sorted(given, key=str)
-    return list(given) if isinstance(given, tuple) else given
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    return list(value) if isinstance(value, tuple) else value
 
 
 @contextmanager

@@ -51,16 +51,16 @@ class ClientSettings:
     mistakes: tuple[str, ...] = ()
 
 
-def read_client_settings(given: object) -> ClientSettings:
+def read_client_settings(message: object) -> ClientSettings:
     """The settings in a client's message: keys as in ctxlint.toml or in camel case, and ``configuration``."""
-    given = _unwrapped(given)
-    if not isinstance(given, dict):
+    message = _unwrapped(message)
+    if not isinstance(message, dict):
         return ClientSettings()
     known: dict[str, Any] = {}
     mistakes: list[str] = []
     chosen: dict[str, Any] = {}
     file = None
-    for name, value in _flat(given):
+    for name, value in _flat(message):
         key = _kebab(str(name))
         if value is None or key in _FOR_THE_CLIENT:
             continue
@@ -100,9 +100,9 @@ _CHOICES = {
 """Settings with a fixed set of values."""
 
 
-def _flat(given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(message: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """The settings one by one; those of code actions are in nested tables."""
-    for name, value in given.items():
+    for name, value in message.items():
         if isinstance(value, dict) and _kebab(f"{above}{name}") in _TABLES:
             yield from _flat(value, f"{above}{name}.")
         else:
@@ -112,12 +112,12 @@ def _flat(given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 _TABLES = frozenset({"code-action", "code-action.fix-violation", "code-action.disable-rule-comment"})
 
 
-def _unwrapped(given: object) -> object:
+def _unwrapped(message: object) -> object:
     """The content of ``{"settings": ...}`` and ``{"ctxlint": ...}``."""
     for wrapper in ("settings", OWN_SECTION):
-        if isinstance(given, dict) and isinstance(given.get(wrapper), dict):
-            given = given[wrapper]
-    return given
+        if isinstance(message, dict) and isinstance(message.get(wrapper), dict):
+            message = message[wrapper]
+    return message
 
 
 def _kebab(name: str) -> str:

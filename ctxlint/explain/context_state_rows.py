@@ -63,8 +63,8 @@ def _expression(call: ContextCall, at: int) -> str:
     code = one_line(slot.node)
     if slot.starred:
         return f"*{code}"
-    given = call.node.args if isinstance(call.node, cst.Call) else ()
-    if not any(each.star == "*" and each.value is slot.node for each in given):
+    arguments = call.node.args if isinstance(call.node, cst.Call) else ()
+    if not any(each.star == "*" and each.value is slot.node for each in arguments):
         return code
     if isinstance(slot.value, Parameter):
         return slot.value.name

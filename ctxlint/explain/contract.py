@@ -80,18 +80,18 @@ def _method_row(fn: FunctionClass, method: Method) -> MethodRow:
 
 
 def _input_rows(fn: FunctionClass, returns: tuple[ReturnRow, ...]) -> Iterator[InputRow]:
-    for given in fn.inputs:
-        gradients = gradients_for(given.index, returns)
+    for entry in fn.inputs:
+        gradients = gradients_for(entry.index, returns)
         yield InputRow(
-            position=given.index,
-            name=given.name,
-            kind=given.kind.value,
-            evidence=_reasons(fn, given),
+            position=entry.index,
+            name=entry.name,
+            kind=entry.kind.value,
+            evidence=_reasons(fn, entry),
             gradients=gradients,
             guards=_common_guards([each.slot.guards for each in gradients if each.slot and each.slot.none != "yes"]),
-            required=given.required,
+            required=entry.required,
             variadic=False,
-            place=place_of(fn, given.param.node.name),
+            place=place_of(fn, entry.param.node.name),
         )
     if fn.variadic_inputs is not None:
         at = len(fn.inputs)
@@ -115,10 +115,10 @@ def _common_guards(guards: list[tuple[GuardRow, ...]]) -> tuple[GuardRow, ...]:
     return tuple({(each.text, each.input): each for found in guards for each in found}.values())
 
 
-def _reasons(fn: FunctionClass, given: Input) -> tuple[Reason, ...]:
+def _reasons(fn: FunctionClass, entry: Input) -> tuple[Reason, ...]:
     """The evidence for the kind of an input, strongest first, without duplicates."""
-    reasons = [_reason(fn, each, each.tensor) for each in given.evidence]
-    reasons += [_reason(fn, each, None) for each in given.may_be_none]
+    reasons = [_reason(fn, each, each.tensor) for each in entry.evidence]
+    reasons += [_reason(fn, each, None) for each in entry.may_be_none]
     found: dict[str, Reason] = {}
     for each in reasons:
         same = found.setdefault(each.text, each)

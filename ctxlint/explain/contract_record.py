@@ -78,20 +78,20 @@ def _location(place: PlaceRow | None) -> dict[str, Any] | None:
     }
 
 
-def _input(contract: Contract, given: InputRow) -> dict[str, Any]:
+def _input(contract: Contract, row: InputRow) -> dict[str, Any]:
     return {
-        "position": given.position,
-        "name": given.name,
-        "kind": given.kind,
-        "required": given.required,
-        "variadic": given.variadic,
+        "position": row.position,
+        "name": row.name,
+        "kind": row.kind,
+        "required": row.required,
+        "variadic": row.variadic,
         "evidence": [
             {"text": each.text, "tensor": each.tensor, "weight": each.weight, "location": _location(each.place)}
-            for each in given.evidence
+            for each in row.evidence
         ],
-        "gradients": [_gradient(contract, each) for each in given.gradients],
-        "guards": [_guard(each) for each in given.guards],
-        "location": _location(given.place),
+        "gradients": [_gradient(contract, each) for each in row.gradients],
+        "guards": [_guard(each) for each in row.guards],
+        "location": _location(row.place),
     }
 
 

@@ -51,8 +51,8 @@ def _subjects(contract: Contract) -> Iterator[tuple[PlaceRow | None, Callable[[]
     yield contract.place, partial(markdown.of_class, contract)
     for method in contract.methods:
         yield method.place, partial(markdown.of_class, contract)
-    for given in contract.inputs:
-        yield given.place, partial(markdown.of_input, contract, given)
+    for entry in contract.inputs:
+        yield entry.place, partial(markdown.of_input, contract, entry)
     for output in contract.outputs:
         yield output.parameter_place, partial(markdown.of_output, contract, output)
     for row in contract.returns:

@@ -79,19 +79,19 @@ def _tables(contract: Contract) -> str:
     return "\n\n".join(blocks)
 
 
-def of_input(contract: Contract, given: InputRow) -> str:
+def of_input(contract: Contract, row: InputRow) -> str:
     """An input of forward: its kind, and why; its gradient."""
-    lines = [f"**input {given.position}** of {code(contract.name)}: {code(label_of(given))}, {given.kind}"]
-    lines += [f"- {with_place(each.text, contract, each.place)}" for each in given.evidence]
-    if given.gradients:
+    lines = [f"**input {row.position}** of {code(contract.name)}: {code(label_of(row))}, {row.kind}"]
+    lines += [f"- {with_place(each.text, contract, each.place)}" for each in row.evidence]
+    if row.gradients:
         lines.append("")
-    for gradient in dict.fromkeys(given.gradients):
+    for gradient in dict.fromkeys(row.gradients):
         lines.append(f"gradient: {with_place(_gradient(gradient), contract, place_of_gradient(gradient))}")
         lines.append("")
         if gradient.slot is not None:
             lines += _steps(contract, gradient.slot)
-    if given.guards:
-        lines.append(f"computed only if {_tests(given.guards)}")
+    if row.guards:
+        lines.append(f"computed only if {_tests(row.guards)}")
     return "\n".join(lines).rstrip()
 
 
@@ -165,9 +165,9 @@ def _different_returns(contract: Contract) -> dict[str, tuple[ReturnRow, ...]]:
     return found
 
 
-def _gradients(given: InputRow, returns: tuple[ReturnRow, ...]) -> str:
+def _gradients(row: InputRow, returns: tuple[ReturnRow, ...]) -> str:
     """What these returns have for an input, without duplicates."""
-    gradients = (each for each in given.gradients if each.of in returns)
+    gradients = (each for each in row.gradients if each.of in returns)
     return " or ".join(dict.fromkeys(map(_gradient, gradients))) or "unknown"
 
 

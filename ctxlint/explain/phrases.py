@@ -25,9 +25,9 @@ def with_place(text: str, contract: Contract, place: PlaceRow | None) -> str:
     return f"{text} ({where})" if where and where not in text else text
 
 
-def label_of(given: InputRow) -> str:
+def label_of(row: InputRow) -> str:
     """The name of an input, with its star."""
-    return f"*{given.name}" if given.variadic else given.name
+    return f"*{row.name}" if row.variadic else row.name
 
 
 def gradient_text(gradient: Gradient) -> str:

@@ -71,9 +71,9 @@ def render(contract: Contract, width: int, style: TextStyle) -> str:
 # Rows: a position, a name, a kind, and then labelled lines
 
 
-def _input(contract: Contract, given: InputRow) -> Row:
+def _input(contract: Contract, row: InputRow) -> Row:
     details: list[tuple[str, str]] = []
-    for gradient in given.gradients:
+    for gradient in row.gradients:
         text, source = gradient_text(gradient), unknown_source(gradient)
         if source is not None:
             text = f"unknown, from {source}"
@@ -81,14 +81,14 @@ def _input(contract: Contract, given: InputRow) -> Row:
         details.append(("gradient", text))
         steps = gradient.slot.computed if gradient.slot is not None else ()
         details += [("", with_place(_cut(each.text), contract, each.place)) for each in steps]
-    if not given.gradients:
+    if not row.gradients:
         details.append(("gradient", "unknown"))
-    if given.guards:
-        details.append(("only if", " and ".join(dict.fromkeys(each.text for each in given.guards))))
-    reasons = [with_place(each.text, contract, each.place) for each in given.evidence]
+    if row.guards:
+        details.append(("only if", " and ".join(dict.fromkeys(each.text for each in row.guards))))
+    reasons = [with_place(each.text, contract, each.place) for each in row.evidence]
     if reasons:
         details.append(("evidence", ", ".join(reasons)))
-    return [str(given.position), label_of(given), given.kind], list(dict.fromkeys(details))
+    return [str(row.position), label_of(row), row.kind], list(dict.fromkeys(details))
 
 
 def _output(contract: Contract, output: OutputRow) -> Row:
