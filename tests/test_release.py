@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ctxlint import __version__
+from ctxlint.rules import all_rules
 from tests.fixture_reader import ROOT
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ def test_the_changelog_has_the_notes_of_the_release(tag: str, code: int) -> None
     script = ROOT / ".github" / "release_notes.py"
     done = subprocess.run([sys.executable, str(script), tag], capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, bool(done.stdout.strip())) == (code, not code)
+
+
+def test_the_changelog_agrees_with_the_citation_and_the_rules() -> None:
+    """The date of the release, and a new rule is not older than the section that announces it."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    [date] = re.findall(rf"^## \[{re.escape(__version__)}\] - (\S+)$", text, re.MULTILINE)
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["date-released"]) == date
+    unreleased = text.partition("## [Unreleased]")[2].partition(f"## [{__version__}]")[0]
+    announced = set(re.findall(r"(CTX\d{3}) `[a-z-]+`", unreleased))
+    assert [rule.code for rule in all_rules() if rule.code in announced and rule.since == __version__] == []
 
 
 def test_the_lowest_dependencies_are_versions() -> None:
