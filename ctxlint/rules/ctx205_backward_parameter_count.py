@@ -69,7 +69,7 @@ class BackwardParameterCount(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe: parameters named after the outputs are added, or parameters that are never read are removed. The names of the
-    present parameters decide which outputs have one; if they are ambiguous, there is no fix. `backward` may have to use
+    existing parameters decide which outputs have one; if they are ambiguous, there is no fix. `backward` may have to use
     the gradient of an output that now has a parameter; ignored-output-gradient (CTX211) reports it if that is certain.
 
     ## Known limits
