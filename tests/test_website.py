@@ -57,6 +57,13 @@ def test_links_lead_to_pages_that_exist(tmp_path: Path) -> None:
     assert not dead
 
 
+def test_a_rule_page_links_to_the_other_rules_that_it_mentions() -> None:
+    page = generated_pages()["rules/CTX203.md"]
+    assert "too-few-gradients ([CTX201](CTX201.md))" in page
+    assert "(CTX203.md)" not in page
+    assert "](" not in "".join(re.findall(r"```.*?```", page, re.DOTALL))
+
+
 def _prose(text: str) -> str:
     """The text without code, where brackets mean something else."""
     return re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.DOTALL | re.MULTILINE)

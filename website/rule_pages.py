@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ _FIX_STATE = {
     FixAvailability.NEVER: "not available",
 }
 _INLINE = MarkdownIt()
+_VERBATIM = re.compile(r"(```.*?```|`[^`]*`|\[[^]]*\]\([^)]*\))", re.DOTALL)
+_CODE = re.compile(r"\bCTX\d{3}\b")
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,22 @@ def rule_page(rule: Rule[Any]) -> str:
         f"# {rule.name} ({rule.code})\n\n"
         f"**[{rule.category.value}](index.md#categories)** · {'on' if rule.default else 'off'} by default{enable} · "
         f"fix {_FIX_STATE[rule.fix]} · since {rule.since}\n\n"
-        f"{explanation_of(rule)}\n\n"
+        f"{_linked(explanation_of(rule), rule.code)}\n\n"
         "## Suppress it\n\n"
         "On one line, with a reason:\n\n"
         f"```py\n...  # ctxlint: ignore[{rule.name}] why this is right here\n```\n\n"
         f'In a project: `ignore = ["{rule.code}"]` in the [configuration](../configuration.md).\n'
     )
+
+
+def _linked(text: str, own: str) -> str:
+    """``text`` with the codes of other rules as links to their pages; code and links are unchanged."""
+    parts = _VERBATIM.split(text)
+    parts[::2] = [
+        _CODE.sub(lambda found: found[0] if found[0] == own else f"[{found[0]}]({found[0]}.md)", each)
+        for each in parts[::2]
+    ]
+    return "".join(parts)
 
 
 def finds(rule: Rule[Any]) -> str:
