@@ -94,15 +94,15 @@ def _read_rows(
 def attribute_rows(fn: FunctionClass) -> Iterator[AttributeRow]:
     """One row for each attribute of ctx that a method sets or reads, in order of appearance."""
     uses: dict[str, tuple[list[AttributeUse], list[AttributeUse]]] = {}
-    seen: set[int] = set()
+    seen: set[tuple[int, str]] = set()
     for name in _ORDER:
         method = fn.methods.get(name)
         for event in method.facts.events if method is not None else ():
-            if not isinstance(event, (ContextWrite, ContextRead)) or id(event.node) in seen:
+            if not isinstance(event, (ContextWrite, ContextRead)) or (id(event.node), event.attribute) in seen:
                 continue
-            seen.add(id(event.node))
+            seen.add((id(event.node), event.attribute))
             written, read = uses.setdefault(event.attribute, ([], []))
-            place = place_of(fn, _name_of_attribute(event.node))
+            place = place_of(fn, event.node if event.by else _name_of_attribute(event.node))
             if isinstance(event, ContextWrite):
                 if not event.deletes:
                     text = one_line(event.value_node) if event.value_node is not None else None

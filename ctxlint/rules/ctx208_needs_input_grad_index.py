@@ -9,6 +9,7 @@ from ctxlint.model.analyses.reachability import methods_that_run
 from ctxlint.model.function import FunctionClass, Style
 from ctxlint.model.interpreter.events import NeedsInputGradRead, Question
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.releases import defaults_are_bound
 from ctxlint.rules.wording import all_inputs, counted
 
@@ -96,7 +97,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
                     fn, read, method.ctx_name, settings
                 )
                 if problem is not None:
-                    yield Finding(fn.span(read.node), problem)
+                    yield Finding(fn.span(read.node), problem, related=way_to(fn, read))
 
 
 def _too_far(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: Settings) -> str | None:

@@ -9,7 +9,7 @@ from ctxlint.model.analyses.stashes import Held, Stash, released_explicitly, sta
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Sequence
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import merged, reads_of
+from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
 from ctxlint.rules.wording import quoted
 
@@ -120,7 +120,7 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
             freed = released_explicitly(fn, stash.write.attribute)
             if stash.held is Held.COMPUTED or (freed and stash.held is Held.INPUT and stash.uses.only_metadata):
                 continue
-            related = reads_of(fn, stash.write.attribute)
+            related = (*way_to(fn, stash.write), *reads_of(fn, stash.write.attribute))
             yield Finding(
                 fn.span(stash.write.node),
                 _message(stash, found),

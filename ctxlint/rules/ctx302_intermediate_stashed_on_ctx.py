@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.stashes import Held, holds_gradient, is_one_number, released_explicitly, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import merged, reads_of
+from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
 
 if TYPE_CHECKING:
@@ -115,6 +115,6 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 f"`{fn.storing_ctx}.{attribute}` keeps {what}{metadata_clause(stash)}; it stays in memory as long as the graph, and "
                 f"saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
-                reads_of(fn, attribute),
+                (*way_to(fn, stash.write), *reads_of(fn, attribute)),
                 stash.rests_on,
             )

@@ -24,6 +24,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,9 +115,11 @@ class SaveNonTensor(Rule[FunctionClass]):
             if argument.starred:
                 passed = _passed_among(fn, argument.value) if not call.guards else None
                 if passed is not None:
-                    yield Finding(fn.span(argument.node), _message_of_several(call.method, argument, passed))
+                    message = _message_of_several(call.method, argument, passed)
+                    yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 elif _holds_plain_values(fn, argument.value):
-                    yield Finding(fn.span(argument.node), _message_of_plain(method, call.method, argument.node))
+                    message = _message_of_plain(method, call.method, argument.node)
+                    yield Finding(fn.span(argument.node), message, related=way_to(fn, call))
                 continue
             kind = _certain_kind(fn, argument.value)
             if kind is not None:
@@ -130,8 +133,9 @@ class SaveNonTensor(Rule[FunctionClass]):
                     _message_of_builtin(fn, method, call.method, argument.node)
                     if builtin
                     else _message(method, call.method, argument, kind),
-                    None if builtin else save_properly(fn, method, call, argument),
-                    rests_on=(argument.value,),
+                    None if builtin or call.by else save_properly(fn, method, call, argument),
+                    way_to(fn, call),
+                    () if call.by else (argument.value,),
                 )
 
 

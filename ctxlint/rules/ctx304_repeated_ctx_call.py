@@ -16,7 +16,7 @@ from ctxlint.model.analyses.repeats import (
 )
 from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.rules.base import Finding, FixAvailability, Rule
-from ctxlint.rules.related import at
+from ctxlint.rules.related import at, way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +109,7 @@ class RepeatedCtxCall(Rule[FunctionClass]):
                             fn.span(call.node),
                             f"Each iteration replaces the arguments of `{name}`; torch silently keeps only the last ones. "
                             f"Collect the tensors, and call it once with a star.",
+                            related=way_to(fn, call),
                         )
 
     def replaces(
@@ -127,8 +128,8 @@ class RepeatedCtxCall(Rule[FunctionClass]):
         yield Finding(
             fn.span(later.node),
             f"This `{later.method}` replaces the one on {line}; {consequence}",
-            merge_calls(fn, method, earlier, later),
-            at(fn, [earlier.node], "this call is replaced"),
+            None if earlier.by or later.by else merge_calls(fn, method, earlier, later),
+            (*at(fn, [earlier.node], "this call is replaced"), *way_to(fn, earlier, later)),
         )
 
 

@@ -9,8 +9,8 @@ import libcst as cst
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, Unpacking
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.related import saves
-from ctxlint.rules.wording import counted, quoted
+from ctxlint.rules.related import saves, way_to
+from ctxlint.rules.wording import counted, doer, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,10 +89,10 @@ class SavedTensorsCount(Rule[FunctionClass]):
                 continue
             for taken in mismatched(method, saved):
                 message = (
-                    f"`{method.name}` of `{fn.name}` {_taken(taken)} but {_given(fn, call, saved)}; it raises "
+                    f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, call, saved)}; it raises "
                     f"{_error(taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
-                yield Finding(fn.span(taken.node), message, related=saves(fn, call))
+                yield Finding(fn.span(taken.node), message, related=(*way_to(fn, taken), *saves(fn, call)))
 
 
 def _taken(taken: Unpacking | SavedItem) -> str:

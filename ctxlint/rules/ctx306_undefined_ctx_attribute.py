@@ -16,6 +16,8 @@ from ctxlint.model.function import (
     SavedRead,
 )
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import doer
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -98,8 +100,9 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
                 reported.add(name)
                 yield Finding(
                     fn.span(read.node),
-                    f"`{method.name}` of `{fn.name}` {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
+                    f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
                     f"{_reason(fn, name)}; it raises AttributeError. {_remedy(fn, method, read)}",
+                    related=way_to(fn, read),
                 )
 
 

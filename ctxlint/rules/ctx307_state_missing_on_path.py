@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.skipped_state import skipped_state
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
-from ctxlint.rules.related import at
+from ctxlint.rules.related import at, way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
             return
         for each in skipped_state(fn):
             others = at(fn, each.others, f"this return skips `{each.what}` too")
-            yield Finding(fn.span(each.node), _message(each, fn.forward.ctx_name), related=others)
+            yield Finding(fn.span(each.node), _message(each, fn.forward.ctx_name), related=(*others, *way_to(fn, *each.events)))
 
 
 def _message(skipped: SkippedState, ctx: str) -> str:

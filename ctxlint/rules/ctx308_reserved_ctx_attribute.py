@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.function import ContextWrite, FunctionClass
 from ctxlint.model.interpreter.values import Constant, Parameter, Sequence, Tri, is_tensor
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,8 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
             for write in method.facts.of(ContextWrite):
                 consequence = _consequence(write, method, settings)
                 if consequence is not None:
-                    yield Finding(fn.span(write.node), f"`{method.ctx_name}.{write.attribute}` {consequence}")
+                    message = f"`{method.ctx_name}.{write.attribute}` {consequence}"
+                    yield Finding(fn.span(write.node), message, related=way_to(fn, write))
 
 
 def _consequence(write: ContextWrite, method: Method, settings: Settings) -> str | None:

@@ -12,6 +12,7 @@ from ctxlint.model.function import FunctionClass, SavedRead
 from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +107,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                     f"`{read.via}` is read {when}; torch unpacks all saved tensors again and raises CheckpointError under "
                     f"non-reentrant checkpointing. {remedy}.",
                     bind_once(fn, method),
+                    way_to(fn, *reads),
                 )
 
 

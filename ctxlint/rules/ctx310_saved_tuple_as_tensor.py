@@ -8,6 +8,7 @@ from ctxlint.fixes.saved_tuple import index_the_one, unpack_the_one, without_cal
 from ctxlint.model.analyses.saved_tensors import saved_counts, saving_call
 from ctxlint.model.function import FunctionClass, SavedRead, TupleUsedAsTensor
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                     yield Finding(
                         fn.span(read.node),
                         f"`{read.via}` is a tuple; calling it raises TypeError. Write it without the parentheses.",
-                        without_call(fn, method, read),
+                        None if read.by else without_call(fn, method, read),
+                        way_to(fn, read),
                     )
             yield from self.used(fn, method)
 
@@ -103,7 +105,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                     fn.span(use.node),
                     f"`saved_tensors` is a tuple, used as one tensor here ({use.how}); this raises. Write "
                     f"`(x,) = {method.ctx_name}.saved_tensors` first.",
-                    index_the_one(fn, method, use),
+                    None if use.by else index_the_one(fn, method, use),
+                    way_to(fn, use),
                 )
                 continue
             read = _bound_before(method, use)
@@ -114,7 +117,8 @@ class SavedTupleAsTensor(Rule[FunctionClass]):
                 fn.span(read.node),
                 f"`{use.name}` is the tuple of all saved tensors; using it as one tensor raises ({use.how}, "
                 f"{fn.line(use.node)}). {_remedy(fn, method, use.name)}.",
-                unpack_the_one(fn, method, read, use),
+                None if read.by else unpack_the_one(fn, method, read, use),
+                way_to(fn, read),
             )
 
 

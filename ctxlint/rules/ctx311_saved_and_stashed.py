@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import drop_attribute
 from ctxlint.model.analyses.saved_state import saved_and_stashed
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.related import at, reads_of
+from ctxlint.rules.related import at, reads_of, way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,5 +90,5 @@ class SavedAndStashed(Rule[FunctionClass]):
                 f"`{fn.storing_ctx}.{write.attribute}` keeps a tensor that is saved as well; it stays alive as long as the graph, and saved-tensor "
                 f"hooks do not see it. {advice}",
                 drop_attribute(fn, write, save),
-                at(fn, [save.node], "saved here"),
+                (*(() if save.by else at(fn, [save.node], "saved here")), *way_to(fn, write, save)),
             )

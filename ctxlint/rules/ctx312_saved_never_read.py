@@ -94,7 +94,7 @@ class SavedNeverRead(Rule[FunctionClass]):
                     fn.span(slot.node),
                     f"`{code_of(slot.node)}`, saved tensor {position + 1}, is never read in `backward`; it needlessly stays in "
                     f"memory. Remove it from `save_for_backward` and from the unpacking.",
-                    leave_out(fn, position, slot),
+                    None if fn.saves[0].by else leave_out(fn, position, slot),
                     reads_of_saved(fn),
                 )
 

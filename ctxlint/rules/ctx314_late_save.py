@@ -9,6 +9,7 @@ from ctxlint.model.function import ContextCall, FunctionClass
 from ctxlint.model.interpreter.values import ContextAttribute, storage
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class LateSave(Rule[FunctionClass]):
                 continue
             for call in method.facts.of(ContextCall):
                 if call.method in _ONLY_BEFORE_BACKWARD:
-                    yield Finding(fn.span(call.node), f"{_fact(call, method)} {_advice(fn, call, where)}")
+                    message = f"{_fact(call, method)} {_advice(fn, call, where)}"
+                    yield Finding(fn.span(call.node), message, related=way_to(fn, call))
 
 
 def _fact(call: ContextCall, method: Method) -> str:

@@ -8,6 +8,7 @@ from ctxlint.model.analyses.saved_state import saved_output_views
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,11 +81,12 @@ class SavedOutputView(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        for _save, argument in saved_output_views(fn):
+        for save, argument in saved_output_views(fn):
             if argument.node is not None:
                 yield Finding(
                     fn.span(argument.node),
                     f"`{code_of(argument.node)}` is a view of an output; this reference cycle is never freed when "
                     f"backward does not run. Save the output itself, and take the view in `backward`.",
-                    rests_on=(argument.value,),
+                    related=way_to(fn, save),
+                    rests_on=() if save.by else (argument.value,),
                 )

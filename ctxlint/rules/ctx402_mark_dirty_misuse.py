@@ -30,6 +30,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.torch_api.operations import TORCH_NAMESPACES
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
                 for argument in call.arguments:
                     message = _judged(fn, method, call, argument)
                     if message is not None:
-                        yield Finding(fn.span(call.node), message)
+                        yield Finding(fn.span(call.node), message, related=way_to(fn, call))
 
 
 def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> str | None:

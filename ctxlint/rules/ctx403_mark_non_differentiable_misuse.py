@@ -9,6 +9,7 @@ from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Parameter, before_views
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class MarkNonDifferentiableMisuse(Rule[FunctionClass]):
                 key = call, _another_is_meant(fn, argument.value)
                 found.setdefault(key, []).append(code_of(argument.node))
         for (call, another), marked in found.items():
-            yield Finding(fn.span(call.node), _message(marked, another))
+            yield Finding(fn.span(call.node), _message(marked, another), related=way_to(fn, call))
 
 
 def _message(marked: list[str], another: bool) -> str:

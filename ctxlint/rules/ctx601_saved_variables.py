@@ -97,7 +97,7 @@ class SavedVariables(Rule[FunctionClass]):
 def _reads(method: Method) -> Iterator[cst.CSTNode]:
     """Where the method, or a function nested in it, reads the attribute."""
     for read in method.facts.of(SavedRead):
-        if read.via == "saved_variables":
+        if read.via == "saved_variables" and not read.by:
             yield read.node
     for param in method.params:
         if method.name not in PROTOCOL and is_context_name(param.name):

@@ -17,6 +17,7 @@ from ctxlint.fixes.legacy_names import (
 from ctxlint.model.function import ContextCall, FunctionClass, GenericCall
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
+from ctxlint.rules.related import way_to
 from ctxlint.torch_api.autograd import VARIABLE
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class LegacyNames(Rule[FunctionClass]):
                         fn.span(context_call.node),
                         "`mark_shared_storage` does nothing since torch 0.4; torch tracks shared storage by itself. Drop "
                         "the call.",
-                        fix=drop_shared_storage(fn, method, context_call),
+                        fix=None if context_call.by else drop_shared_storage(fn, method, context_call),
+                        related=way_to(fn, context_call),
                     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import FunctionClass, Mutation
+    from ctxlint.model.interpreter.events import ContextEvent, Unpacking
 
 
 def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[Related, ...]:
@@ -25,10 +26,10 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
     return tuple(Related(span, message) for span in sorted(spans))
 
 
-def way_to(fn: FunctionClass, *mutations: Mutation) -> tuple[Related, ...]:
-    """From the calls of project functions to the statements that modify tensors."""
+def way_to(fn: FunctionClass, *events: Mutation | ContextEvent | Unpacking) -> tuple[Related, ...]:
+    """From the calls of project functions to the statements that modify tensors, or use ctx."""
     own = os.path.abspath(fn.source.path)
-    distinct = {step: None for mutation in mutations for step in mutation.through}
+    distinct = {step: None for event in events for step in event.through}
     steps = ((step, os.path.abspath(step.path)) for step in distinct)
     return tuple(Related(step.span, step.note, path="" if path == own else path) for step, path in steps)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.analyses.gradient_placements import Expectation
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import ContextEvent, Event, Guard, Unpacking
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
@@ -59,6 +59,12 @@ def under_flag(event: Event) -> str:
     tests = {guard.text: guard for guard in event.guards}
     flags = [guard for guard in tests.values() if guard.holds and isinstance(guard.test, (cst.Name, cst.Attribute))]
     return f" under `{flags[0].text}`" if len(flags) == len(tests) == 1 else ""
+
+
+def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> str:
+    """Who uses the ctx: the method, or a function that the method calls."""
+    own = f"`{method.name}` of `{fn.name}`"
+    return f"`{event.by}`, called by {own}," if event.by else own
 
 
 def moment(method: Method) -> str:

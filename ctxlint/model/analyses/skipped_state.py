@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.model.function import FunctionClass
-    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.events import ContextEvent, Guard
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -39,7 +39,7 @@ class SkippedState:
     ``condition`` the text of the test; ``returns`` means that the node is a return that comes too early. ``flags`` are
     the inputs whose flags decide, if so. ``error`` is what backward raises then, first of all. ``alone``: nothing else
     that backward reads is skipped there. ``has_else``: the test of flags chooses between this and other code.
-    ``others``: further returns that come too early.
+    ``others``: further returns that come too early. ``events`` store it elsewhere.
     """
 
     node: cst.CSTNode
@@ -51,6 +51,7 @@ class SkippedState:
     alone: bool = True
     has_else: bool = False
     others: tuple[cst.CSTNode, ...] = ()
+    events: tuple[ContextEvent, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class _Needed:
     """Something that backward reads on every path, and the events in forward that store it; ``node`` reads it."""
 
     what: str
-    events: list[Event]
+    events: list[ContextEvent]
     node: cst.CSTNode
     error: str
 
@@ -75,7 +76,7 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
         skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each.what, each.events)
         skipped = skipped or _one_arm(forward, each.what, each.events)
         if skipped is not None:
-            found.append((each.node, replace(skipped, error=each.error)))
+            found.append((each.node, replace(skipped, error=each.error, events=tuple(each.events))))
     if not found:
         return []
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
@@ -89,7 +90,7 @@ def _needed(forward: Method, backward: Method) -> list[_Needed]:
     for read in backward.facts.of(ContextRead):
         if not given.issuperset(read.guards) or read.guarded or read.own or read.called or read.in_loop:
             continue
-        writes: list[Event] = [
+        writes: list[ContextEvent] = [
             write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
         ]
         if writes and all(each.what != f"{ctx}.{read.attribute}" for each in found):
@@ -100,7 +101,7 @@ def _needed(forward: Method, backward: Method) -> list[_Needed]:
 def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
     """The saved tensors, for each certain read in backward: by unpacking, or by index."""
     given = _preconditions(backward)
-    saves: list[Event] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
+    saves: list[ContextEvent] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
     unpacked = [
         each.node
         for read in backward.facts.of(SavedRead)
@@ -133,13 +134,13 @@ def _preconditions(backward: Method) -> frozenset[Guard]:
     return frozenset(each for each in tests if each.words[0] in gradients)
 
 
-def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> SkippedState | None:
+def _early_return(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """The returns before anything is stored, on paths that backward may well follow."""
     first, *others = _early_returns(fn, forward, what, events) or (None,)
     return replace(first, others=tuple(each.node for each in others if each)) if first is not None else None
 
 
-def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[Event]) -> list[SkippedState]:
+def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[ContextEvent]) -> list[SkippedState]:
     orders = orders_of(events)
     counts = {returned.event.order: returned.count for returned in fn.outputs}
     provided = {counts.get(each.order) for each in forward.returns if orders & each.maybe_before}
@@ -199,7 +200,7 @@ def _input_of(value: Value) -> int | None:
     return value.index if isinstance(value, Parameter) and value.role == "input" else None
 
 
-def _by_flags(fn: FunctionClass, what: str, events: list[Event]) -> SkippedState | None:
+def _by_flags(fn: FunctionClass, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it depends on the flags of some inputs, but another input gets a gradient, too.
 
     If only that one needs a gradient, each of the events has a guard that fails.
@@ -237,7 +238,7 @@ def _flags_tested(guard: Guard) -> frozenset[int]:
 _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
-def _one_arm(forward: Method, what: str, events: list[Event]) -> SkippedState | None:
+def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
     """Every event that stores it is in one branch of a test of an input's type or value."""
     shared = set.intersection(*(set(event.guards) for event in events))
     tests = [

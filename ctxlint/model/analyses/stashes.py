@@ -86,8 +86,8 @@ class Stash:
 
     @property
     def rests_on(self) -> tuple[Value, ...]:
-        """The values that are stored."""
-        return (self.write.value,) if self.write.value is not None else ()
+        """The values that the method itself stores."""
+        return (self.write.value,) if self.write.value is not None and not self.write.by else ()
 
     @property
     def converted_input(self) -> str | None:

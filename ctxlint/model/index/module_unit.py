@@ -148,9 +148,11 @@ class Slices:
         return self._bare[qualname]
 
     def span_in_function(self, qualname: str, statement: cst.CSTNode) -> Span:
-        """The span of a statement from ``find_bare_function``; that of the function if it is unknown."""
+        """The span of a statement or expression from ``find_bare_function``; that of the function if it is unknown."""
         found = self._made_from.get(id(statement))
-        return self.source.span_of(found if isinstance(found, ast.stmt) else self.index.functions[qualname].node)
+        return self.source.span_of(
+            found if isinstance(found, (ast.stmt, ast.expr)) else self.index.functions[qualname].node
+        )
 
     def _bare_function(self, record: FunctionRecord) -> cst.FunctionDef | None:
         if self.as_written:

@@ -8,7 +8,8 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
-from ctxlint.model.interpreter.events import ContextCall, ContextLent, Escape, GenericCall, Mutation
+from ctxlint.model.interpreter.effects import apply_summary, record_writes
+from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
 from ctxlint.model.interpreter.names import canonical, certain_meaning
 from ctxlint.model.interpreter.sequences import (
     after_method,
@@ -35,23 +36,17 @@ from ctxlint.model.interpreter.values import (
     Slot,
     Tri,
     Value,
-    View,
     is_container,
-    is_tensor,
     join_all,
     kind_of,
-    leaves,
     tensor_when_used,
 )
-from ctxlint.model.syntax import root_name
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.state import State
-    from ctxlint.model.interpreter.summary import Summary, Write
+    from ctxlint.model.interpreter.summary import Summary
     from ctxlint.model.interpreter.walk import Walk
 
 
@@ -76,15 +71,21 @@ def evaluate_call(walk: Walk, node: cst.Call) -> Value:
 # Arguments
 
 
-def _evaluate_arguments(walk: Walk, node: cst.Call, callee: str | None, keeps_context: bool = False) -> Arguments:
-    """Evaluate the arguments; a ctx among them escapes, unless the callee is known not to keep it."""
+def _evaluate_arguments(
+    walk: Walk, node: cst.Call, callee: str | None, keeps_context: bool = False, lends_context: bool = False
+) -> Arguments:
+    """Evaluate the arguments; a ctx among them escapes, unless the callee is known not to keep it, or it is lent."""
+    lent = False
     positional: list[Slot] = []
     keywords: dict[str, Slot] = {}
     open_ended = False
     for argument in node.args:
         value = walk.evaluate(argument.value)
         if isinstance(value, Context) and not keeps_context:
-            _pass_context(walk, node, argument, callee)
+            if lends_context and not argument.star:
+                lent = True
+            else:
+                walk.record(Escape, node, how="passed", callee=callee)
         if argument.star == "*":
             positional.extend(spread(value, argument.value))
         elif argument.star == "**":
@@ -93,30 +94,10 @@ def _evaluate_arguments(walk: Walk, node: cst.Call, callee: str | None, keeps_co
             keywords[argument.keyword.value] = Slot(value, argument.value)
         else:
             positional.append(Slot(value, argument.value))
-    return Arguments(tuple(positional), keywords, open_ended)
+    return Arguments(tuple(positional), keywords, open_ended, lent)
 
 
 # ctx
-
-
-def _pass_context(walk: Walk, node: cst.Call, argument: cst.Arg, callee: str | None) -> None:
-    """The ctx is an argument: it escapes, unless the callee certainly only reads its attributes."""
-    if not _is_lent(walk, node, argument, callee):
-        walk.record(Escape, node, how="passed", callee=callee)
-        return
-    walk.record(ContextLent, node)
-    for kept in tuple(walk.state.attributes.values()):
-        walk.state.escape(kept)
-
-
-def _is_lent(walk: Walk, node: cst.Call, argument: cst.Arg, callee: str | None) -> bool:
-    before = node.args[: next(at for at, each in enumerate(node.args) if each is argument)]
-    if walk.resolver is None or callee is None or not callee.startswith(LOCAL):
-        return False
-    if any(each.star for each in (*before, argument)) or certain_meaning(walk, node.func) is None:
-        return False
-    given = len(before) if argument.keyword is None else argument.keyword.value
-    return walk.resolver.only_reads(callee, given)
 
 
 def _context_method(walk: Walk, node: cst.Call, name: str) -> Value:
@@ -213,7 +194,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     """A call of anything but a method of a value."""
     builtin = callee[len("builtins.") :] if callee is not None and callee.startswith("builtins.") else None
     keeps = builtin in python.CONTEXT_SAFE_BUILTINS or builtin in ("setattr", "delattr", "vars")
-    arguments = _evaluate_arguments(walk, node, callee, keeps_context=keeps)
+    arguments = _evaluate_arguments(walk, node, callee, keeps_context=keeps, lends_context=builtin is None)
     if builtin is None and (callee is None or not callee.startswith(operations.TORCH_NAMESPACES)):
         _lend(walk.state, arguments)
     if callee is None:
@@ -224,7 +205,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin is not None:
         by_string = _context_access_by_string(walk, node, callee, arguments)
         return by_string if by_string is not None else _builtin_call(walk, node, builtin, arguments)
-    definition, summary = _callee(walk, node, callee, arguments) or (None, None)
+    known = _callee(walk, node, callee, arguments)
     walk.record(
         GenericCall,
         node,
@@ -232,13 +213,14 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         arguments=arguments.positional,
         keywords=tuple(arguments.keywords.items()),
         statement=walk.statement,
-        definition=definition,
+        definition=known[0] if known is not None else None,
     )
-    if definition is None or summary is None:
+    if known is None:
+        if arguments.lends_context:
+            walk.record(Escape, node, how="passed", callee=callee)
         _call_operator(walk, node, callee, arguments)
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
-    _record_writes(walk, node, definition.name, summary.writes, arguments)
-    return summary.returned
+    return apply_summary(walk, node, known, arguments)
 
 
 def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:
@@ -249,7 +231,7 @@ def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) 
         return
     called = walk.resolver.operator(name, arguments.positional, arguments.keywords)
     if called is not None:
-        _record_writes(walk, node, *called, arguments)
+        record_writes(walk, node, *called, arguments)
 
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
@@ -266,18 +248,18 @@ def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
     if found is None:
         return
     definition, writes = found
-    _record_writes(walk, node, definition.name, writes, arguments)
+    record_writes(walk, node, definition.name, writes, arguments)
 
 
 def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
     """A call of what a name is bound to: a partial function, a lambda, a function inside the method."""
     found = None if arguments.open_ended else _summary_of_bound(walk, node, arguments)
     if found is None:
+        if arguments.lends_context:
+            walk.record(Escape, node, how="passed")
         walk.record(GenericCall, node, arguments=arguments.positional, statement=walk.statement)
         return Opaque(node)
-    definition, summary = found
-    _record_writes(walk, node, definition.name, summary.writes, arguments)
-    return summary.returned
+    return apply_summary(walk, node, found, arguments)
 
 
 def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple[Definition, Summary] | None:
@@ -295,7 +277,7 @@ def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple
         qualname = name if owner is not None and owner.kind == "module" else None
     if qualname is None:
         return None
-    return walk.resolver.callee(LOCAL + qualname, arguments.positional, arguments.keywords, node)
+    return walk.resolver.callee(LOCAL + qualname, arguments.positional, arguments.keywords, node, walk.state.attributes)
 
 
 def _partial_of_method(
@@ -313,7 +295,8 @@ def _partial_of_method(
     bound = [(each.keyword, _plain_slot(walk, each.value)) for each in given]
     keywords = {keyword.value: slot for keyword, slot in bound if keyword is not None}
     positional = tuple(slot for keyword, slot in bound if keyword is None)
-    return walk.resolver.callee(name, (*positional, *arguments.positional), {**keywords, **arguments.keywords}, node)
+    slots = (*positional, *arguments.positional)
+    return walk.resolver.callee(name, slots, {**keywords, **arguments.keywords}, node, walk.state.attributes)
 
 
 def _plain_slot(walk: Walk, node: cst.BaseExpression) -> Slot:
@@ -328,31 +311,7 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
         return None
     if walk.resolver is None or arguments.open_ended or certain_meaning(walk, node.func) is None:
         return None
-    return walk.resolver.callee(name, arguments.positional, arguments.keywords, node)
-
-
-def _record_writes(walk: Walk, node: cst.Call, by: str, writes: Iterable[Write], arguments: Arguments) -> None:
-    """Record what a project function, kernel or operator writes to."""
-    for write in writes:
-        _written_by(walk, node, by, write, arguments)
-
-
-def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:
-    """Record that a project function writes to its argument, or to an attribute of ctx."""
-    if is_tensor(write.target) is Tri.NO:
-        return
-    written = _given_as(write.target, (*arguments.positional, *arguments.keywords.values()))
-    walk.record(
-        Mutation,
-        node,
-        target=write.target,
-        target_node=written,
-        how=write.how,
-        name=root_name(written),
-        statement=walk.statement,
-        by=by,
-        through=write.steps,
-    )
+    return walk.resolver.callee(name, arguments.positional, arguments.keywords, node, walk.state.attributes)
 
 
 def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> Value:
@@ -392,14 +351,3 @@ _MAKERS = {
     **dict.fromkeys(("reversed", "zip", "enumerate", "map", "filter"), "generator"),
 }
 """Builtins that create an iterable, by its kind."""
-
-
-def _given_as(target: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:
-    """The argument that a value is, is contained in, or is a view of."""
-    while True:
-        for slot in slots:
-            if slot.value == target or target in leaves(slot.value):
-                return slot.node
-        if not isinstance(target, (View, Item)):
-            return None
-        target = target.of

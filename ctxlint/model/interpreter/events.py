@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxlint.model.index.project import Definition
-    from ctxlint.model.interpreter.summary import Step
+    from ctxlint.source.source import Span
 
 
 @record
@@ -165,6 +165,15 @@ def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
 
 
 @record
+class Step:
+    """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it."""
+
+    path: str
+    span: Span
+    note: str
+
+
+@record
 class Return(Event):
     """A ``return``; for a ``bare`` one, ``value`` is None's value."""
 
@@ -175,7 +184,19 @@ class Return(Event):
 
 
 @record
-class ContextCall(Event):
+class ContextEvent(Event):
+    """Something that happens to the ctx.
+
+    If a project function that gets the ctx does it, ``node`` is the call of that function, ``by`` is its name, and
+    ``through`` are the positions from there to the actual use.
+    """
+
+    by: str = ""
+    through: tuple[Step, ...] = ()
+
+
+@record
+class ContextCall(ContextEvent):
     """``ctx.method(...)`` for a method that FunctionCtx has: save_for_backward, mark_dirty and the like."""
 
     method: str = ""
@@ -190,7 +211,7 @@ class ContextCall(Event):
 
 
 @record
-class ContextWrite(Event):
+class ContextWrite(ContextEvent):
     """``ctx.attribute = value``. ``value_node`` is the right-hand side if it belongs to this target alone.
 
     ``simple``: the statement is exactly ``ctx.attribute = name_or_expression``, one target, nothing chained.
@@ -205,7 +226,7 @@ class ContextWrite(Event):
 
 
 @record
-class ContextRead(Event):
+class ContextRead(ContextEvent):
     """``ctx.attribute`` read or called. ``guarded`` if ``hasattr``/``getattr`` or an except clause protects it."""
 
     attribute: str = ""
@@ -219,7 +240,7 @@ class ContextRead(Event):
 class Unpacking:
     """``a, b = ctx.saved_tensors``: the names in order (None for a target that is not a plain name).
 
-    ``guards`` is the path condition.
+    ``guards`` is the path condition. ``by`` and ``through`` are as for a ``ContextEvent``.
     """
 
     names: tuple[str | None, ...]
@@ -227,6 +248,8 @@ class Unpacking:
     node: cst.CSTNode
     statement: cst.CSTNode | None = None
     guards: tuple[Guard, ...] = ()
+    by: str = ""
+    through: tuple[Step, ...] = ()
 
     @property
     def minimum(self) -> int:
@@ -235,7 +258,7 @@ class Unpacking:
 
 
 @record
-class SavedRead(Event):
+class SavedRead(ContextEvent):
     """``ctx.saved_tensors`` read. ``via`` is ``saved_tensors``, ``saved_variables`` or ``saved_for_forward``.
 
     ``unpackings`` are the places where the tuple is unpacked, directly or through the name ``bound_to``. ``called`` is
@@ -249,7 +272,7 @@ class SavedRead(Event):
 
 
 @record
-class SavedItem(Event):
+class SavedItem(ContextEvent):
     """``ctx.saved_tensors[index]``, directly or through a name that is bound to the tuple."""
 
     index: int = 0
@@ -257,7 +280,7 @@ class SavedItem(Event):
 
 
 @record
-class TupleUsedAsTensor(Event):
+class TupleUsedAsTensor(ContextEvent):
     """A use that only a tensor allows, of a name that is bound to the whole tuple of saved tensors."""
 
     name: str = ""
@@ -306,7 +329,7 @@ class GradientFlag(Event):
 
 
 @record
-class NeedsInputGradRead(Event):
+class NeedsInputGradRead(ContextEvent):
     """``ctx.needs_input_grad``: ``index`` for one constant subscript, else None (``whole`` where taken without one).
 
     ``unpacked`` is the number of targets of ``a, b = ctx.needs_input_grad``, where none of them is starred.
@@ -319,11 +342,11 @@ class NeedsInputGradRead(Event):
 
 @record
 class ContextLent(Event):
-    """The ctx is passed to a function of the same file that certainly only reads its attributes."""
+    """The ctx is passed to a function of the project, and what that does with it is known."""
 
 
 @record
-class Escape(Event):
+class Escape(ContextEvent):
     """The ctx escapes. ``how`` is ``passed``, ``stored``, ``returned`` or ``captured``."""
 
     how: str = ""

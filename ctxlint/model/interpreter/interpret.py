@@ -63,4 +63,5 @@ def interpret(
         is_async=function.asynchronous is not None,
         complete=walk.complete,
         end_done=end.done,
+        end_attributes=frozenset(end.attributes),
     )

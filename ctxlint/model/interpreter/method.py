@@ -144,6 +144,8 @@ class MethodFacts:
     """Tests with an outcome that autograd never gives them; there are no events under these."""
     end_done: Orders = 0
     """The events that must have happened when the end of the body is reached."""
+    end_attributes: frozenset[str] = frozenset()
+    """The ctx attributes that are certainly set when the end of the body is reached."""
     names_read: frozenset[str] = frozenset()
     """Every name that the body reads, nested functions included; ``del`` is not a read."""
     is_generator: bool = False

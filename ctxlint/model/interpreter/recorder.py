@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.effort import spend
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from ctxlint.model.interpreter.events import Orders
     from ctxlint.model.interpreter.state import State
 
 
@@ -51,6 +53,19 @@ class Recorder:
         state.done |= 1 << self._order
         state.maybe |= 1 << self._order
         self._order += 1
+
+    def replay(self, event: Event, state: State, before: Orders, maybe: Orders, in_loop: bool) -> int | None:
+        """Record an event that happened inside a call; returns its order, None if nothing is recorded now."""
+        if self.muted or (self.kinds is not None and type(event) not in self.kinds):
+            return None
+        if isinstance(event, SavedRead):
+            self._saved_reads.append(len(self.events))
+        guards, order = (*state.guards, *event.guards), self._order
+        self.events.append(
+            replace(event, order=order, guards=guards, before=before, maybe_before=maybe, in_loop=in_loop)
+        )
+        self._order += 1
+        return order
 
     def rewind(self, recorded: tuple[Event, ...]) -> None:
         """Restore the events that were ``recorded`` before."""

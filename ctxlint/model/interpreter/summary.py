@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.events import ContextEvent, Orders, Step
     from ctxlint.model.interpreter.values import Slot, Value
-    from ctxlint.source.source import Span
 
 
 KERNEL = "kernel"
@@ -24,38 +24,58 @@ OPERATOR = "operator"
 
 
 @record
-class Step:
-    """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it."""
-
-    path: str
-    span: Span
-    note: str
-
-
-@record
 class Write:
-    """The function certainly writes to ``target`` by ``how``. ``steps`` lead there; the statement is the last."""
+    """The function certainly writes to ``target`` by ``how``. ``steps`` lead there; the statement is the last.
+
+    ``order`` is that of the event in the function.
+    """
 
     target: Value
     how: str
     steps: tuple[Step, ...]
+    order: int = 0
+
+
+@record
+class ContextEffects:
+    """What a function does with the ctx that it gets.
+
+    ``events`` are those of its body, numbered and under conditions as there; ``done`` are those that certainly happened
+    when it returns. ``attributes`` are those of ctx that it certainly sets, with their values then.
+    """
+
+    events: tuple[ContextEvent, ...]
+    attributes: tuple[tuple[str, Value], ...]
+    done: Orders
 
 
 @record
 class Summary:
-    """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises."""
+    """The effect of a function for certain arguments. ``returned`` is NEVER if it always raises.
+
+    ``on_context`` is None if it does not get the ctx.
+    """
 
     returned: Value
     writes: tuple[Write, ...] = ()
+    on_context: ContextEffects | None = None
 
 
 class Resolver(Protocol):
     """Resolves the names of a file to project functions and their summaries."""
 
     def callee(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
+        self,
+        name: str,
+        arguments: tuple[Slot, ...],
+        keywords: Mapping[str, Slot],
+        call: cst.Call,
+        attributes: Mapping[str, Value],
     ) -> tuple[Definition, Summary] | None:
-        """A function and its summary for this call, in values of the caller; None if unknown."""
+        """A function and its summary for this call, in values of the caller; None if unknown.
+
+        ``attributes`` are the values of those of ctx that the caller has set.
+        """
 
     def kernel(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
@@ -66,6 +86,3 @@ class Resolver(Protocol):
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:
         """A custom operator of the project and its writes for these arguments; None for anything else."""
-
-    def only_reads(self, name: str, given: int | str) -> bool:
-        """Whether a function certainly only reads attributes of its argument ``given``, by position or name."""

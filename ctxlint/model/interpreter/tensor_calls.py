@@ -46,11 +46,15 @@ if TYPE_CHECKING:
 class Arguments:
     """The evaluated arguments of a call."""
 
-    def __init__(self, positional: tuple[Slot, ...], keywords: dict[str, Slot], open_ended: bool) -> None:
+    def __init__(
+        self, positional: tuple[Slot, ...], keywords: dict[str, Slot], open_ended: bool, lends_context: bool = False
+    ) -> None:
         self.positional = positional
         self.keywords = keywords
         self.open_ended = open_ended
         """Whether ``**`` may add more keywords."""
+        self.lends_context = lends_context
+        """Whether the ctx is among them, and whether it escapes is not recorded yet."""
 
     def value(self, position: int, name: str = "") -> Value | None:
         """One argument by position or name; None if it is not passed or hidden in a star."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name, resolve
-from ctxlint.model.interpreter.summary import Step
+from ctxlint.model.interpreter.events import Step
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:

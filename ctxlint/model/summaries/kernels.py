@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ctxlint.effort import spend
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve
-from ctxlint.model.interpreter.summary import Step
+from ctxlint.model.interpreter.events import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.conditions import is_plain
-from ctxlint.model.interpreter.summary import Summary, Write
+from ctxlint.model.interpreter.events import ContextCall, ContextWrite, SavedRead
+from ctxlint.model.interpreter.summary import ContextEffects, Summary
 from ctxlint.model.interpreter.type_tests import type_of
 from ctxlint.model.interpreter.values import (
     UNKNOWN,
     Argument,
     Choice,
+    ContextAttribute,
     Fresh,
     Item,
     Mapping,
@@ -32,19 +34,41 @@ from ctxlint.model.interpreter.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping as Attributes_
+
     import libcst as cst
+
+    from ctxlint.model.interpreter.events import Asks, ContextEvent, Guard
+
+    Attributes = Attributes_[str, Value]
 
 _OBJECTS = (Argument, Fresh, Item, Opaque, Parameter, Single, SomeTensor, View)
 """Values that a function distinguishes only by what they answer."""
 
 
+_KEPT = 10_000
+"""The first position of the objects of a function that it does not return."""
+
+
+def _made_at(value: Value, node: cst.Call, position: int | None) -> Value:
+    """An object of the function, as a value of the caller."""
+    if isinstance(value, Fresh):
+        return Fresh(node, value.kind, position)
+    if isinstance(value, Single):
+        return Single(node, position)
+    return Opaque(node) if position is None else Item(Opaque(node), position)
+
+
 class Shape:
     """Replaces the caller's objects by ``Argument``, and these by the objects in a summary."""
 
-    def __init__(self) -> None:
-        """Start without objects."""
+    def __init__(self, attributes: Attributes) -> None:
+        """Start without objects, with the values of those ``attributes`` of ctx that the caller has set."""
         self.arguments: dict[Value, Argument] = {}
         self.objects: list[Value] = []
+        self.attributes = attributes
+        self.made: dict[Value, Value] = {}
+        """The objects of the function, as values of the caller."""
 
     def of(self, value: Value) -> Value:
         """A value of the caller, abstracted for the function."""
@@ -83,13 +107,67 @@ class Shape:
 
     def applied(self, summary: Summary, call: cst.Call) -> Summary:
         """A summary for arguments of this shape, in values of the caller."""
-        writes = tuple(Write(self._in_caller(each.target), each.how, each.steps) for each in summary.writes)
-        return Summary(self._returned(summary.returned, call), writes)
+        writes = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.writes)
+        returned = self._returned(summary.returned, call)
+        effects = summary.on_context
+        return Summary(returned, writes, None if effects is None else self._effects(effects, call))
+
+    def _effects(self, effects: ContextEffects, call: cst.Call) -> ContextEffects:
+        """What a function does with the ctx, in values of the caller."""
+        return ContextEffects(
+            tuple(self._event(each, call) for each in effects.events),
+            tuple((name, self._kept(value, call)) for name, value in effects.attributes),
+            effects.done,
+        )
+
+    def _event(self, event: ContextEvent, call: cst.Call) -> ContextEvent:
+        event = replace(event, guards=tuple(self._guard(each, call) for each in event.guards))
+        if isinstance(event, ContextCall):
+            slots = (Slot(self._kept(each.value, call), None, each.starred) for each in event.arguments)
+            return replace(event, arguments=tuple(slots))
+        if isinstance(event, ContextWrite) and event.value is not None:
+            return replace(event, value=self._kept(event.value, call))
+        if isinstance(event, SavedRead):
+            unpackings = (
+                replace(each, guards=tuple(self._guard(guard, call) for guard in each.guards))
+                for each in event.unpackings
+            )
+            return replace(event, unpackings=tuple(unpackings))
+        return event
+
+    def _guard(self, guard: Guard, call: cst.Call) -> Guard:
+        """A condition in the function: other calls of it are under other conditions."""
+        asks = None if guard.asks is None else self._asks(guard.asks)
+        return replace(
+            guard, block=hash((guard.block, id(call))), asks=asks, one_of=tuple(map(self._asks, guard.one_of))
+        )
+
+    def _asks(self, asks: Asks) -> Asks:
+        return replace(asks, value=self._in_caller(asks.value))
+
+    def _kept(self, value: Value, call: cst.Call) -> Value:
+        """A value that the function leaves on ctx: what it also returns is the same object."""
+        if isinstance(value, Choice):
+            return join_all(self._kept(option, call) for option in value.alternatives)
+        if isinstance(value, (Sequence, Mapping)):
+            slots = tuple(Slot(self._kept(slot.value, call), None, slot.starred) for slot in value.slots)
+            return Sequence(value.kind, slots, call) if isinstance(value, Sequence) else Mapping(slots, call)
+        if isinstance(value, View):
+            return replace(value, of=self._kept(value.of, call), node=call)
+        if value == UNKNOWN:
+            return value
+        if isinstance(value, Item) and self._in_caller(value) != value:
+            return self._in_caller(value)
+        if isinstance(value, (Fresh, Single, Opaque, Item)):
+            return self.made.get(value) or self._element(value, call, _KEPT + len(self.made))
+        return self._element(value, call, None)
 
     def _in_caller(self, value: Value) -> Value:
         """The caller's value for a value of the summary."""
         if isinstance(value, Argument):
             return self.objects[value.number]
+        if isinstance(value, ContextAttribute):
+            return self.attributes.get(value.name, value)
         if isinstance(value, (View, Item)):
             of = self._in_caller(value.of)
             return value if of is value.of else replace(value, of=of)
@@ -116,12 +194,10 @@ class Shape:
             return Mapping(tuple(Slot(self._element(slot.value, node, 0), None, slot.starred) for slot in value.slots))
         if isinstance(value, Choice):
             return join_all(self._element(option, node, position) for option in value.alternatives)
-        if isinstance(value, Fresh):
-            return Fresh(node, value.kind, position)
-        if isinstance(value, Single):
-            return Single(node, position)
-        if isinstance(value, (Opaque, Item)):
-            return Opaque(node) if position is None else Item(Opaque(node), position)
+        if isinstance(value, (Fresh, Single, Opaque, Item)):
+            made = _made_at(value, node, position)
+            self.made.setdefault(value, made)
+            return made
         if isinstance(value, View):
             return replace(value, of=self._element(value.of, node, position), node=node)
         if isinstance(value, Scalar):

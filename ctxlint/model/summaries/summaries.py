@@ -6,7 +6,6 @@ it is cached: so results do not depend on the order in which files are read.
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from dataclasses import replace
 from itertools import takewhile
@@ -17,12 +16,12 @@ from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param, ParameterKind
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
-from ctxlint.model.interpreter.attribute_access import SAVED_NAMES
 from ctxlint.model.interpreter.events import Mutation, Return
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, Summary, Write
 from ctxlint.model.interpreter.values import (
+    CONTEXT,
     NEVER,
     Constant,
     Imported,
@@ -35,11 +34,11 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
 )
 from ctxlint.model.summaries.callables import made_callable
+from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.writes import writes_of
-from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
 
 _KINDS: frozenset[type[Event]] = frozenset([Return, Mutation])
 """The kinds of event that a summary needs."""
+
+_KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
 
 _STEPS = 40_000
 """The maximum cost of one summary, including those that it needs."""
@@ -236,13 +237,20 @@ class Summaries:
         bindings = bind_arguments(params_of(node, scope), arguments, keywords)
         if bindings is None:
             return None
+        has_context = gets_context((*arguments, *keywords.values()))
+        kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
         try:
-            facts = interpret(node, bindings, scope, CalleeResolver(unit, self), unit.source.has_walrus, _KINDS)
+            facts = interpret(node, bindings, scope, CalleeResolver(unit, self), unit.source.has_walrus, kinds)
         except RecursionError:
             return None
         if facts.is_generator or not facts.complete:
             return None
-        return Summary(_returned(facts), tuple(writes_of(definition, node, facts)))
+        effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
+        return Summary(_returned(facts), tuple(writes_of(definition, node, facts)), effects)
+
+
+def _name_of_context(bindings: Mapping[str, Value]) -> str:
+    return next((name for name, value in bindings.items() if value == CONTEXT), "ctx")
 
 
 def _returned(facts: MethodFacts) -> Value:
@@ -260,24 +268,34 @@ class CalleeResolver:
         self._hops = hops
         """How many partial functions lead here."""
         self._too_costly: Counter[Definition] = Counter()
-        self._reads: dict[tuple[str, int | str], bool] = {}
 
     def callee(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
+        self,
+        name: str,
+        arguments: tuple[Slot, ...],
+        keywords: Mapping[str, Slot],
+        call: cst.Call,
+        attributes: Mapping[str, Value],
     ) -> tuple[Definition, Summary] | None:
-        """A function and its summary for this call, in values of the caller; None if unknown."""
-        shape = Shape()
+        """A function and its summary for this call, in values of the caller; None if unknown.
+
+        ``attributes`` are the values of those of ctx that the caller has set.
+        """
+        shape = Shape(attributes)
         given = tuple(map(shape.slot, arguments))
         named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
         if self.summaries.is_at_work and not shape.objects and not name.startswith(LOCAL):
-            return None  # reading another file is not worth it for numbers
+            if not gets_context((*arguments, *keywords.values())):
+                return None  # reading another file is not worth it for numbers
         definition = self._definition(name)
         if definition is None:
             made = made_callable(self.summaries.project, self.unit, name, self._hops)
             if made is None:
                 return None
             resolver = CalleeResolver(made.unit, self.summaries, self._hops + 1)
-            return resolver.callee(made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call)
+            return resolver.callee(
+                made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
+            )
         if self.summaries.is_at_work and _is_nested(definition):
             return None  # what helpers do with their own functions is not worth it
         if self._too_costly[definition] >= _TIMES_IN_VAIN:
@@ -328,17 +346,6 @@ class CalleeResolver:
         record = meant.unit.index.functions.get(meant.qualname) if meant is not None else None
         return meant if meant is not None and record is not None and _is_bound_once(meant.name, record) else None
 
-    def only_reads(self, name: str, given: int | str) -> bool:
-        """Whether a function certainly only reads attributes of its argument ``given``, by position or name.
-
-        False if it reads what is saved, because such reads are counted, or calls a method of the ctx.
-        """
-        key = (name, given)
-        if key not in self._reads:
-            found = self._definition(name)
-            self._reads[key] = found is not None and _only_reads(found, given)
-        return self._reads[key]
-
 
 def _is_nested(definition: Definition) -> bool:
     record = definition.unit.index.functions[definition.qualname]
@@ -356,42 +363,6 @@ def _launch_value(value: Value) -> tuple[object, ...]:
     if isinstance(value, Constant):
         return (value.value,)
     return ("tensor",) if is_tensor(value) is Tri.YES else ()
-
-
-def _only_reads(definition: Definition, given: int | str) -> bool:
-    record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain or definition.unit.is_stub:
-        return False
-    node = record.node
-    if any(not isinstance(each, ast.Name) or each.id != "staticmethod" for each in node.decorator_list):
-        return False
-    by_position = [*node.args.posonlyargs, *node.args.args]
-    by_name = [*node.args.args, *node.args.kwonlyargs]
-    if isinstance(given, int):
-        names = [param.arg for param in by_position][given : given + 1]
-    else:
-        names = [param.arg for param in by_name if param.arg == given]
-    return bool(names) and all(_reads_attributes(each, names[0]) for each in node.body)
-
-
-def _reads_attributes(node: ast.AST, name: str) -> bool:
-    """Whether a piece of code uses a name only to read attributes: ``name.attribute``."""
-    if isinstance(node, ast.Call) and _attribute_of(node.func, name) is not None:
-        return False
-    attribute = _attribute_of(node, name)
-    if attribute is not None:
-        return isinstance(attribute.ctx, ast.Load) and attribute.attr not in _NOT_JUST_READ
-    if isinstance(node, ast.Name) and node.id == name:
-        return False
-    return all(_reads_attributes(child, name) for child in ast.iter_child_nodes(node))
-
-
-def _attribute_of(node: ast.AST, name: str) -> ast.Attribute | None:
-    found = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-    return node if found and isinstance(node, ast.Attribute) else None
-
-
-_NOT_JUST_READ = frozenset([*SAVED_NAMES, *autograd.CONTEXT_METHODS, "__dict__"])
 
 
 def _for_any_type(event: Return) -> Return:

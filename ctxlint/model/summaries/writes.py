@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from ctxlint.model.interpreter.events import Mutation, Question
+from ctxlint.model.interpreter.events import Mutation, Question, Step
 from ctxlint.model.interpreter.local_names import bound_names
-from ctxlint.model.interpreter.summary import Step, Write
+from ctxlint.model.interpreter.summary import Write
 from ctxlint.model.interpreter.values import (
     Argument,
     ContextAttribute,
@@ -48,7 +48,7 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
         if doubts and not _completes(doubts, doubted.setdefault(origin, [])):
             continue
         seen.add(origin)
-        yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through))
+        yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through), mutation.order)
 
 
 def _completes(doubts: list[Guard], before: list[Guard]) -> bool:

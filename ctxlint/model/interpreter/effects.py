@@ -1,0 +1,157 @@
+"""What a call of a project function does: the writes and the effects on ctx in its summary, as events of the caller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ctxlint.model.interpreter.events import (
+    ContextCall,
+    ContextLent,
+    ContextRead,
+    ContextWrite,
+    Escape,
+    Mutation,
+    SavedRead,
+)
+from ctxlint.model.interpreter.summary import Write
+from ctxlint.model.interpreter.values import Item, Slot, Tri, View, is_tensor, leaves
+from ctxlint.model.syntax import root_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import libcst as cst
+
+    from ctxlint.model.index.project import Definition
+    from ctxlint.model.interpreter.events import ContextEvent, Orders, Unpacking
+    from ctxlint.model.interpreter.summary import ContextEffects, Summary
+    from ctxlint.model.interpreter.tensor_calls import Arguments
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.walk import Walk
+
+
+def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary], arguments: Arguments) -> Value:
+    """Record the effects of a call of a function with this summary, and return what it returns."""
+    definition, summary = known
+    if summary.on_context is not None:
+        _lend_context(walk, node, definition.name, summary, arguments)
+    else:
+        if arguments.lends_context:
+            walk.record(Escape, node, how="passed", callee=definition.name)
+        record_writes(walk, node, definition.name, summary.writes, arguments)
+    return summary.returned
+
+
+def record_writes(walk: Walk, node: cst.Call, by: str, writes: Iterable[Write], arguments: Arguments) -> None:
+    """Record what a project function, kernel or operator writes to."""
+    for write in writes:
+        _written_by(walk, node, by, write, arguments)
+
+
+def _written_by(walk: Walk, node: cst.Call, by: str, write: Write, arguments: Arguments) -> None:
+    """Record that a project function writes to its argument, or to an attribute of ctx."""
+    if is_tensor(write.target) is Tri.NO:
+        return
+    written = _given_as(write.target, (*arguments.positional, *arguments.keywords.values()))
+    walk.record(
+        Mutation,
+        node,
+        target=write.target,
+        target_node=written,
+        how=write.how,
+        name=root_name(written),
+        statement=walk.statement,
+        by=by,
+        through=write.steps,
+    )
+
+
+def _lend_context(walk: Walk, node: cst.Call, by: str, summary: Summary, arguments: Arguments) -> None:
+    """Record what a function does with the ctx, and what it writes to, in the order of its code."""
+    effects = summary.on_context
+    if effects is None:
+        return
+    walk.record(ContextLent, node)
+    for kept in tuple(walk.state.attributes.values()):
+        walk.state.escape(kept)
+    replay = _Replay(walk, node, by, arguments, effects)
+    in_order: list[ContextEvent | Write] = [*effects.events, *summary.writes]
+    for each in sorted(in_order, key=lambda each: each.order):
+        if isinstance(each, Write):
+            _written_by(walk, node, by, each, arguments)
+        else:
+            replay.event(each)
+    replay.end()
+
+
+class _Replay:
+    """Records the events of a function at its call: what happens in it happens there."""
+
+    def __init__(self, walk: Walk, node: cst.Call, by: str, arguments: Arguments, effects: ContextEffects) -> None:
+        self.walk, self.node, self.by, self.effects = walk, node, by, effects
+        self.slots = (*arguments.positional, *arguments.keywords.values())
+        self.before, self.maybe = walk.state.done, walk.state.maybe
+        self.orders: dict[int, int] = {}
+        """The order of each event here, by that in the function."""
+
+    def event(self, event: ContextEvent) -> None:
+        """Record one event of the function."""
+        walk = self.walk
+        changes: dict[str, Any] = {"node": self.node, "by": self.by}
+        if isinstance(event, (ContextCall, ContextWrite)):
+            changes["statement"] = walk.statement
+        if isinstance(event, ContextCall):
+            changes["arguments"] = tuple(
+                Slot(each.value, _given_as(each.value, self.slots), each.starred) for each in event.arguments
+            )
+        elif isinstance(event, ContextRead):
+            changes["own"] = event.own or event.attribute in walk.state.attributes
+            changes["guarded"] = event.guarded or walk.protected > 0
+        elif isinstance(event, SavedRead):
+            changes["unpackings"] = tuple(map(self.unpacking, event.unpackings))
+        before, maybe = self.before | self._here(event.before), self.maybe | self._here(event.maybe_before)
+        order = walk.recorder.replay(
+            replace(event, **changes),
+            walk.state,
+            before,
+            maybe,
+            event.in_loop or walk.loops > 0,
+        )
+        if order is not None:
+            self.orders[event.order] = order
+            walk.state.maybe |= 1 << order
+            if self.effects.done >> event.order & 1:
+                walk.state.done |= 1 << order
+
+    def unpacking(self, unpacking: Unpacking) -> Unpacking:
+        """The saved tensors are unpacked in the function."""
+        guards = (*self.walk.state.guards, *unpacking.guards)
+        return replace(unpacking, node=self.node, statement=self.walk.statement, guards=guards, by=self.by)
+
+    def end(self) -> None:
+        """Update the attributes of ctx."""
+        attributes = self.walk.state.attributes
+        for event in self.effects.events:
+            if isinstance(event, ContextWrite):
+                attributes.pop(event.attribute, None)
+        attributes.update(self.effects.attributes)
+
+    def _here(self, orders: Orders) -> Orders:
+        """Events of the function, by their orders here."""
+        found = 0
+        for there, here in self.orders.items():
+            if orders >> there & 1:
+                found |= 1 << here
+        return found
+
+
+def _given_as(target: Value, slots: tuple[Slot, ...]) -> cst.BaseExpression | None:
+    """The argument that a value is, is contained in, or is a view of."""
+    while True:
+        for slot in slots:
+            if slot.value == target or target in leaves(slot.value):
+                return slot.node
+        if not isinstance(target, (View, Item)):
+            return None
+        target = target.of
