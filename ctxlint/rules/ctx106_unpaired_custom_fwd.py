@@ -139,7 +139,7 @@ def _advice(fn: FunctionClass, entry: Decorator) -> str:
 
 def _stores_state_itself(fn: FunctionClass) -> bool:
     """Whether something other than ``custom_fwd`` on forward writes what ``custom_bwd`` reads, or may."""
-    if "_fwd_used_autocast" in fn.stored_attributes:
+    if "_fwd_used_autocast" in fn.stored_attributes or "_fwd_used_autocast" in fn.writes_by_attribute:
         return True
     return any(
         not method.context_known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -136,9 +137,16 @@ def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     name = read.attribute
     if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
         return False
-    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES:
+    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _set_by_helper(fn, name):
         return False
+    if any(os.path.abspath(step.path) != os.path.abspath(fn.source.path) for step in read.through):
+        return False  # what sets it on an instance elsewhere is not looked for
     return not (name.startswith("__") and name.endswith("__"))
+
+
+def _set_by_helper(fn: FunctionClass, name: str) -> bool:
+    writes = (write for method in fn.methods.values() for write in method.facts.of(ContextWrite))
+    return any(write.by and write.attribute == name for write in writes)
 
 
 def _reason(fn: FunctionClass, name: str) -> str:

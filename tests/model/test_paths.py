@@ -219,10 +219,12 @@ ESCAPES = {
     "appended": ("f.append(ctx)", ["passed"]),
     "appended to a list": ("contexts = []\ncontexts.append(ctx)", ["passed"]),
     "captured by a function": ("def save(*args):\n ctx.saved = args", ["captured"]),
-    "captured by a lambda": ("hook = lambda g: ctx.scale * g", ["captured"]),
+    "captured by a lambda": ("hook = lambda g: ctx.scale(g)", ["captured"]),
+    "what is saved captured by a lambda": ("hook = lambda g: ctx.saved_tensors[0] * g", ["captured"]),
+    "itself captured by a lambda": ("hook = lambda g: helper(ctx, g)", ["captured"]),
     "captured by a default": ("def hook(g, c=ctx):\n pass", ["captured"]),
     "captured by a class": ("class Hook:\n context = ctx", ["captured"]),
-    "captured through an alias": ("c = ctx\nhook = lambda g: c.scale * g", ["captured"]),
+    "captured through an alias": ("c = ctx\nhook = lambda g: c.scale(g)", ["captured"]),
     "captured two levels down": ("def outer():\n def inner():\n  return ctx.x\n return inner", ["captured"]),
     "setattr": ("setattr(ctx, 'x', x)", ["stored"]),
     "setattr in a loop": ("for key in f:\n setattr(ctx, key, x)", ["stored"]),
@@ -237,6 +239,8 @@ ESCAPES = {
     "a comprehension": ("y = [ctx for i in f]", ["stored"]),
     # what lets go of it, or does not take it
     "attribute read": ("y = ctx.x", []),
+    "attribute read in a lambda": ("hook = lambda g: ctx.scale * g", []),
+    "attribute read in a lambda through an alias": ("c = ctx\nhook = lambda g: [c.scale * g, c.size[0]]", []),
     "attribute written": ("ctx.x = x", []),
     "alias": ("c = ctx\nc.x = x", []),
     "annotated alias": ("c: object = ctx\nc.x = x", []),
@@ -293,22 +297,26 @@ HELPERS = {
     "reads": ("return ctx.stride + x", []),
     "reads what it kept": ("return ctx.kept[0]", []),
     "reads in a nested function": ("return [ctx.stride for _ in x]", []),
-    "writes": ("ctx.stride = x", ["passed"]),
-    "saves": ("ctx.save_for_backward(x)", ["passed"]),
+    "writes": ("ctx.stride = x", []),
+    "saves": ("ctx.save_for_backward(x)", []),
     "takes a method": ("save = ctx.save_for_backward", ["passed"]),
-    "calls": ("return ctx.stride(x)", ["passed"]),
-    "reads what was saved": ("return ctx.saved_tensors", ["passed"]),
+    "calls": ("return ctx.stride(x)", []),
+    "reads what was saved": ("return ctx.saved_tensors", []),
     "passes it on": ("return other(ctx)", ["passed"]),
+    "passes it on to a known function": ("return Fn.inner(x, own=ctx)", []),
+    "passes it on to itself": ("return Fn.helper(ctx, x)", ["passed"]),
+    "stores it": ("x.ctx = ctx", ["passed"]),
+    "yields": ("yield ctx.stride", ["passed"]),
     "returns it": ("return ctx", ["passed"]),
-    "deletes": ("del ctx.stride", ["passed"]),
-    "has another ctx": ("ctx = x", ["passed"]),
+    "deletes": ("del ctx.stride", []),
+    "has another ctx": ("ctx = x", []),
     "asks by name": ("return getattr(ctx, x)", ["passed"]),
 }
 
 
 @pytest.mark.parametrize("call", ["Fn.helper(ctx, x)", "Fn.helper(x=x, ctx=ctx)"])
 @pytest.mark.parametrize("name", HELPERS)
-def test_a_ctx_that_a_helper_only_reads_does_not_escape(name: str, call: str) -> None:
+def test_a_ctx_escapes_if_it_is_unknown_what_a_helper_does_with_it(name: str, call: str) -> None:
     body, expected = HELPERS[name]
     code = f"""
 class Fn(Function):
@@ -325,6 +333,10 @@ class Fn(Function):
     @staticmethod
     def helper(ctx, x):
         {body}
+
+    @staticmethod
+    def inner(x, own):
+        own.kept = x
 """
     (fn,) = read(HEAD + code).functions
     assert [each.how for each in fn.escapes] == expected
@@ -400,7 +412,7 @@ READS = {
     "in raise": ("if grad.sum() > 0:\n raise ValueError(ctx.a)", ["a"]),
     "in match": ("match ctx.a:\n case 1 if ctx.b:\n  pass", ["a", "b"]),
     "in a walrus": ("if (y := ctx.a):\n pass", ["a"]),
-    "in a lambda": ("y = lambda: ctx.a", []),
+    "in a lambda": ("y = lambda: ctx.a", ["a guarded"]),
     "awaited": ("y = await ctx.a", ["a"]),
 }
 

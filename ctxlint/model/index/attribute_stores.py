@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.module_unit import Unit
 
+    _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
 
 def stored_on_others(index: FileIndex, owner: str = "") -> frozenset[str]:
     """The attributes that may be set on the ctx of the class ``owner``; methods of other classes set their own."""
@@ -29,7 +31,7 @@ def may_store(data: bytes, names: frozenset[str]) -> frozenset[str]:
 
 
 def unset_attributes(unit: Unit, name: str) -> list[str]:
-    """The attributes that methods of a Function read of ctx, and that nothing in the file sets."""
+    """The attributes that methods of a Function, or helpers in the file, read of ctx, and that nothing there sets."""
     record = unit.index.classes[name]
     own = record.body.names
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
@@ -41,26 +43,40 @@ def unset_attributes(unit: Unit, name: str) -> list[str]:
         if method not in notes:
             notes[method] = _read_by_its_text(unit, method)
         if not known.issuperset(notes[method]):
-            read |= _read_of_first(method)
+            read |= _read_of(method, _params(method)[0])
+    helpers = [each.node for at, each in unit.index.functions.items() if at.rpartition(".")[0] in ("", name)]
+    for helper in helpers:
+        for param in filter(_CONTEXT_NAME.search, _params(helper)):
+            if not known.issuperset(_mentioned(unit, helper, param)):
+                read |= _read_of(helper, param)
     return sorted(read - known)
 
 
 def _read_by_its_text(unit: Unit, method: ast.FunctionDef) -> frozenset[str]:
     """The attributes that a method may read of its first parameter."""
-    params = (*method.args.posonlyargs, *method.args.args)
-    text = unit.source.lines(method.lineno, method.end_lineno or method.lineno)
-    return frozenset(re.findall(rf"\b{params[0].arg}[\s\\]*\.[\s\\]*(\w+)", text) if params else ())
+    params = _params(method)
+    return _mentioned(unit, method, params[0]) if params else frozenset()
 
 
-def _read_of_first(method: ast.FunctionDef) -> set[str]:
-    """The attributes that a method reads of its first parameter."""
-    params = (*method.args.posonlyargs, *method.args.args)
+def _mentioned(unit: Unit, function: _FunctionNode, param: str) -> frozenset[str]:
+    """The attributes that a function may read of a parameter."""
+    text = unit.source.lines(function.lineno, function.end_lineno or function.lineno)
+    return frozenset(re.findall(rf"\b{param}[\s\\]*\.[\s\\]*(\w+)", text))
+
+
+def _params(function: _FunctionNode) -> list[str]:
+    return [param.arg for param in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+
+
+def _read_of(function: _FunctionNode, param: str) -> set[str]:
+    """The attributes that a function reads of a parameter."""
     return {
         node.attr
-        for node in ast.walk(method)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == params[0].arg
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == param
     }
 
 
+_CONTEXT_NAME = re.compile(r"ctx|context", re.IGNORECASE)
 _OF_CTX = autograd.FUNCTION_CTX_ATTRIBUTES | autograd.CONTEXT_METHODS
 _WITHOUT_FORWARD = frozenset(autograd.PROTOCOL) - {"forward"}

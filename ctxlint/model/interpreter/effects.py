@@ -101,7 +101,9 @@ class _Replay:
         changes: dict[str, Any] = {"node": self.node, "by": self.by}
         if isinstance(event, (ContextCall, ContextWrite)):
             changes["statement"] = walk.statement
-        if isinstance(event, ContextCall):
+        if isinstance(event, Escape):
+            changes["how"], changes["callee"] = "passed", self.by
+        elif isinstance(event, ContextCall):
             changes["arguments"] = tuple(
                 Slot(each.value, _given_as(each.value, self.slots), each.starred) for each in event.arguments
             )

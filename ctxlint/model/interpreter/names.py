@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import resolutions
-from ctxlint.model.interpreter.events import Assigned, Escape, MaybeUnbound, UnboundContext
+from ctxlint.model.interpreter.events import Assigned, ContextLent, ContextRead, Escape, MaybeUnbound, UnboundContext
 from ctxlint.model.interpreter.local_names import borrowed_names, rebound_from_inside
 from ctxlint.model.interpreter.sequences import is_mutable, literal, unknown_content
 from ctxlint.model.interpreter.values import (
@@ -25,9 +25,12 @@ from ctxlint.model.interpreter.values import (
     constant,
     without,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import children, dotted
+from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.interpreter.local_names import Definition
     from ctxlint.model.interpreter.walk import MethodNames, Walk
 
@@ -143,13 +146,50 @@ def captured(walk: Walk, node: Definition) -> None:
     walk.names.read.update(names)
     walk.names.borrowed.update(names)
     walk.names.rebound.update(rebound_from_inside(node))
-    values = [walk.state.names[name] for name in sorted(names & walk.state.names.keys())]
-    if any(isinstance(value, Context) for value in values):
-        walk.record(Escape, node, how="captured")
+    bound = sorted(names & walk.state.names.keys())
+    values = [walk.state.names[name] for name in bound]
+    contexts = frozenset(name for name, value in zip(bound, values) if isinstance(value, Context))
+    if contexts:
+        _captured_context(walk, node, contexts)
     for value in values:
         walk.state.escape(value)
     for name in walk.names.rebound & walk.state.names.keys():
         walk.state.names[name] = UNKNOWN
+
+
+def _captured_context(walk: Walk, node: Definition, contexts: frozenset[str]) -> None:
+    """The ctx is captured under these names: it escapes, unless it is by a lambda that only reads attributes of it."""
+    reads = list(_attributes_of(node.body, contexts)) if isinstance(node, cst.Lambda) else [None]
+    if None in reads:
+        walk.record(Escape, node, how="captured")
+        return
+    walk.record(ContextLent, node)
+    for read in reads:
+        if read is not None:  # it happens later, if at all
+            name = read.attr.value
+            walk.record(ContextRead, read, attribute=name, guarded=True, own=name in walk.state.attributes)
+
+
+def _attributes_of(node: cst.CSTNode, names: frozenset[str]) -> Iterator[cst.Attribute | None]:
+    """Where an expression reads an attribute of one of these names; None for any other use."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and _is_one_of(node.func.value, names):
+        yield None
+    elif isinstance(node, cst.Attribute) and _is_one_of(node.value, names):
+        yield None if node.attr.value in _NOT_JUST_READ else node
+    elif _is_one_of(node, names):
+        yield None
+    else:
+        for child in children(node):
+            yield from _attributes_of(child, names)
+
+
+def _is_one_of(node: cst.CSTNode, names: frozenset[str]) -> bool:
+    return isinstance(node, cst.Name) and node.value in names
+
+
+_NOT_JUST_READ = frozenset(
+    [*autograd.CONTEXT_METHODS, "saved_tensors", "saved_variables", "saved_for_forward", "needs_input_grad", "__dict__"]
+)
 
 
 def evaluate_walrus(walk: Walk, node: cst.NamedExpr) -> Value:
