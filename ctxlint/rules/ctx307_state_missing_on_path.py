@@ -85,7 +85,9 @@ class StateMissingOnPath(Rule[FunctionClass]):
             return
         for each in skipped_state(fn):
             others = at(fn, each.others, f"this return skips `{each.what}` too")
-            yield Finding(fn.span(each.node), _message(each, fn.forward.ctx_name), related=(*others, *way_to(fn, *each.events)))
+            yield Finding(
+                fn.span(each.node), _message(each, fn.forward.ctx_name), related=(*others, *way_to(fn, *each.events))
+            )
 
 
 def _message(skipped: SkippedState, ctx: str) -> str:

@@ -75,9 +75,8 @@ class LateSave(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    A ctx that `backward` passes to a helper is not followed. Incoming gradients and results of `backward` cannot be
-    saved in `forward`, what `forward` already saves need not be saved again, and only outputs can be marked: in these
-    cases the advice is to remove the call.
+    Incoming gradients and results of `backward` cannot be saved in `forward`, what `forward` already saves need not be
+    saved again, and only outputs can be marked: in these cases the advice is to remove the call.
 
     ## References
     - [torch.autograd.function.FunctionCtx](https://pytorch.org/docs/stable/autograd.html#context-method-mixins)

@@ -89,8 +89,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
     gradient, may always be modified. Not reported if the write goes through `.data`, if a call passes `x.data` or
-    `x.detach()` as that input, if the ctx is passed to another function, which may mark the input, or if a test checks
-    for gradients first.
+    `x.detach()` as that input, if the ctx is passed to a function that is not known, which may mark the input, or if a
+    test checks for gradients first.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
