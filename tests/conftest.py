@@ -25,7 +25,13 @@ settings.register_profile("default", max_examples=100, derandomize=True, **_COMM
 settings.register_profile("long", max_examples=10_000, **_COMMON)  # type: ignore[arg-type]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-_LONG = ("tests/habitats/", "tests/test_determinism.py", "tests/test_readme.py", "tests/test_scale.py")
+_LONG = (
+    "tests/habitats/",
+    "tests/torch_api/",
+    "tests/test_determinism.py",
+    "tests/test_readme.py",
+    "tests/test_scale.py",
+)
 """Files with single tests that take many seconds."""
 
 
