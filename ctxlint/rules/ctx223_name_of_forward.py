@@ -26,7 +26,8 @@ class NameOfForward(Rule[FunctionClass]):
 
     ## Why is this bad?
     The two are separate functions, and values pass from one to the other only through ctx. The name is not defined in
-    `backward`, which raises `NameError` whenever that line runs.
+    `backward`, which raises `NameError` whenever that line runs; or it is that of a builtin such as `input`, which is
+    not a tensor.
 
     ## Example
     ```python
@@ -63,7 +64,8 @@ class NameOfForward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the module defines the name or has star imports, or if the name is a builtin such as `input`.
+    Not reported if the module defines the name or has star imports. The name of a builtin function such as `input` is
+    reported where it is used in arithmetic, indexed, or has an attribute read that the builtin lacks.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -82,14 +84,15 @@ class NameOfForward(Rule[FunctionClass]):
         if saved is not None and any(mismatched(backward, saved)):  # CTX305: the unpacking raises first
             return
         seen: set[str] = set()
-        for node in names_of_forward(fn, backward):
+        for node, error in names_of_forward(fn, backward):
             if node.value in seen:
                 continue
             seen.add(node.value)
+            here = "a name of `forward` only" if error == "NameError" else "Python's builtin, not a name of `forward`"
             yield Finding(
                 fn.span(node),
-                f"`{node.value}` in `{backward.name}` of `{fn.name}` is a name of `forward` only; it raises NameError at "
-                f"backward. {_remedy(fn, backward, node.value)}.",
+                f"`{node.value}` in `{backward.name}` of `{fn.name}` is {here}; it raises {error} at backward. "
+                f"{_remedy(fn, backward, node.value)}.",
             )
 
 

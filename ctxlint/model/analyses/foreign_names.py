@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 _BUILTINS = frozenset(dir(builtins))
 
 
-def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
-    """The reads in a method of names that forward binds and that are certainly unbound here, in order."""
+def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
+    """The reads in a method of names that forward binds and that certainly mean something else here, in order.
+
+    With each, the exception that reading it raises: NameError where the name is unbound; AttributeError or TypeError
+    where it is that of a builtin function such as ``input`` and is used as only a tensor can be.
+    """
     forward, home = fn.forward, method.home
     if forward is None or home is None or not method.facts.complete or method.node.decorators is None:
         return
@@ -28,14 +33,27 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
     scopes = [home.record.scope, module] if home.record is not None else [module]
     if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
         return
-    given = {param.name for param in forward.params}.union(forward.binders) - _BUILTINS
-    given -= {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
-    if given.isdisjoint(method.named):
+    bound = {param.name for param in forward.params}.union(forward.binders)
+    bound -= {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
+    if bound.isdisjoint(method.named):
         return
-    given -= _bound_inside(method)
+    bound -= _bound_inside(method)
     for node in method.variables:
-        if node.value in given and _is_read(method, node) and not _in_untaken_arm(method, node):
-            yield node
+        if node.value in bound and _is_read(method, node) and not _in_untaken_arm(method, node):
+            error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
+            if error is not None:
+                yield node, error
+
+
+def _error_of_builtin(method: Method, node: cst.Name) -> str | None:
+    """What a builtin function raises if it is used like a tensor; None if it is called or passed on."""
+    builtin, parent = getattr(builtins, node.value), next(method.above(node), None)
+    if not isinstance(builtin, BuiltinFunctionType):
+        return None
+    if isinstance(parent, cst.Attribute) and parent.value is node:
+        return "AttributeError" if not hasattr(builtin, parent.attr.value) else None
+    computed = isinstance(parent, cst.BinaryOperation) and not isinstance(parent.operator, cst.Modulo)  # "%s" % input
+    return "TypeError" if computed or (isinstance(parent, cst.Subscript) and parent.value is node) else None
 
 
 def _in_untaken_arm(method: Method, node: cst.CSTNode) -> bool:
