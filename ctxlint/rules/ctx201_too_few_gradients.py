@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from ctxlint.fixes.missing_none import put_none_in
 from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.analyses.outputs import unfit_outputs
+from ctxlint.model.analyses.variadic_gradients import gradients_before_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.releases import at_backward, defaults_are_bound
-from ctxlint.rules.wording import counted, place_of_gradients, wanted_inputs
+from ctxlint.rules.wording import all_inputs, counted, place_of_gradients, wanted_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ class TooFewGradients(Rule[FunctionClass]):
 
     ## Known limits
     Each return is checked on its own. Not reported if the number of gradients depends on run-time values (`return
-    helper(x)`, `*grads`), if a subclass or a direct call uses the result, under an unknown decorator, if no output can
+    helper(x)`, `*grads`), except where it certainly has one for each of `*args` and too few before these; if a subclass or a direct call uses the result, under an unknown decorator, if no output can
     have a gradient, or if `backward` cannot take one gradient for each output (CTX205). Fewer gradients than inputs
     with defaults are legal as long as calls omit those inputs: they are reported only if a call in a linted file passes
     them and no return has enough gradients for that call.
@@ -104,3 +105,13 @@ class TooFewGradients(Rule[FunctionClass]):
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
             )
+        for returned, count in gradients_before_variadic(fn):
+            if count < len(fn.inputs) and fn.backward is not None and fn.variadic_inputs is not None:
+                rest = f"`*{fn.variadic_inputs.name}`"
+                yield Finding(
+                    place_of_gradients(fn, returned),
+                    f"`{fn.backward.name}` of `{fn.name}` returns {counted(count, 'gradient')} before those for {rest} but "
+                    f"`forward` takes {all_inputs(fn)} there; torch raises RuntimeError at backward. Return one "
+                    f"gradient for each input, `None` if there is none.",
+                    rests_on=(returned,),
+                )

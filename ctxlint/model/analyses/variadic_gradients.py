@@ -1,0 +1,207 @@
+"""Gradients for ``*args``: how many does backward return for the named inputs before them?
+
+A return such as ``(None,) + tuple(x.grad for x in xs)`` has an unknown number of gradients. But if it has exactly one
+for each of ``*args``, the rest belongs to the named inputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from ctxlint.model.analyses.reachability import judged_gradients
+from ctxlint.model.function import Style
+from ctxlint.model.interpreter.events import ContextWrite
+from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.syntax import code_of, dotted, literal_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.method import Method
+
+
+class _Length(NamedTuple):
+    """``fixed`` elements, and as many as the parts of ``*args`` have: "" is all of it, "[:n]" and "[n:]" are slices."""
+
+    fixed: int
+    parts: tuple[str, ...] = ()
+
+
+_ALL = _Length(0, ("",))
+
+
+def gradients_before_variadic(fn: FunctionClass) -> Iterator[tuple[Returned, int]]:
+    """The returns of backward that certainly have one gradient for each of ``*args``, and how many before these."""
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or forward.inherited or backward.inherited:
+        return
+    if fn.variadic_inputs is None or fn.required_inputs != len(fn.inputs) or fn.style is not Style.CTX_IN_FORWARD:
+        return
+    for returned in judged_gradients(fn):
+        node = returned.event.node
+        if returned.count is None and isinstance(node, cst.Return) and node.value is not None:
+            length = _Lengths(fn, forward, backward).of(node.value, backward)
+            if length is not None and length.parts == ("",):
+                yield returned, length.fixed
+
+
+class _Lengths:
+    """The lengths of expressions, as far as they follow from ``*args``."""
+
+    def __init__(self, fn: FunctionClass, forward: Method, backward: Method) -> None:
+        self.fn, self.forward, self.backward = fn, forward, backward
+        self.open: set[str] = set()
+        """The variables and attributes whose length is being determined."""
+
+    def of(self, node: cst.BaseExpression | None, method: Method) -> _Length | None:
+        """The length of a sequence; None if unknown."""
+        if isinstance(node, (cst.Tuple, cst.List)):
+            return _sum(
+                self.of(each.value, method) if isinstance(each, cst.StarredElement) else _Length(1)
+                for each in node.elements
+            )
+        if isinstance(node, cst.BinaryOperation):
+            return self.of_operation(node, method)
+        if isinstance(node, (cst.ListComp, cst.GeneratorExp)):
+            clause = node.for_in
+            return self.of(clause.iter, method) if not clause.ifs and clause.inner_for_in is None else None
+        if isinstance(node, cst.Call):
+            return self.of_call(node, method)
+        if isinstance(node, cst.Subscript):
+            return self.of_slice(node, method)
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            return self.of_name(node, method)
+        return None
+
+    def of_operation(self, node: cst.BinaryOperation, method: Method) -> _Length | None:
+        """``a + b``, ``(None,) * 2``."""
+        if isinstance(node.operator, cst.Add):
+            return _sum(self.of(each, method) for each in (node.left, node.right))
+        times = literal_integer(node.right) if isinstance(node.right, cst.Integer) else None
+        length = self.of(node.left, method) if isinstance(node.operator, cst.Multiply) and times is not None else None
+        return _Length(length.fixed * times) if length is not None and not length.parts and times is not None else None
+
+    def of_call(self, node: cst.Call, method: Method) -> _Length | None:
+        """What keeps the length of an argument: ``tuple(x)``, ``map(f, x)``, ``torch.autograd.grad(y, x)``."""
+        known = _KEEPS_LENGTH.get(dotted(node.func) or "")
+        if known is None or any(each.star for each in node.args) or (known == _MAP and len(node.args) != 2):
+            return None
+        passed = {each.keyword.value if each.keyword is not None else at: each for at, each in enumerate(node.args)}
+        argument = passed.get(known[0], passed.get(known[1]))
+        return self.of(argument.value, method) if argument is not None else None
+
+    def of_slice(self, node: cst.Subscript, method: Method) -> _Length | None:
+        """``args[:n]`` and ``args[n:]``."""
+        piece = node.slice[0].slice if len(node.slice) == 1 else None
+        if not isinstance(piece, cst.Slice) or piece.step is not None or self.of(node.value, method) != _ALL:
+            return None
+        if (piece.lower is None) == (piece.upper is None):
+            return None
+        lower = code_of(piece.lower) if piece.lower is not None else ""
+        return _Length(0, (f"[{lower}:{code_of(piece.upper) if piece.upper is not None else ''}]",))
+
+    def of_name(self, node: cst.Name | cst.Attribute, method: Method) -> _Length | None:
+        """A variable, ``ctx.name`` or ``ctx.saved_tensors``."""
+        name = code_of(node)
+        if name in self.open or self.resized(name):
+            return None
+        self.open.add(name)
+        try:
+            if isinstance(node, cst.Name):
+                return self.of_variable(name, method)
+            if name == f"{method.ctx_name}.saved_tensors":
+                return self.of_saved()
+            return self.of_attribute(node.attr.value) if name == f"{method.ctx_name}.{node.attr.value}" else None
+        finally:
+            self.open.discard(name)
+
+    def of_variable(self, name: str, method: Method) -> _Length | None:
+        """A variable that is bound once."""
+        times = times_bound(method.node.body)[name]
+        variadic = self.fn.variadic_inputs
+        if method is self.forward and variadic is not None and name == variadic.name:
+            return _ALL if times == 0 else None
+        assigned = [
+            each.value
+            for each in method.body_nodes
+            if isinstance(each, cst.Assign)
+            and len(each.targets) == 1
+            and isinstance(each.targets[0].target, cst.Name)
+            and each.targets[0].target.value == name
+        ]
+        return self.of(assigned[0], method) if len(assigned) == times == 1 else None
+
+    def of_saved(self) -> _Length | None:
+        """``ctx.saved_tensors``."""
+        calls = self.fn.context_calls("save_for_backward")
+        if len(calls) != 1 or calls[0].has_keywords or calls[0].by:
+            return None
+        return _sum(
+            (self.of(each.node, self.forward) if isinstance(each.node, cst.BaseExpression) else None)
+            if each.starred
+            else _Length(1)
+            for each in calls[0].arguments
+        )
+
+    def of_attribute(self, attribute: str) -> _Length | None:
+        """``ctx.attribute``: what forward sets, if backward sets nothing of another length."""
+        found: list[_Length | None] = []
+        for method in (self.forward, self.backward):
+            writes = [each for each in method.facts.of(ContextWrite) if each.attribute == attribute]
+            if method is self.forward and len(writes) != 1:
+                return None
+            for write in writes:
+                own = method is self.backward and self.is_of_itself(write.value_node, attribute)
+                found.append(found[0] if own else None if write.by else self.of(write.value_node, method))
+        return found[0] if len(set(found)) == 1 else None
+
+    def is_of_itself(self, node: cst.BaseExpression | None, attribute: str) -> bool:
+        """``[f(x) for x in ctx.attribute]``."""
+        if not isinstance(node, (cst.ListComp, cst.GeneratorExp)) or node.for_in.ifs or node.for_in.inner_for_in:
+            return False
+        return code_of(node.for_in.iter) == f"{self.backward.ctx_name}.{attribute}"
+
+    def resized(self, name: str) -> bool:
+        """Whether a method adds or removes elements."""
+        return any(
+            isinstance(node, cst.Attribute) and node.attr.value in _RESIZING and code_of(node.value) == name
+            for method in (self.forward, self.backward)
+            for node in method.body_nodes
+        )
+
+
+def _sum(lengths: Iterable[_Length | None]) -> _Length | None:
+    fixed, parts = 0, Counter[str]()
+    for length in lengths:
+        if length is None:
+            return None
+        fixed += length.fixed
+        parts.update(length.parts)
+    for part in [each for each in parts if each.startswith("[:")]:
+        rest = f"[{part[2:-1]}:]"
+        both = min(parts[part], parts[rest])
+        parts[""] += both
+        parts[part] -= both
+        parts[rest] -= both
+    return _Length(fixed, tuple(sorted(parts.elements())))
+
+
+_MAP = (1, "iterable")
+_KEEPS_LENGTH: dict[str, tuple[int, str]] = {
+    "tuple": (0, "iterable"),
+    "list": (0, "iterable"),
+    "reversed": (0, "sequence"),
+    "enumerate": (0, "iterable"),
+    "map": _MAP,
+    "autograd.grad": (1, "inputs"),
+    "torch.autograd.grad": (1, "inputs"),
+    "detach_variable": (0, "inputs"),
+    "torch.utils.checkpoint.detach_variable": (0, "inputs"),
+}
+"""The functions whose result has as many elements as one of their arguments, with its position and name."""
+
+_RESIZING = frozenset(["append", "extend", "insert", "pop", "remove", "clear"])
