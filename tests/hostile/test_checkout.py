@@ -67,7 +67,9 @@ class Watched:
                 yield event, arguments
 
     def _is_expected(self, event: str, arguments: list[Any]) -> bool:
-        """Whether something is written into the user's cache, or an isolated process is started."""
+        """Whether something is written into the user's cache, or a worker is started: a fork, or an isolated process."""
+        if event == "os.fork":  # the copy logs its events as well
+            return True
         if event == "process":
             return [os.fsdecode(each) for each in arguments[0][:2]] == [str(self.python), "-I"]
         paths = [os.fsdecode(each) for each in arguments if isinstance(each, (str, bytes))]
