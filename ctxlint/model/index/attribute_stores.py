@@ -11,6 +11,8 @@ from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ctxlint.model.index.file_index import FileIndex
     from ctxlint.model.index.module_unit import Unit
 
@@ -44,12 +46,31 @@ def unset_attributes(unit: Unit, name: str) -> list[str]:
             notes[method] = _read_by_its_text(unit, method)
         if not known.issuperset(notes[method]):
             read |= _read_of(method, _params(method)[0])
-    helpers = [each.node for at, each in unit.index.functions.items() if at.rpartition(".")[0] in ("", name)]
-    for helper in helpers:
+    for helper in _named_in(unit, methods, name):
         for param in filter(_CONTEXT_NAME.search, _params(helper)):
             if not known.issuperset(_mentioned(unit, helper, param)):
                 read |= _read_of(helper, param)
     return sorted(read - known)
+
+
+def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: str) -> Iterator[_FunctionNode]:
+    """The functions of the file, and of the class ``owner``, with a ctx that methods, or such functions, may call."""
+    others = {
+        each.node: re.compile(rf"\b{each.node.name}\b")
+        for at, each in unit.index.functions.items()
+        if at.rpartition(".")[0] in ("", owner) and any(map(_CONTEXT_NAME.search, _params(each.node)))
+    }
+    todo = list(methods)
+    while todo and others:
+        text = _text_of(unit, todo.pop())
+        for helper in [each for each, named in others.items() if named.search(text)]:
+            del others[helper]
+            todo.append(helper)
+            yield helper
+
+
+def _text_of(unit: Unit, function: _FunctionNode) -> str:
+    return unit.source.lines(function.lineno, function.end_lineno or function.lineno)
 
 
 def _read_by_its_text(unit: Unit, method: ast.FunctionDef) -> frozenset[str]:
@@ -60,8 +81,7 @@ def _read_by_its_text(unit: Unit, method: ast.FunctionDef) -> frozenset[str]:
 
 def _mentioned(unit: Unit, function: _FunctionNode, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
-    text = unit.source.lines(function.lineno, function.end_lineno or function.lineno)
-    return frozenset(re.findall(rf"\b{param}[\s\\]*\.[\s\\]*(\w+)", text))
+    return frozenset(re.findall(rf"\b{param}[\s\\]*\.[\s\\]*(\w+)", _text_of(unit, function)))
 
 
 def _params(function: _FunctionNode) -> list[str]:
