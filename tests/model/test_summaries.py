@@ -38,6 +38,23 @@ class Fn(torch.autograd.Function):
 """
 
 
+INTEGERS = """\
+import torch
+import {module}
+from helpers import cast
+
+
+class Fn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return cast(x.exp(), {module}.int32)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+"""
+
+
 def found(folder: Path, returned: str, helpers: str, imports: str = "from helpers import *") -> list[Diagnostic]:
     """The findings about a backward that returns something, with these helpers in another file."""
     (folder / ".git").mkdir(exist_ok=True)
@@ -226,3 +243,13 @@ def test_what_costs_too_much_elsewhere_is_known_here(
     helper = COSTLY.format(loops="\n".join([*loops, f"{'    ' * 11}t = t + n"]))
     calls = {"Costly": "f(g * 2, 1), f(g * 2, 2), f(g * 2, 'a')", "Cheap": "f(g, None)"}
     assert reported(tmp_path, helper, **{name: calls[name] for name in order}) == {("Cheap", "CTX404")}
+
+
+@pytest.mark.parametrize("module", ["kinds", "lattice", "torch"])
+def test_a_name_of_a_module_is_passed_to_another_file(tmp_path: Path, module: str) -> None:
+    """Whatever the module is called."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "helpers.py").write_text("def cast(t, dtype):\n    return t.view(dtype)\n", encoding="utf-8")
+    (tmp_path / "layers.py").write_text(INTEGERS.format(module=module), encoding="utf-8")
+    results = lint_paths([str(tmp_path / "layers.py")], Configuration())
+    assert [each.code for result in results for each in result.diagnostics] == ["CTX225"]

@@ -362,8 +362,9 @@ class CalleeResolver:
         if not isinstance(value, Imported) or value.name.startswith(_OF_ANY_FILE):
             return slot
         function = self._definition(value.name)
-        known = ProjectFunction(function) if function is not None else UNKNOWN
-        return Slot(known, slot.node, slot.starred) if known != UNKNOWN or value.name[0] in ".l" else slot
+        if function is not None:
+            return Slot(ProjectFunction(function), slot.node, slot.starred)
+        return Slot(UNKNOWN, slot.node, slot.starred) if value.name.startswith((LOCAL, ".")) else slot
 
     def _made(
         self,
