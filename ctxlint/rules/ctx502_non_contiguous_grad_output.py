@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.contiguity import allow_any_layout
-from ctxlint.model.analyses.layout_uses import layout_uses
+from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.diagnostic import Related
 
 
 class NonContiguousGradOutput(Rule[FunctionClass]):
@@ -71,8 +70,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
 
     ## Known limits
     Off by default: for many shapes, `view` works with any strides. A `backward` under a decorator of the project, which
-    may make the gradient contiguous, is not checked; neither is a function inside of `backward`. Extensions are known by
-    the names of their modules: `_C`, `_ext`, `..._cuda`.
+    may make the gradient contiguous, is not checked. Extensions are known by the names of their modules: `_C`, `_ext`,
+    `..._cuda`.
 
     ## References
     - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)
@@ -90,11 +89,12 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
         if fn.backward is None or fn.backward.inherited:
             return
         for use in layout_uses(fn.backward, fn.methods.values(), fn.outputs):
-            fact = (
-                f"`{fn.backward.name}` of `{fn.name}` asserts that the incoming gradient `{use.name}` is contiguous; it"
-            )
-            message = f"{fact} raises AssertionError for transposed or expanded ones. Call `.contiguous()` first."
-            way: tuple[Related, ...] = ()
-            if use.read is not None:
-                message, way = assumed_contiguous(use.name, use.read), way_to(fn, use.read)
-            yield Finding(fn.span(use.node), message, related=way, fix=allow_any_layout(fn, use))
+            message = assumed_contiguous(use)
+            if use.how == ASSERTED:
+                fact = (
+                    f"`{fn.backward.name}` of `{fn.name}` asserts that the incoming gradient `{use.name}` is contiguous"
+                )
+                message = (
+                    f"{fact}; it raises AssertionError for transposed or expanded ones. Call `.contiguous()` first."
+                )
+            yield Finding(fn.span(use.node), message, related=way_to(fn, use), fix=allow_any_layout(fn, use))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.layout_uses import layout_uses
+from ctxlint.model.analyses.layout_uses import ASSERTED, layout_uses
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.layout_wording import assumed_contiguous
@@ -79,5 +79,5 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operators if settings.torch.reach(2, 4) else ():
             for use in layout_uses(operator.backward):
-                if use.read is not None:
-                    yield Finding(operator.span(use.node), assumed_contiguous(use.name, use.read))
+                if use.how != ASSERTED:
+                    yield Finding(operator.span(use.node), assumed_contiguous(use))

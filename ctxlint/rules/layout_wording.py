@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
 
 if TYPE_CHECKING:
-    from ctxlint.model.interpreter.events import MemoryRead
+    from ctxlint.model.analyses.layout_uses import LayoutUse
 
 _WRONG = "silently reads wrong values of transposed or expanded ones"
 
 
-def assumed_contiguous(gradient: str, read: MemoryRead) -> str:
+def assumed_contiguous(use: LayoutUse) -> str:
     """What is assumed, what happens, and the remedy."""
-    instead, passed = "Call `.contiguous()` first.", f"`{read.reader}` gets the incoming gradient `{gradient}`"
-    if read.by:
-        passed = f"`{read.by}` passes the incoming gradient `{gradient}` to `{read.reader}`"
-    if read.how == EXTENSION:
+    instead, passed = "Call `.contiguous()` first.", f"`{use.reader}` gets the incoming gradient `{use.name}`"
+    if use.by:
+        passed = f"`{use.by}` passes the incoming gradient `{use.name}` to `{use.reader}`"
+    if use.how == EXTENSION:
         return f"{passed} in any layout; if that ignores strides, it {_WRONG}. {instead}"
-    if read.how == KERNEL:
+    if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
-    fact = f"`{gradient}.{read.how}` assumes a contiguous gradient"
-    if read.by:
-        fact = f"`{read.by}` calls `{read.how}` on the incoming gradient `{gradient}`"
-    if read.how == "view":
-        instead = instead if read.by else "Use `reshape`."
+    fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"
+    if use.by:
+        fact = f"`{use.by}` calls `{use.how}` on the incoming gradient `{use.name}`"
+    if use.how == "view":
+        instead = instead if use.by else "Use `reshape`."
         return f"{fact}; this raises RuntimeError for many transposed or expanded ones. {instead}"
     return f"{fact}; this {_WRONG}. {instead}"

@@ -50,7 +50,7 @@ def _class(body: str, *, materialize: bool = False) -> str:
         ),
         (
             "        def flat():\n            return g.view(-1)\n        return flat() + 1 if g.view(n) else 0",
-            "        def flat():\n            return g.view(-1)\n        return flat() + 1 if g.contiguous().view(n) else 0",
+            "        def flat():\n            return g.reshape(-1)\n        return flat() + 1 if g.contiguous().view(n) else 0",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
+from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Fresh, Item, Parameter, Variadic
 from ctxlint.model.syntax import code_of, dotted
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.function import Returned
+    from ctxlint.model.interpreter.events import Step
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 _FROM_OUTSIDE = ("builtins.", "torch.")
 """Prefixes of decorators that certainly preserve the layout of gradients; a project's own may make them contiguous."""
+
+_NEEDS_LAYOUT = ("view", "data_ptr")
+_ASKS = ("stride", "is_contiguous")
 
 ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
@@ -28,17 +33,17 @@ ASSERTED = "is_contiguous"
 
 @dataclass(frozen=True)
 class LayoutUse:
-    """An incoming gradient, written as ``name``, whose layout matters; ``how`` is ``ASSERTED`` or as in ``read``."""
+    """An incoming gradient, written as ``name``, whose layout matters.
+
+    ``how`` is ``ASSERTED``, or as in a ``MemoryRead``, like ``reader``, ``by`` and ``through``.
+    """
 
     node: cst.CSTNode
     name: str
     how: str
-    read: MemoryRead | None = None
-
-    @property
-    def by(self) -> str:
-        """The project function that reads it."""
-        return self.read.by if self.read is not None else ""
+    reader: str = ""
+    by: str = ""
+    through: tuple[Step, ...] = ()
 
 
 def layout_uses(
@@ -64,14 +69,43 @@ def layout_uses(
         if isinstance(read.value, Parameter) and _is_scalar(outputs, read.value.index):
             continue
         if not read.by and read.how not in (KERNEL, EXTENSION):
-            yield LayoutUse(read.node, code_of(node), read.how, read)
+            yield _use(read.node, code_of(node), read)
         elif read.value not in seen and (read.how != EXTENSION or careful or read.careful):
             seen.add(read.value)
-            yield LayoutUse(node, code_of(node), read.how, read)
+            yield _use(node, code_of(node), read)
     for asking in backward.facts.of(LayoutAsked):
         func = asking.node.func if isinstance(asking.node, cst.Call) else None
         if isinstance(func, cst.Attribute) and _is_gradient(asking.value) and _is_asserted(backward, asking.node):
             yield LayoutUse(asking.node, code_of(func.value), ASSERTED)
+    handled = {each.index for each in asked if isinstance(each, Parameter)}
+    for index, param in enumerate(backward.positional):
+        if index not in handled and param.name not in backward.binders and not _is_scalar(outputs, index):
+            yield from _uses_inside(backward, param.name)
+
+
+def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
+    return LayoutUse(node, name, read.how, read.reader, read.by, read.through)
+
+
+def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:
+    """Those of a gradient in the functions that backward defines; none if one of them asks for its layout."""
+    calls = list(_method_calls(backward, name))
+    if any(method in _ASKS for _call, method in calls):
+        return
+    for call, method in calls:
+        inside = [each for each in backward.above(call) if isinstance(each, (cst.FunctionDef, cst.Lambda))]
+        inside.remove(backward.node)
+        if inside and method in _NEEDS_LAYOUT and all(name in borrowed_names(each) for each in inside):
+            yield LayoutUse(call, name, method)
+
+
+def _method_calls(backward: Method, name: str) -> Iterator[tuple[cst.Call, str]]:
+    """Every ``name.method(...)`` in the body, and the method."""
+    for node in backward.named.get(name, ()):
+        attribute = backward.parents[node]
+        call = backward.parents[attribute] if isinstance(attribute, cst.Attribute) else None
+        if isinstance(attribute, cst.Attribute) and isinstance(call, cst.Call) and call.func is attribute:
+            yield call, attribute.attr.value
 
 
 def _is_gradient(value: Value) -> bool:
