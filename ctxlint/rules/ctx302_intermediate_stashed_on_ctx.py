@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.stashes import Stash
 
 
 class IntermediateStashedOnCtx(Rule[FunctionClass]):
@@ -108,15 +109,18 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
             attribute = stash.write.attribute
             if released_explicitly(fn, attribute) or holds_gradient(fn, stash) or is_one_number(fn, stash):
                 continue
-            converted = stash.converted_input
-            what = (
-                "a tensor that `forward` computed" if converted is None else f"the input `{converted}` or a copy of it"
-            )
             yield Finding(
                 fn.span(stash.write.node),
-                f"`{fn.storing_ctx}.{attribute}` keeps {what}{metadata_clause(stash)}; it stays in memory as long as the graph, and "
+                f"`{fn.storing_ctx}.{attribute}` keeps {_what(stash)}{metadata_clause(stash)}; it stays in memory as long as the graph, and "
                 f"saved-tensor hooks do not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 (*way_to(fn, stash.write), *reads_of(fn, attribute)),
                 stash.rests_on,
             )
+
+
+def _what(stash: Stash) -> str:
+    """What forward stores there."""
+    if stash.converted_input is not None:
+        return f"the input `{stash.converted_input}` or a copy of it"
+    return "memory that `forward` allocated" if stash.may_be_scratch else "a tensor that `forward` computed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state_uses import Asked
+from ctxlint.model.analyses.stashes import Held
 from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _in_order(metadata: str) -> tuple[int, str]:
 
 def remedy(stash: Stash) -> str:
     """What to write instead."""
+    if not stash.uses.only_metadata and stash.held is Held.COMPUTED and stash.may_be_scratch:
+        return "Use `save_for_backward`, or allocate it in `backward` if no result is in it."
     if not stash.uses.only_metadata:
         return f"Use `save_for_backward`{' for the tensors in it' if stash.with_others else ''}."
     needed = len(stash.uses.metadata) + bool(_tested(stash))

@@ -23,6 +23,7 @@ from ctxlint.model.interpreter.values import (
     Alias,
     Choice,
     ContextAttribute,
+    Fresh,
     Item,
     Kind,
     Mapping,
@@ -57,6 +58,10 @@ _RELEASES = re.compile(r"__version__|torch_?(version|v?\d|[gl][et]_?\d)|(old|new
 
 _CONVERSIONS = operations.CONVERSIONS | operations.FLOAT_CONVERSIONS | {"contiguous", "detach"}
 """Methods whose result is the same tensor, or another one with the same elements."""
+
+_ALLOCATIONS = frozenset(
+    str.split("empty empty_like empty_strided new_empty new_empty_strided new_zeros zeros zeros_like")
+)
 
 
 class Held(Enum):
@@ -103,6 +108,17 @@ class Stash:
         if self.held is not Held.COMPUTED or not isinstance(value, Parameter) or value.role != "input":
             return None
         return self.fn.inputs[value.index].name if value.index < len(self.fn.inputs) else None
+
+    @property
+    def may_be_scratch(self) -> bool:
+        """Whether forward only allocates the memory and passes it to calls, as backward does: it may hold no result."""
+        kept = self.write.value
+        origin = before_views(kept) if kept is not None else None
+        called = dotted(origin.node.func) if isinstance(origin, Fresh) and isinstance(origin.node, cst.Call) else None
+        if called is None or called.rpartition(".")[2] not in _ALLOCATIONS or self.uses.reads_values:
+            return False
+        written = (each.target for method in self.fn.context_methods for each in method.facts.of(Mutation))
+        return all(target is None or usual_storage(target) != origin for target in written)
 
     @property
     def with_others(self) -> bool:
