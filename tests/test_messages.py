@@ -28,6 +28,7 @@ IMPERATIVES = frozenset(
         "Call",
         "Collect",
         "Compute",
+        "Copy",
         "Count",
         "Define",
         "Derive",
@@ -56,7 +57,7 @@ IMPERATIVES = frozenset(
         "Write",
     ]
 )
-TITLES = IMPERATIVES | {"Copy", "Merge", "Read", "Split", "Store"}
+TITLES = IMPERATIVES | {"Merge", "Read", "Split", "Store"}
 NOT_OUR_WORDS = re.compile(
     r"\b(may|might|should|please|simply|just|maybe|throws?|fails|crashes)\b|!",
     re.IGNORECASE,

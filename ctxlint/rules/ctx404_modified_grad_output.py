@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
@@ -108,7 +110,9 @@ class ModifiedGradOutput(Rule[FunctionClass]):
                 alone = len(together) == 1
                 yield Finding(
                     fn.span(mutation.node),
-                    _message(gradient, mutation) if alone else _message_of_several(list(together), mutation),
+                    _message(method, gradient, mutation)
+                    if alone
+                    else _message_of_several(method, list(together), mutation),
                     copy_gradient(fn, method, mutation, gradient) if alone and gradient_written(mutation) else None,
                     way_to(fn, *together.values()),
                     rests_on=(mutation.target,) if mutation.target is not None else (),
@@ -141,15 +145,30 @@ def _message_if_permuted(gradients: list[str], mutation: Mutation) -> str:
     return f"{modifies} {subject}; if torch passes {others}, their gradients are silently wrong. {remedy}."
 
 
-def _message_of_several(gradients: list[str], mutation: Mutation) -> str:
+def _message_of_several(method: Method, gradients: list[str], mutation: Mutation) -> str:
+    if mutation.target_node is None:
+        remedy = "Work on copies"
+    elif _is_read_after(method, mutation, gradients):
+        remedy = "Copy them before the call, and continue with the copies"
+    else:
+        remedy = f"Pass copies to `{mutation.doer}`"
     return (
         f"`{mutation.doer}` modifies the incoming gradients {quoted(gradients)} in place; if torch passes the same tensors "
-        f"on to others, their gradients are silently wrong. "
-        f"{f'Pass copies to `{mutation.doer}`' if mutation.target_node is not None else 'Work on copies'}."
+        f"on to others, their gradients are silently wrong. {remedy}."
     )
 
 
-def _message(gradient: str, mutation: Mutation) -> str:
+def _is_read_after(method: Method, mutation: Mutation, gradients: list[str]) -> bool:
+    """Whether the call is there for what it writes: its result is dropped, or a later statement reads the gradient."""
+    if isinstance(method.parents.get(mutation.node), cst.Expr):
+        return True
+    names = {*gradients, mutation.name}
+    variables = method.variables
+    last = max((at for at, each in enumerate(variables) if mutation.node in method.above(each)), default=-1)
+    return any(each.value in names for each in variables[last + 1 :])
+
+
+def _message(method: Method, gradient: str, mutation: Mutation) -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
@@ -157,8 +176,12 @@ def _message(gradient: str, mutation: Mutation) -> str:
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
-    passed = mutation.by and node is not None  # a nested function may see it without
-    remedy = f"Pass a copy to `{mutation.by}`" if passed else "Write to a new tensor, or `.clone()` it first"
+    if not mutation.by or node is None:  # a nested function may see it without
+        remedy = "Write to a new tensor, or `.clone()` it first"
+    elif _is_read_after(method, mutation, [gradient]):
+        remedy = f"Copy `{gradient}` before the call, and continue with the copy"
+    else:
+        remedy = f"Pass a copy to `{mutation.by}`"
     return f"{subject}; if torch passes the same tensor on to others, their gradients are {wrong}. {remedy}."
 
 
