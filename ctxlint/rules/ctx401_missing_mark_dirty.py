@@ -81,7 +81,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
 
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
-    nothing else, on every path: with several outputs, a marked input that is a view raises. The fix is unsafe: calls on
+    nothing else, on every path: with several outputs, a marked input that is a view raises; and if no call passes what
+    looks like a leaf that requires grad, such as a parameter, for which a mark raises. The fix is unsafe: calls on
     a leaf that requires grad then raise, as they should. A second backward through a buffer that is kept between calls
     raises as well, because the mark makes the buffer part of the first graph.
 
@@ -130,7 +131,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             yield Finding(
                 fn.span(mutation.node),
                 _message(fn, tensor, mutation) if alone else _message_of_several(together),
-                mark_dirty(fn, forward, mutation, tensor) if alone else None,
+                mark_dirty(fn, forward, mutation, tensor) if alone and not _given_a_leaf(fn, tensor) else None,
                 way_to(fn, *(each for _tensor, each in together)),
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
@@ -154,6 +155,11 @@ def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> boo
 def _given_detached(fn: FunctionClass, tensor: Parameter) -> bool:
     """Whether a known call passes the input without its graph: ``Fn.apply(weight.data)`` is meant to modify it."""
     return any(tensor.index in call.detached for call in fn.calls)
+
+
+def _given_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
+    """Whether a known call passes what looks like a leaf that requires grad: there, a mark raises."""
+    return any(tensor.index in call.leaves and not call.gradients_off for call in fn.calls)
 
 
 def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
@@ -190,7 +196,8 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     where = "" if fn.setup_context is None else " in `setup_context`"
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
     otherwise = " if each call gets a new tensor, else work" if buffer else ", or work"
-    remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if may_be_marked(fn, tensor) else "Work"
+    markable = may_be_marked(fn, tensor) and not _given_a_leaf(fn, tensor)
+    remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     leaf = "" if buffer else "a leaf is silently overwritten, and "
     return (
         f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}later uses "

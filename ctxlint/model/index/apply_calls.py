@@ -46,6 +46,8 @@ class ApplyCall:
     """One per positional argument, in order, up to the first starred one."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
+    leaves: tuple[int, ...] = ()
+    """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
     method: str | None = None
     inside: str = ""
     """Qualified name of the enclosing function or class; empty at module level."""

@@ -11,7 +11,7 @@ from ctxlint.model.index.file_index import FileIndex
 from ctxlint.model.index.results import differentiated, located, written
 from ctxlint.model.index.scopes import Scope, bindings, dotted_name, mentions, resolutions
 from ctxlint.torch_api.autograd import GRADIENTS_OFF, OPERATOR_KERNELS, PROTOCOL
-from ctxlint.torch_api.operations import TORCH_SINGLE
+from ctxlint.torch_api.operations import TORCH_SINGLE, USUAL_VIEW_METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -240,12 +240,15 @@ class CallSites:
         node = record.node
         plain: list[ArgumentKind] = []
         detached: list[int] = []
+        leaves: list[int] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
         for argument in self.spread(node.args, record.scope):
             if isinstance(argument, ast.Starred):
                 break
             if is_detached(argument):
                 detached.append(len(plain))
+            elif self.is_leaf(argument, record.scope):
+                leaves.append(len(plain))
             plain.append(self.kind(argument, record.scope))
         modified, differentiated_at = self.result(record, how)
         return ApplyCall(
@@ -258,6 +261,7 @@ class CallSites:
             double_starred=any(keyword.arg is None for keyword in node.keywords),
             arguments=tuple(plain),
             detached=tuple(detached),
+            leaves=tuple(leaves),
             method=method,
             inside=record.scope.qualname,
             inside_function_class=self.inside_function(record.scope),
@@ -375,6 +379,30 @@ class CallSites:
                             found.setdefault(each.attr, []).append(value)
         return self.assigned[record.qualname].get(name, [])
 
+    def is_leaf(self, node: ast.expr, scope: Scope, hops: int = 0) -> bool:
+        """Whether an argument looks like a leaf that requires grad, or a view of one: ``conv.weight``."""
+        if hops > 4:
+            return False
+        if isinstance(node, ast.Name):
+            value, owner = self.bound_value(node, scope), scope.owner(node.id)
+            return value is not None and owner is not None and self.is_leaf(value, owner, hops + 1)
+        if isinstance(node, ast.Subscript):
+            return self.is_leaf(node.value, scope, hops + 1)
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                values = self.attribute_values(node.attr, scope)
+                return any(each is not None and self.is_leaf(each, scope, hops + 1) for each in values)
+            return node.attr in _OF_LAYERS or (node.attr in _SAME_MEMORY and self.is_leaf(node.value, scope, hops + 1))
+        if not isinstance(node, ast.Call):
+            return False
+        flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
+        if flags or (dotted_name(node.func) or "").rpartition(".")[2] == "Parameter":
+            return all(isinstance(each, ast.Constant) and each.value is True for each in flags)
+        method = node.func if isinstance(node.func, ast.Attribute) else None
+        if method is None or method.attr not in _SAME_MEMORY:
+            return method is not None and method.attr == "requires_grad_"
+        return self.is_leaf(method.value, scope, hops + 1)
+
     def kind(self, node: ast.expr, scope: Scope, hops: int = 0) -> ArgumentKind:
         """The certain kind of an argument."""
         if hops > 4:
@@ -446,6 +474,12 @@ def _enclosing_class(scope: Scope | None) -> str | None:
         scope = scope.parent
     return None
 
+
+_OF_LAYERS = frozenset(["weight", "bias"])
+"""The parameters that layers of ``torch.nn`` have."""
+
+_SAME_MEMORY = (VIEW_METHODS | USUAL_VIEW_METHODS | VIEW_ATTRIBUTES) - {"data", "detach"}
+"""Methods and attributes whose result is a view, with a graph."""
 
 _TARGETS = (ast.AnnAssign, ast.AugAssign, ast.For, ast.AsyncFor)
 _CONTAINERS = frozenset(
