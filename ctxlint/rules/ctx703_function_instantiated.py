@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
 from ctxlint.fixes.function_calls import call_apply, take_apply
-from ctxlint.model.function import SourceFile, Style
+from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
     from ctxlint.model.function import ApplyCall, FunctionClass
+    from ctxlint.model.index.instances import Instance
 
 
 class FunctionInstantiated(Rule[SourceFile]):
@@ -82,7 +83,7 @@ class FunctionInstantiated(Rule[SourceFile]):
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported
     under `pytest.raises` and similar context managers, under `torch.no_grad()`, in kernels of operators, in functions
-    that test whether gradients are needed, or for classes with their own `__new__`, `__call__` or `apply`, or with an
+    that test whether gradients are needed, if the project calls the class's `backward` or `setup_context` itself, or for classes with their own `__new__`, `__call__` or `apply`, or with an
     unknown base class or decorator.
 
     ## References
@@ -128,6 +129,9 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`."
+    elif _is_namespace(fn, instance):
+        fact = f"`{made}` creates an instance only for its static methods; torch deprecates instances."
+        remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
         remedy = f"Call `{name}.apply`, with {_given(fn)}." if given else f"Call `{name}.apply`."
@@ -142,6 +146,19 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     yield _finding(fn, call, fact, remedy, fix, related, only_warns)
 
 
+def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
+    """Whether only static methods are called on it, each with a ctx that the caller passes: on purpose."""
+    called = [(fn.methods.get(name), count) for name, count in instance.methods]
+    return bool(called) and all(
+        method is not None
+        and method.binding is Binding.STATIC
+        and method.ctx is not None
+        and method.variadic is None
+        and count == len(method.positional) + 1
+        for method, count in called
+    )
+
+
 def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
     name, remedy = fn.name, f"Write `{fn.name}.apply(...)`."
@@ -151,8 +168,8 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
     elif call.how == "direct":
         if call.method != "forward" or fn.style is not Style.SETUP_CONTEXT:
             return
-        if call.inside_function_class or call.gradients_off:
-            return
+        if call.inside_function_class or call.gradients_off or fn.called_directly & {"backward", "setup_context"}:
+            return  # on purpose, where the caller runs its backward, too
         fact = f"`{name}.forward(...)` bypasses the `backward` of `{name}`; torch silently differentiates the body instead."
     elif call.how == "construct-call" and "__call__" not in fn.methods:
         fact = f"An instance of `{name}` is called; torch raises RuntimeError."

@@ -32,10 +32,14 @@ class InstanceUse(Enum):
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance that a file creates; ``calls`` are the places where it is called."""
+    """An instance that a file creates; ``calls`` are the places where it is called.
+
+    ``methods`` are the methods that are called on it, with the number of arguments; -1 if that is unknown.
+    """
 
     use: InstanceUse
     calls: tuple[Span, ...] = ()
+    methods: tuple[tuple[str, int], ...] = ()
 
 
 class Instances:
@@ -57,7 +61,8 @@ class Instances:
         place = self._chosen(made)
         parent = self._names.parents[place]
         if isinstance(parent, ast.Attribute):
-            return Instance(_USES.get(parent.attr, InstanceUse.UNKNOWN))
+            method = self._method_called_at(place)
+            return Instance(_USES.get(parent.attr, InstanceUse.UNKNOWN), methods=(_method(method),) if method else ())
         if (called := self._called_at(place)) is not None:
             return Instance(InstanceUse.CALLED, (called,))
         target = _stored_as(parent)
@@ -80,10 +85,10 @@ class Instances:
         calls = tuple(sorted(each for each in called_at if each is not None)[:_MOST_CALLS])
         if calls:
             return Instance(InstanceUse.CALLED, calls)
-        methods = (self._method_called_at(each) for each in known)
-        calls = tuple(sorted(each for each in methods if each is not None)[:_MOST_CALLS])
-        if calls:
-            return Instance(InstanceUse.METHOD_CALLED, calls)
+        methods = [call for each in known if (call := self._method_called_at(each)) is not None]
+        if methods:
+            spans = tuple(sorted(map(self._source.span_of, methods))[:_MOST_CALLS])
+            return Instance(InstanceUse.METHOD_CALLED, spans, tuple(map(_method, methods)))
         applied = bool(known) and all(_takes_apply(self._names.parents[each]) for each in uses)
         return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
 
@@ -103,12 +108,12 @@ class Instances:
         checked = node in parent.args[:1] and dotted_name(parent.func) in self._checkers
         return self._source.span_of(parent) if checked else None
 
-    def _method_called_at(self, node: ast.AST) -> Span | None:
-        """Where a method that autograd calls is called directly on the instance; None if nowhere."""
+    def _method_called_at(self, node: ast.AST) -> ast.Call | None:
+        """The call of a method that autograd calls, directly on the instance; None if there is none."""
         taken = self._names.parents[node]
         call = self._names.parents.get(taken)
         is_direct = isinstance(taken, ast.Attribute) and taken.attr in PROTOCOL and isinstance(call, ast.Call)
-        return self._source.span_of(call) if is_direct and isinstance(call, ast.Call) and call.func is taken else None
+        return call if is_direct and isinstance(call, ast.Call) and call.func is taken else None
 
     @cached_property
     def _names(self) -> _Names:
@@ -200,6 +205,12 @@ def _gradcheck_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 _GRADCHECK = ("gradcheck", "gradgradcheck")
 _AUTOGRAD = ("torch.autograd.", "autograd.", "torch.autograd.gradcheck.")
+
+
+def _method(call: ast.Call) -> tuple[str, int]:
+    """The method that ``fn.method(...)`` calls, and the number of its arguments; -1 if that is unknown."""
+    known = not call.keywords and not any(isinstance(each, ast.Starred) for each in call.args)
+    return call.func.attr if isinstance(call.func, ast.Attribute) else "", len(call.args) if known else -1
 
 
 def _takes_apply(node: ast.AST) -> bool:
