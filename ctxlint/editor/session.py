@@ -93,6 +93,9 @@ class Session(LanguageServer):
     def checker(self) -> Checker:
         """The checker, for the worker: it is imported there, with LibCST, after the client got its first answer."""
         if self._checker is None:
+            from ctxlint.libcst_import import import_libcst
+
+            import_libcst()
             from ctxlint.editor.checking import Checker
 
             self._checker = Checker(self.settings)

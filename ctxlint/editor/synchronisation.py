@@ -112,8 +112,8 @@ def _import_rules(session: Session) -> None:
     """Import what the first check needs, above all LibCST, if no document is opened at once."""
     from ctxlint.rules import all_rules
 
-    all_rules()
     _ = session.checker
+    all_rules()
 
 
 def _set_folders(session: Session, addresses: Iterable[str]) -> None:
