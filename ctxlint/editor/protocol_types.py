@@ -6,6 +6,7 @@ them: the methods of a class are compiled when it is used first.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from threading import RLock
@@ -24,8 +25,9 @@ def import_protocol_types() -> None:
     finally:
         attrs.define = define
     _Fields.all_types = types.ALL_TYPES_MAP
-    hooks: Any = import_module("lsprotocol._hooks")
-    hooks._resolved_forward_references = True  # noqa: SLF001  (otherwise it would use all classes)
+    with suppress(ImportError):  # a private module: without it, all classes are used
+        hooks: Any = import_module("lsprotocol._hooks")
+        hooks._resolved_forward_references = True  # noqa: SLF001
 
 
 def _deferred(complete: partial[Any], cls: type) -> type:
