@@ -90,7 +90,7 @@ class MethodCode:
     def names_below(self, node: cst.CSTNode) -> set[str]:
         """The names of variables in a node of code."""
         below = parents_below(node)
-        return {each.value for each in below if type(each) is cst.Name and not self.method.is_label(each)}
+        return {each.value for each in below if isinstance(each, cst.Name) and not self.method.is_label(each)}
 
     def uses(self, name: str) -> list[cst.Name]:
         """Every occurrence of a variable, in the order of the text."""

@@ -25,10 +25,10 @@ def code_of(node: cst.CSTNode) -> str:
 def dotted(node: cst.BaseExpression) -> str | None:
     """``a.b.c`` of an attribute chain; None for any other expression."""
     parts: list[str] = []
-    while type(node) is cst.Attribute:  # `isinstance` is slow with LibCST's abstract classes
+    while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
         node = node.value
-    if type(node) is not cst.Name:
+    if not isinstance(node, cst.Name):
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))

@@ -76,19 +76,18 @@ def _conjuncts(test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield from _conjuncts(test.right)
 
 
-_DECLARING = frozenset({cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal})
+_DECLARING = (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal)
 
 
 def _bound_inside(method: Method) -> set[str]:
     """The names that functions, lambdas and comprehensions in a method bind in their own scopes."""
     found: set[str] = set()
     for node in method.body_nodes:
-        kind = type(node)
-        if kind is cst.Param:
-            found.add(node.name.value)  # type: ignore[attr-defined]
-        elif kind is cst.CompFor:
-            found |= {each.value for each in _names(node.target)}  # type: ignore[attr-defined]
-        elif kind in _DECLARING:
+        if isinstance(node, cst.Param):
+            found.add(node.name.value)
+        elif isinstance(node, cst.CompFor):
+            found |= {each.value for each in _names(node.target)}
+        elif isinstance(node, _DECLARING):
             found |= {each.value for each in _names(node)}
     return found
 

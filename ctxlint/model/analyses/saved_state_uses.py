@@ -310,7 +310,7 @@ class _Uses:
             self.visit_all([each for each in nodes if self.reads(each, target.value)], contained)
 
     def reads(self, node: cst.CSTNode, name: str) -> bool:
-        if type(node) is not cst.Name or node.value != name:
+        if not isinstance(node, cst.Name) or node.value != name:
             return False
         parent = self.method.parents[node]
         if isinstance(parent, (cst.AssignTarget, cst.Del, cst.Param, cst.NameItem)):

@@ -48,9 +48,9 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
 
 def _unrecorded(fn: FunctionClass, method: Method, node: cst.CSTNode, called: GenericCall | None) -> str | None:
     """What a node is, if autograd does not record it."""
-    if type(node) is cst.Attribute and node.attr.value == "data":
+    if isinstance(node, cst.Attribute) and node.attr.value == "data":
         return "`.data`"
-    if type(node) is not cst.Call:
+    if not isinstance(node, cst.Call):
         return None
     if isinstance(node.func, cst.Attribute) and node.func.attr.value in _CUTTING_METHODS:
         return f"`.{node.func.attr.value}()`"

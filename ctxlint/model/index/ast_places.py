@@ -34,7 +34,9 @@ class AstPlaces:
     def span(self, node: cst.CSTNode) -> Span | None:
         """The span of a node; None if only LibCST knows it."""
         made_from = self.nodes.get(id(node))
-        if not isinstance(made_from, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or type(made_from) is ast.GeneratorExp:
+        if not isinstance(made_from, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or isinstance(
+            made_from, ast.GeneratorExp
+        ):
             return None
         if isinstance(node, cst.SimpleStatementLine) and len(node.body) > 1:
             return None

@@ -373,7 +373,7 @@ class CallSites:
                         if isinstance(each, ast.Attribute):
                             value = (
                                 getattr(node, "value", None)
-                                if each is stored and type(node) is not ast.AugAssign
+                                if each is stored and not isinstance(node, ast.AugAssign)
                                 else None
                             )
                             found.setdefault(each.attr, []).append(value)

@@ -173,9 +173,9 @@ class FileIndex:
         seen: set[tuple[str, Scope]] = set()
         for record in self.calls:
             head = record.node.func
-            while type(head) is ast.Attribute:
+            while isinstance(head, ast.Attribute):
                 head = head.value
-            if type(head) is not ast.Name or not (starred or head.id in given):
+            if not isinstance(head, ast.Name) or not (starred or head.id in given):
                 continue
             path = dotted_name(record.node.func)
             if path is None or path.endswith(".apply"):

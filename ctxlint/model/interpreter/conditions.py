@@ -58,7 +58,7 @@ def guards_of(walk: Walk, test: cst.BaseExpression, holds: bool, block: cst.CSTN
 
 def _note_flags(walk: Walk, test: cst.BaseExpression) -> None:
     """Record every operand of a test that is ``ctx.needs_input_grad`` as a whole."""
-    if type(test) is cst.BooleanOperation:
+    if isinstance(test, cst.BooleanOperation):
         _note_flags(walk, test.left)
         _note_flags(walk, test.right)
     elif isinstance(test, cst.UnaryOperation):
@@ -81,12 +81,12 @@ def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[
 
 def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:
     """The question of a condition, if it is one of the known ones."""
-    while type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, holds = test.expression, not holds
-    if type(test) is cst.Comparison:
+    if isinstance(test, cst.Comparison):
         negated = _tests_none(test)
         return None if negated is None else Asks(Question.IS_NONE, walk.peek(test.left), holds is not negated)
-    if type(test) is cst.Attribute:
+    if isinstance(test, cst.Attribute):
         required = test.attr.value == "requires_grad"
         return Asks(Question.REQUIRES_GRAD, walk.peek(test.value), holds) if required else None
     if isinstance(test, (cst.Name, cst.Subscript)):
@@ -119,24 +119,24 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
 
     Constants of the module do not count, because users are meant to change them.
     """
-    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = decided(walk, test.expression)
         return None if inner is None else not inner
-    if type(test) is cst.BooleanOperation:
+    if isinstance(test, cst.BooleanOperation):
         found = {decided(walk, test.left), decided(walk, test.right)}
         decisive = isinstance(test.operator, cst.Or)
         return decisive if decisive in found else not decisive if found == {not decisive} else None
-    if type(test) is cst.Integer or (type(test) is cst.Name and _is_local(walk, test)):
+    if isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and _is_local(walk, test)):
         value = walk.peek(test)
         if isinstance(value, Constant):
             return bool(value.value)
-    if type(test) is cst.Comparison and type(test.left) is cst.Name and _is_local(walk, test.left):
+    if isinstance(test, cst.Comparison) and isinstance(test.left, cst.Name) and _is_local(walk, test.left):
         negated = _tests_none(test)
         value = walk.peek(test.left)
         if negated is None or not is_plain(value):
             return None
         return (is_none(value) is Tri.YES) is not negated
-    if type(test) is cst.Comparison and len(test.comparisons) == 1:
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         part = test.comparisons[0]
         return _compared(_known_number(walk, test.left), part.operator, _known_number(walk, part.comparator))
     asked = _type_test(walk, test)
@@ -148,18 +148,18 @@ def decided(walk: Walk, test: cst.BaseExpression) -> bool | None:
 
 def _known_number(walk: Walk, node: cst.BaseExpression) -> int | None:
     """The known integer value of a literal, a local name, or the length of what a local name holds."""
-    if type(node) is cst.Call and len(node.args) == 1 and canonical(walk, node.func) == "builtins.len":
+    if isinstance(node, cst.Call) and len(node.args) == 1 and canonical(walk, node.func) == "builtins.len":
         held = node.args[0].value
         value = walk.peek(held) if isinstance(held, cst.Name) and _is_local(walk, held) else UNKNOWN
         return len(value.slots) if isinstance(value, Sequence) and value.exact and value.kind != "set" else None
-    if type(node) is cst.Integer or (type(node) is cst.Name and _is_local(walk, node)):
+    if isinstance(node, cst.Integer) or (isinstance(node, cst.Name) and _is_local(walk, node)):
         return integer(walk.peek(node))
     return None
 
 
 def _type_test(walk: Walk, test: cst.BaseExpression) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
     """The subject of ``isinstance(x, C)``, and the dotted names of the classes; None for any other test."""
-    if type(test) is not cst.Call:
+    if not isinstance(test, cst.Call):
         return None
     callee = canonical(walk, test.func)
     if callee == "torch.is_tensor" and len(test.args) == 1:
@@ -184,7 +184,7 @@ def narrow(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
 
 
 def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
-    if type(test) is cst.Name:
+    if isinstance(test, cst.Name):
         value = walk.state.names.get(test.value)
         if value is not None and holds:
             walk.state.names[test.value] = without(value, NONE)
@@ -194,7 +194,7 @@ def _narrow_one(walk: Walk, test: cst.BaseExpression, holds: bool) -> None:
         name = asked[0].value
         walk.state.names[name] = only_instances(walk.state.names[name], asked[1], holds)
         return
-    if type(test) is not cst.Comparison or type(test.left) is not cst.Name:
+    if not isinstance(test, cst.Comparison) or not isinstance(test.left, cst.Name):
         return
     negated = _tests_none(test)
     name = test.left.value
@@ -235,16 +235,16 @@ def _tests_none(test: cst.Comparison) -> bool | None:
     part = test.comparisons[0]
     if len(test.comparisons) != 1 or type(part.operator) not in (cst.Is, cst.IsNot):
         return None
-    if type(part.comparator) is not cst.Name or part.comparator.value != "None":
+    if not isinstance(part.comparator, cst.Name) or part.comparator.value != "None":
         return None
     return isinstance(part.operator, cst.IsNot)
 
 
 def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
     """The parts of a test that certainly hold (or certainly do not) on the arm with the outcome ``holds``."""
-    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return certain_parts(test.expression, not holds)
-    if type(test) is cst.BooleanOperation:
+    if isinstance(test, cst.BooleanOperation):
         if isinstance(test.operator, cst.And) is holds:
             return [*certain_parts(test.left, holds), *certain_parts(test.right, holds)]
         return []
@@ -253,8 +253,8 @@ def certain_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseE
 
 def _deciding_parts(test: cst.BaseExpression, holds: bool) -> list[tuple[cst.BaseExpression, bool]]:
     """The parts of a test of which at least one caused the outcome ``holds``."""
-    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return _deciding_parts(test.expression, not holds)
-    if type(test) is cst.BooleanOperation and isinstance(test.operator, cst.And) is not holds:
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And) is not holds:
         return [*_deciding_parts(test.left, holds), *_deciding_parts(test.right, holds)]
     return [(test, holds)]

@@ -108,11 +108,11 @@ def evaluate_binary(walk: Walk, node: cst.BinaryOperation) -> Value:
 
 def combine(walk: Walk, left: Value, right: Value, operator: cst.CSTNode, node: cst.CSTNode) -> Value:
     """``left operator right``."""
-    if type(operator) in _PLUS:
+    if isinstance(operator, _PLUS):
         both = concatenation(left, right, node)
         if both is not None:
             return both
-    if type(operator) in _TIMES:
+    if isinstance(operator, _TIMES):
         repeated = repetition(left, right, node) or repetition(right, left, node)
         if repeated is not None:
             return repeated
@@ -131,7 +131,7 @@ def combine(walk: Walk, left: Value, right: Value, operator: cst.CSTNode, node: 
 
 
 def _arithmetic_kind(left: Value, right: Value, operator: cst.CSTNode) -> Kind:
-    if type(operator) in (cst.Divide, cst.DivideAssign):
+    if isinstance(operator, (cst.Divide, cst.DivideAssign)):
         return Kind.FLOAT
     kinds = {Kind.INTEGRAL if is_whole_number(value) else kind_of(value) for value in (left, right)}
     if Kind.FLOAT in kinds:
@@ -162,8 +162,8 @@ def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
     identity = False
     for part in node.comparisons:
         values.append(walk.evaluate(part.comparator))
-        identity |= type(part.operator) in _IDENTITY
-    if len(node.comparisons) == 1 and type(node.comparisons[0].operator) in _ORDERING:
+        identity |= isinstance(part.operator, _IDENTITY)
+    if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERING):
         _saved_tuple_compared(walk, node, values)
     if identity or all(_is_scalar(value) for value in values):
         return Scalar("bool", node)
@@ -257,7 +257,7 @@ def evaluate_float(_: Walk, node: cst.Float) -> Value:
 
 def _may_repeat(operator: cst.CSTNode, times: Value) -> bool:
     """Whether ``tuple operator times`` may be the tuple repeated: a product with what may be a whole number."""
-    product = type(operator) in _TIMES
+    product = isinstance(operator, _TIMES)
     return product and Tri.YES not in (is_tensor(times), is_container(times))
 
 
@@ -283,9 +283,9 @@ def _is_flag(value: Value) -> bool:
 
 def _gives_one_object(left: Value, right: Value, operator: cst.CSTNode) -> bool:
     """Whether the result of an operator is certainly no tuple or list: only ``+`` and ``*`` return these."""
-    if type(operator) in _PLUS:
+    if isinstance(operator, _PLUS):
         return Tri.NO in (is_container(left), is_container(right))
-    if type(operator) in _TIMES:
+    if isinstance(operator, _TIMES):
         if any(isinstance(side, Constant) and isinstance(side.value, float) for side in (left, right)):
             return True
         return is_container(left) is Tri.NO and is_container(right) is Tri.NO

@@ -226,20 +226,21 @@ class Method:
         found: dict[str, list[cst.Attribute]] = {}
         ctx = self.ctx.name if self.ctx is not None else None
         for node in self.body_nodes:
-            if type(node) is cst.Attribute and type(node.value) is cst.Name and node.value.value == ctx:
+            if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == ctx:
                 found.setdefault(node.attr.value, []).append(node)
         return found
 
     @cached_property
     def variables(self) -> tuple[cst.Name, ...]:
         """Every name in it that refers to a variable, not to an attribute or keyword."""
-        return tuple(node for node in self.parents if type(node) is cst.Name and not self.is_label(node))
+        return tuple(node for node in self.parents if isinstance(node, cst.Name) and not self.is_label(node))
 
     def is_label(self, node: cst.Name) -> bool:
         """Whether a name in it is that of an attribute, or the keyword of a call."""
         parent = self.parents[node]
-        kind = type(parent)
-        return (kind is cst.Attribute and parent.attr is node) or (kind is cst.Arg and parent.keyword is node)  # type: ignore[attr-defined]
+        if isinstance(parent, cst.Attribute):
+            return parent.attr is node
+        return isinstance(parent, cst.Arg) and parent.keyword is node
 
     @cached_property
     def named(self) -> Mapping[str, list[cst.Name]]:
