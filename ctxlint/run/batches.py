@@ -5,10 +5,9 @@ A project is done before the next one begins, as the trees of its files are kept
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from ctxlint.source.modules import root_of
+from ctxlint.source.modules import root_of_file
 
 if TYPE_CHECKING:
     from ctxlint.result import Candidate
@@ -25,7 +24,7 @@ class Batches:
 
     def add(self, candidate: Candidate) -> int:
         """The number of the batch of a file, which contains its whole project."""
-        root = root_of(os.path.dirname(os.path.abspath(candidate.path)))
+        root = root_of_file(candidate.path)
         if root not in self._number_of:
             if self._sizes[-1] >= self._at_once:
                 self._sizes.append(0)

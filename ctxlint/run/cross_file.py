@@ -22,7 +22,7 @@ from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts,
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.batches import Batches
 from ctxlint.source.discover import path_of
-from ctxlint.source.modules import root_of
+from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import Unreadable, content_of
 from ctxlint.source.scanner import Mentions
 
@@ -66,7 +66,7 @@ def lint_together(
     try:
         for todo in run.by_project(at_once):
             run.do(todo)
-            roots = {_root(each) for each in todo}
+            roots = {root_of_file(each.path) for each in todo}
             run.spread_names(roots)
             run.spread_facts(roots)
         run.spread_facts()  # projects may call each other's Functions
@@ -84,9 +84,9 @@ def outside_facts(
     ``leads`` are the names by which it may call Functions of other files.
     """
     run = _Run([own], (), mentioning, admit, lint, index)
-    run.leads[root_of(os.path.dirname(os.path.abspath(own.path)))].update(leads)
+    run.leads[root_of_file(own.path)].update(leads)
     run.do([own])
-    run.spread_names({_root(own)})
+    run.spread_names({root_of_file(own.path)})
     newly_named = run.candidates[own.path].outside or NOTHING
     return replace(run.outside().get(own.path, NOTHING), names=newly_named.names, aliases=newly_named.aliases)
 
@@ -140,7 +140,7 @@ class _Run:
     def led(self) -> Iterator[Candidate]:
         """The other files that are reported on and may call Functions of files that are not."""
         for path in self.reported:
-            self.leads[root_of(os.path.dirname(path))] |= self.index.leads(path)
+            self.leads[root_of_file(path)] |= self.index.leads(path)
         for found, settings in self.others:
             names = self.index.leads(path_of(found))
             candidate = self.admit(found, settings) if names else None
@@ -202,7 +202,7 @@ class _Run:
         """By the root of a project, the names found in it so far."""
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
-            root = root_of(os.path.dirname(facts.path))
+            root = root_of_file(facts.path)
             if root in roots:
                 projects[root].append(facts)
         return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
@@ -211,7 +211,7 @@ class _Run:
         """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
-            found = names.get(root_of(os.path.dirname(facts.path)))
+            found = names.get(root_of_file(facts.path))
             if found is None:
                 continue
             known = found.known
@@ -280,7 +280,7 @@ class _Run:
         reported = [
             (path, facts)
             for path, facts in self.facts()
-            if not self.candidates[path].facts_only and (roots is None or root_of(os.path.dirname(facts.path)) in roots)
+            if not self.candidates[path].facts_only and (roots is None or root_of_file(facts.path) in roots)
         ]
         found = {path: _joined(_about(facts, by_target), partial=self.is_partial(facts)) for path, facts in reported}
         for path, facts in reported:
@@ -297,7 +297,7 @@ class _Run:
 
     def calls_backward(self, facts: FileFacts) -> bool:
         """Whether another file of the project passes a gradient to some ``backward``, or may do so."""
-        root = root_of(os.path.dirname(facts.path))
+        root = root_of_file(facts.path)
         if not self.index.rest(os.path.dirname(facts.path)).complete:
             return True
         if root not in self.passing_gradients:
@@ -308,7 +308,7 @@ class _Run:
         """The attributes that Functions of a file read of ctx and only another file sets, or may set."""
         if not facts.unset or not self.index.rest(os.path.dirname(facts.path)).complete:
             return facts.unset
-        storing = self.storing(root_of(os.path.dirname(facts.path)))
+        storing = self.storing(root_of_file(facts.path))
         return tuple(each for each in facts.unset if storing[each[1]] - {facts.path})
 
     def storing(self, root: str) -> Mapping[str, set[str]]:
@@ -318,7 +318,7 @@ class _Run:
         unset = {
             name
             for _path, facts in self.facts()
-            if facts.unset and root_of(os.path.dirname(facts.path)) == root
+            if facts.unset and root_of_file(facts.path) == root
             for _function, name in facts.unset
         }
         known = self.stores[root]
@@ -333,12 +333,7 @@ class _Run:
         """The absolute paths of the files of a project."""
         linted = [os.path.abspath(path) for path in self.linted]
         others = [path_of(found) for found, _settings in (*self.others_by_root[root], *self.rest(root))]
-        yield from dict.fromkeys((*(path for path in linted if root_of(os.path.dirname(path)) == root), *others))
-
-
-def _root(candidate: Candidate) -> str:
-    """The root of the project of a file."""
-    return root_of(os.path.dirname(os.path.abspath(candidate.path)))
+        yield from dict.fromkeys((*(path for path in linted if root_of_file(path) == root), *others))
 
 
 def _content(path: str) -> bytes:

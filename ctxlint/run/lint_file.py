@@ -15,7 +15,7 @@ from ctxlint.config.project_files import project_tables
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 from ctxlint.run.check_file import reports_unused, rule_findings, suppressed, too_deep
 from ctxlint.source.decode import decode, source_of
-from ctxlint.source.modules import root_of
+from ctxlint.source.modules import root_of_file
 from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, content_of, read_bytes, refusal
 from ctxlint.source.scanner import holds_candidate
 
@@ -110,7 +110,7 @@ def analyse_source(source: Source, settings: Settings, find_outside: FindOutside
     """
     from ctxlint.model.reader import analyse
 
-    project = _project(settings.extra_bases, root_of(os.path.dirname(os.path.abspath(source.path))))
+    project = _project(settings.extra_bases, root_of_file(source.path))
     project.start_trace()  # release what was computed for the last text
     return analyse(source, project, find_outside)
 
@@ -171,7 +171,7 @@ def _checked(
 
     if reports_unused(settings):
         alone = None  # findings of rules that are off matter, too
-    project = _project(settings.extra_bases, root_of(os.path.dirname(os.path.abspath(source.path))))
+    project = _project(settings.extra_bases, root_of_file(source.path))
     trace = project.start_trace()
     if alone is not None and alone.consulted is not None:
         trace.take(alone.consulted)

@@ -78,6 +78,11 @@ def root_of(folder: str) -> str:
     return os.path.splitdrive(folder)[0] + os.sep if root is None else root
 
 
+def root_of_file(path: str) -> str:
+    """The root of the project of a file (see ``root_of``)."""
+    return root_of(os.path.dirname(os.path.abspath(path)))
+
+
 def project_of(folder: str) -> tuple[str, bool]:
     """The root folder of the project of a file in this folder, and whether subfolders belong to it.
 
