@@ -56,10 +56,7 @@ def new_object(
 ) -> tuple[Definition, Value] | None:
     """The class that a call of ``name`` creates an object of, and the object; None if it is unknown."""
     if meant is not None and meant.record is not None:
-        definition, made = (
-            meant,
-            project.once(("constructor", meant.qualname), lambda: _constructor(project, meant), meant.unit.summaries),
-        )
+        definition, made = meant, _constructor(project, meant)
     else:
         found = owner_of(project, unit, name)
         fields = _of_named_tuple(*found[1:]) if found is not None else None
@@ -121,9 +118,7 @@ def _class_called(project: Project, unit: Unit, call: ast.Call, scope: Scope) ->
     definition = Definition(unit, name[len(LOCAL) :]) if local else project.certainly(unit, name)
     if definition is None or definition.record is None:
         return None
-    made = project.once(
-        ("constructor", definition.qualname), lambda: _constructor(project, definition), definition.unit.summaries
-    )
+    made = _constructor(project, definition)
     return definition if made is not None and not made.is_tuple else None
 
 
@@ -132,6 +127,11 @@ def _class_called(project: Project, unit: Unit, call: ast.Call, scope: Scope) ->
 
 def _constructor(project: Project, definition: Definition) -> _Made | None:
     """What calls of a class create; None unless it is a named tuple, or a class without surprises."""
+    key = ("constructor", definition.qualname)
+    return project.once(key, lambda: _find_constructor(project, definition), definition.unit.summaries)
+
+
+def _find_constructor(project: Project, definition: Definition) -> _Made | None:
     record = definition.record
     if record is None or "@" in record.qualname or record.body.is_in_function or record.alternative:
         return None

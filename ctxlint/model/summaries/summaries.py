@@ -276,6 +276,30 @@ def _returned(facts: MethodFacts) -> Value:
     return joined(replace(facts, events=tuple(_for_any_type(event) for event in facts.returns)))
 
 
+class _Passed(NamedTuple):
+    """What a function gets for its parameters and captured names, abstracted by ``shape``."""
+
+    shape: Shape
+    arguments: tuple[Slot, ...]
+    keywords: Mapping[str, Slot]
+    captured: tuple[tuple[str, Slot], ...]
+
+
+def _passed(
+    attributes: Mapping[str, Value],
+    arguments: tuple[Slot, ...],
+    keywords: Mapping[str, Slot],
+    captured: tuple[tuple[str, Slot], ...] = (),
+) -> _Passed:
+    shape = Shape(attributes)
+    return _Passed(
+        shape,
+        tuple(map(shape.slot, arguments)),
+        {name: shape.slot(slot) for name, slot in keywords.items()},
+        tuple((name, shape.slot(slot)) for name, slot in captured),
+    )
+
+
 class CalleeResolver:
     """Resolves the names of one file to functions and their summaries, for one walk: a ``summary.Resolver``."""
 
@@ -298,13 +322,10 @@ class CalleeResolver:
 
         ``attributes`` are the values of those of ctx that the caller has set.
         """
-        shape = Shape(attributes)
         if not name.startswith(LOCAL):
-            arguments = tuple(map(self._for_another_file, arguments))
-            keywords = {keyword: self._for_another_file(slot) for keyword, slot in keywords.items()}
-        given = tuple(map(shape.slot, arguments))
-        named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
-        if self.summaries.is_at_work and not shape.objects and not name.startswith(LOCAL):
+            arguments, keywords = self._for_another_file(arguments, keywords)
+        passed = _passed(attributes, arguments, keywords)
+        if self.summaries.is_at_work and not passed.shape.objects and not name.startswith(LOCAL):
             if not gets_context((*arguments, *keywords.values())):
                 return None  # reading another file is not worth it for numbers
         meant = self._meant(name)
@@ -317,7 +338,7 @@ class CalleeResolver:
             return resolver.callee(
                 made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
             )
-        return self._called(definition, given, named, (), shape, call)
+        return self._called(definition, passed, call)
 
     def call(
         self,
@@ -328,36 +349,29 @@ class CalleeResolver:
         attributes: Mapping[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
-        shape = Shape(attributes)
         if function.definition.unit is not self.unit:
-            arguments = tuple(map(self._for_another_file, arguments))
-            keywords = {keyword: self._for_another_file(slot) for keyword, slot in keywords.items()}
-        given = tuple(map(shape.slot, arguments))
-        named = {keyword: shape.slot(slot) for keyword, slot in keywords.items()}
-        captured = tuple((name, shape.slot(slot)) for name, slot in function.captured)
-        if self.summaries.is_at_work and not shape.objects:
+            arguments, keywords = self._for_another_file(arguments, keywords)
+        passed = _passed(attributes, arguments, keywords, function.captured)
+        if self.summaries.is_at_work and not passed.shape.objects:
             return None
-        return self._called(function.definition, given, named, captured, shape, call)
+        return self._called(function.definition, passed, call)
 
-    def _called(
-        self,
-        definition: Definition,
-        arguments: tuple[Slot, ...],
-        keywords: Mapping[str, Slot],
-        captured: tuple[tuple[str, Slot], ...],
-        shape: Shape,
-        call: cst.Call,
-    ) -> tuple[Definition, Summary] | None:
+    def _called(self, definition: Definition, passed: _Passed, call: cst.Call) -> tuple[Definition, Summary] | None:
         if self._too_costly[definition] >= _TIMES_IN_VAIN:
             spend(_STEPS_IN_VAIN)
             return None
-        known = self.summaries.of(definition, arguments, keywords, captured)
+        known = self.summaries.of(definition, passed.arguments, passed.keywords, passed.captured)
         self._too_costly[definition] += known.too_costly
         spend(known.cost)
-        return (definition, shape.applied(known.summary, call)) if known.summary is not None else None
+        return (definition, passed.shape.applied(known.summary, call)) if known.summary is not None else None
 
-    def _for_another_file(self, slot: Slot) -> Slot:
-        """An argument for a function of another file, where the names of this one mean something else."""
+    def _for_another_file(
+        self, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    ) -> tuple[tuple[Slot, ...], Mapping[str, Slot]]:
+        """Arguments for a function of another file, where the names of this one mean something else."""
+        return tuple(map(self._elsewhere, arguments)), {name: self._elsewhere(slot) for name, slot in keywords.items()}
+
+    def _elsewhere(self, slot: Slot) -> Slot:
         value = slot.value
         if not isinstance(value, Imported) or value.name.startswith(_OF_ANY_FILE):
             return slot
