@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.indexer import index_module
 from ctxlint.model.index.scopes import LOCAL, meanings
@@ -13,7 +13,7 @@ from ctxlint.source.ast_tree import tree_of
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ctxlint.model.index.file_index import ClassRecord, FileIndex, FunctionRecord
     from ctxlint.model.index.module_unit import Unit
@@ -42,6 +42,19 @@ def may_store(data: bytes, names: frozenset[str]) -> frozenset[str]:
     return mentioned if tree is None else mentioned & stored_on_others(index_module(tree))
 
 
+class _Taker(NamedTuple):
+    """A function of the file ``home``, in the statement of ``part``, and the parameters that get the ctx."""
+
+    home: Unit
+    function: _FunctionNode
+    part: _Record
+    contexts: tuple[str, ...]
+
+
+def _taker(home: Unit, record: FunctionRecord) -> _Taker:
+    return _Taker(home, record.node, record, tuple(filter(_CONTEXT_NAME.search, _params(record.node))))
+
+
 def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     """The attributes that methods of a Function, or helpers of them, read of ctx, and that nothing in the file sets."""
     record = unit.index.classes[name]
@@ -49,34 +62,23 @@ def unset_attributes(unit: Unit, name: str, project: Project) -> list[str]:
     with_ctx = _WITHOUT_FORWARD if "setup_context" in own else autograd.PROTOCOL
     known = stored_on_others(unit.index, name) | own.keys() | _OF_CTX
     methods = [each for each in record.node.body if isinstance(each, ast.FunctionDef) and each.name in with_ctx]
-    takers_here: list[tuple[_FunctionNode, _Record, list[str]]] = [
-        (each, record, _params(each)[:1]) for each in methods
-    ]
-    takers_here += [
-        (each.node, each, list(filter(_CONTEXT_NAME.search, _params(each.node))))
-        for each in _named_in(unit, methods, record)
-    ]
+    takers = [_Taker(unit, each, record, tuple(_params(each)[:1])) for each in methods]
+    takers += _named_in(unit, methods, record)
+    takers += list(_imported_by(unit, takers, project))
     read: set[str] = set()
-    takers = [(unit, *each) for each in takers_here]
-    takers += [
-        (home, each.node, each, list(filter(_CONTEXT_NAME.search, _params(each.node))))
-        for home, each in _imported_by(unit, takers_here, project)
-    ]
-    for home, function, part, params in takers:
-        for param in params:
-            if not known.issuperset(_mentioned(home, function, part, param)):
-                read |= _read_of(function, param)
+    for taker in takers:
+        for context in taker.contexts:
+            if not known.issuperset(_mentioned(taker, context)):
+                read |= _read_of(taker.function, context)
     return sorted(read - known)
 
 
-def _imported_by(
-    unit: Unit, takers: Sequence[tuple[_FunctionNode, _Record, list[str]]], project: Project
-) -> Iterator[tuple[Unit, FunctionRecord]]:
-    """The functions of other files that get the ctx first in ``takers``, or in such functions, with their files."""
-    todo = [(unit, function, part) for function, part, _params in takers]
+def _imported_by(unit: Unit, takers: Iterable[_Taker], project: Project) -> Iterator[_Taker]:
+    """The functions of other files than ``unit`` that get the ctx first in ``takers``, or in such functions."""
+    todo = list(takers)
     seen: set[Definition] = set()
     while todo and len(seen) < _MOST_HELPERS:
-        home, function, part = todo.pop()
+        home, function, part, _contexts = todo.pop()
         for dotted in sorted(_found(home, function, part, _GIVEN_CTX)):
             found = set(meanings(dotted, home.index.module, sys.maxsize))
             name = found.pop() if len(found) == 1 else None
@@ -86,11 +88,11 @@ def _imported_by(
             record = helper.unit.index.functions.get(helper.qualname) if helper is not None else None
             if helper is not None and record is not None and helper not in seen:
                 seen.add(helper)
-                todo.append((helper.unit, record.node, record))
-                yield helper.unit, record
+                todo.append(_taker(helper.unit, record))
+                yield todo[-1]
 
 
-def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) -> Iterator[FunctionRecord]:
+def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) -> Iterator[_Taker]:
     """The functions of the file, and of the class ``owner``, with a ctx that methods, or such functions, may call."""
     taking = _taking_a_context(unit.index)
     others: dict[str, list[FunctionRecord]] = {}
@@ -101,7 +103,7 @@ def _named_in(unit: Unit, methods: Sequence[_FunctionNode], owner: ClassRecord) 
         for name in _words_of(unit, *todo.pop()) & others.keys():
             found = others.pop(name)
             todo += [(each.node, each) for each in found]
-            yield from found
+            yield from (_taker(unit, each) for each in found)
 
 
 def _taking_a_context(index: FileIndex) -> dict[str, list[FunctionRecord]]:
@@ -121,9 +123,9 @@ def _words_of(unit: Unit, function: _FunctionNode, part: _Record) -> frozenset[s
     return _found(unit, function, part, r"\w+")
 
 
-def _mentioned(unit: Unit, function: _FunctionNode, part: _Record, param: str) -> frozenset[str]:
+def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
-    return _found(unit, function, part, rf"\b{param}[\s\\]*\.[\s\\]*(\w+)")
+    return _found(taker.home, taker.function, taker.part, rf"\b{param}[\s\\]*\.[\s\\]*(\w+)")
 
 
 def _found(unit: Unit, function: _FunctionNode, part: _Record, pattern: str) -> frozenset[str]:
