@@ -23,7 +23,7 @@ from ctxlint.source.source import Position
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     import libcst as cst
@@ -48,10 +48,12 @@ class _Owner(NamedTuple):
 def operators_of(unit: Unit, project: Project) -> Iterator[Operator | GivenUp]:
     """The operators whose gradient is registered in this file, in call order; and those given up."""
     effort = Effort()
-    for call in _registrations(unit):
+    registrations = _registrations(unit)
+    names = _operator_names(unit) if registrations else {}
+    for call in registrations:
         try:
             with effort.on(call):
-                found = _operator(unit, project, call)
+                found = _operator(unit, project, call, names)
         except EffortExceeded:
             yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
             continue
@@ -61,8 +63,9 @@ def operators_of(unit: Unit, project: Project) -> Iterator[Operator | GivenUp]:
 
 def registers_own(unit: Unit) -> bool:
     """Whether the file creates every operator whose gradient it registers."""
-    names = _operator_names(unit)
-    arguments = (_holder(call) for call in _registrations(unit))
+    registrations = _registrations(unit)
+    names = _operator_names(unit) if registrations else {}
+    arguments = map(_holder, registrations)
     return all(each is None or _own_operator(unit, *each, names) is not None for each in arguments)
 
 
@@ -132,14 +135,14 @@ def _holder(call: CallRecord) -> tuple[ast.expr, Scope] | None:
     return func.value if isinstance(func, ast.Attribute) else func, call.scope
 
 
-def _operator(unit: Unit, project: Project, call: CallRecord) -> Operator | None:
+def _operator(unit: Unit, project: Project, call: CallRecord, names: Mapping[str, str]) -> Operator | None:
     arguments = list(call.node.args)
     if any(isinstance(each, ast.Starred) for each in arguments):
         return None
     holder = _holder(call)
     if holder is not None and holder[0] in arguments[:1]:
         arguments.pop(0)
-    owner = _named_operator(unit, project, *holder) if holder is not None else None
+    owner = _named_operator(unit, project, *holder, names) if holder is not None else None
     keywords = {keyword.arg: keyword.value for keyword in call.node.keywords}
     backward = arguments[0] if arguments else keywords.get("backward")
     if owner is None or backward is None or None in keywords:
@@ -147,9 +150,14 @@ def _operator(unit: Unit, project: Project, call: CallRecord) -> Operator | None
     return _assembled(unit, call, owner, backward, keywords.get("setup_context"))
 
 
-def _named_operator(unit: Unit, project: Project, node: ast.expr, scope: Scope) -> _Owner | None:
-    """The operator that its name as a string, or its function, denotes: of this file, or of one that it imports."""
-    own = _own_operator(unit, node, scope, _operator_names(unit))
+def _named_operator(
+    unit: Unit, project: Project, node: ast.expr, scope: Scope, names: Mapping[str, str]
+) -> _Owner | None:
+    """The operator that its name as a string, or its function, denotes: of this file, or of one that it imports.
+
+    ``names`` are those of this file.
+    """
+    own = _own_operator(unit, node, scope, names)
     if own is not None:
         return own
     if isinstance(node, ast.Constant):
@@ -160,11 +168,11 @@ def _named_operator(unit: Unit, project: Project, node: ast.expr, scope: Scope) 
     function = project.certainly(unit, meant) if meant is not None and not meant.startswith(LOCAL) else None
     if function is None:
         return None
-    names = (name for name, qualname in _operator_names(function.unit).items() if qualname == function.qualname)
-    return next((_Owner(name, function) for name in names), None)
+    theirs = _operator_names(function.unit).items()
+    return next((_Owner(name, function) for name, qualname in theirs if qualname == function.qualname), None)
 
 
-def _own_operator(unit: Unit, node: ast.expr, scope: Scope, names: dict[str, str]) -> _Owner | None:
+def _own_operator(unit: Unit, node: ast.expr, scope: Scope, names: Mapping[str, str]) -> _Owner | None:
     if isinstance(node, ast.Constant):
         qualname = names.get(str(node.value))
         return _Owner(str(node.value), Definition(unit, qualname)) if qualname is not None else None
