@@ -101,3 +101,16 @@ def test_a_helper_has_the_name_that_the_call_uses(tmp_path: Path) -> None:
     messages = [each.message for each in ctxlint.lint_paths(tmp_path) if each.code == "CTX215"]
     for name in ("split_first", "split_second"):
         assert any(f"as returned by `{name}`" in each for each in messages)
+
+
+def test_a_lambda_is_called_so() -> None:
+    text = _CLASS.format(
+        helper="def helper(f, a):\n    return f(a)",
+        forward="return x * n",
+        backward="return helper(lambda t: t.view(-1), g), None",
+    )
+    (found,) = [each for each in lint(text, settings=_EVERY) if each.code == "CTX502"]
+    assert [each.message for each in found.related] == [
+        "`helper` passes `a` to `lambda` here",
+        "`lambda` calls `t.view` here",
+    ]

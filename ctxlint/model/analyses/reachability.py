@@ -61,9 +61,9 @@ def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
     )
 
 
-def _holds_integers(given: Input) -> bool:
+def _holds_integers(entry: Input) -> bool:
     """Whether an input is annotated as a tensor of integers or bools, and backward has no gradient for it."""
-    return given.param.annotation in types.INTEGRAL_ANNOTATIONS and given.gradient is not Tri.YES
+    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS and entry.gradient is not Tri.YES
 
 
 def _no_output_has_a_gradient(fn: FunctionClass) -> bool:

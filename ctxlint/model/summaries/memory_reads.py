@@ -34,9 +34,8 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
 
 def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
-    name = definition.qualname.rpartition(".")[2]
     target = code_of(read.value_node) if read.value_node is not None else "it"
-    note = f"`{name}` calls `{target}.{read.how}` here"
+    note = f"`{definition.name}` calls `{target}.{read.how}` here"
     if read.by or read.how in (KERNEL, EXTENSION):
-        note = f"`{name}` passes `{target}` to `{read.by or read.reader}` here"
+        note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
     return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note)

@@ -142,7 +142,7 @@ _COUNTS_PROCESSES = re.compile(
     r"|\.size\(\)\s*(?:==|!=|<=|>=|<|>)\s*[12]\b"
     r"|\b[12]\s*(?:==|!=|<=|>=|<|>)\s*\w*(?:world|group|parallel)_?size"
 )
-"""_Tests of the number of processes: a single process has nothing to send; users have several."""
+"""Tests of the number of processes: a single process has nothing to send; users have several."""
 
 _NAME_COMPARED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*(?:==|!=|<=|>=|<|>)\s*[12]")
 
