@@ -444,15 +444,15 @@ def _at(known: _StoredFindings, now: _StoredFindings, part: Slice, source: Recor
         is_within = each.fix is None or each.fix.is_within(known.start, end)
         return is_within and (as_is or _mentions_only(each, own))
 
-    def there(kept: _Kept) -> _Kept:
-        if not kept.findings or not (lines or characters):
-            return kept
-        return kept._replace(findings=tuple(_moved(each, lines, characters) for each in kept.findings))
+    def there(verdict: _Kept) -> _Kept:
+        if not verdict.findings or not (lines or characters):
+            return verdict
+        return verdict._replace(findings=tuple(_moved(each, lines, characters) for each in verdict.findings))
 
     return {
-        code: there(kept)
-        for code, kept in known.rules.items()
-        if (not kept.queries or _has_same_answers(kept.queries, source)) and all(map(stays, kept.findings))
+        code: there(verdict)
+        for code, verdict in known.rules.items()
+        if (not verdict.queries or _has_same_answers(verdict.queries, source)) and all(map(stays, verdict.findings))
     }
 
 

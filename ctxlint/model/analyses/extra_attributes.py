@@ -26,9 +26,9 @@ def lost_attributes(fn: FunctionClass) -> Iterator[tuple[ExtraAttribute, ExtraAt
         at = read.value.index if isinstance(read.value, SavedTensor) else len(saved)
         if read.written or at >= len(saved) or (read.value, read.attribute) in renewed:
             continue
-        kept = saved[at].value
+        tensor = saved[at].value
         tested = any(guard.mentions(read.attribute) for guard in read.guards)
-        store = next((each for each in stores if (each.value, each.attribute) == (kept, read.attribute)), None)
+        store = next((each for each in stores if (each.value, each.attribute) == (tensor, read.attribute)), None)
         if store is not None and not tested:
-            what = "input" if isinstance(kept, Parameter) else "output" if kept in outputs else "intermediate"
+            what = "input" if isinstance(tensor, Parameter) else "output" if tensor in outputs else "intermediate"
             yield read, store, what

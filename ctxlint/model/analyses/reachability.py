@@ -101,8 +101,8 @@ def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
     changed = {name: replace(each, facts=_taken(fn, each.facts)) for name, each in methods.items()}
     if all(each.facts is methods[name].facts for name, each in changed.items()):
         return fn
-    kept = {id(event) for each in changed.values() for event in each.returns}
-    gradients = tuple(each for each in fn.gradients if id(each.event) in kept)
+    taken = {id(event) for each in changed.values() for event in each.returns}
+    gradients = tuple(each for each in fn.gradients if id(each.event) in taken)
     return replace(fn, methods={**fn.methods, **changed}, gradients=gradients)
 
 

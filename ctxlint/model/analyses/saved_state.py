@@ -157,8 +157,10 @@ def chosen_by(fn: FunctionClass, method: Method, mutation: Mutation) -> Chosen |
 
 def _is_default(fn: FunctionClass, attribute: str, answer: bool) -> bool:
     """Whether an attribute of ctx holds an input of forward whose default is ``answer``."""
-    kept = kept_value(fn, ContextAttribute(attribute))
-    default = fn.inputs[kept.index].param.default if isinstance(kept, Parameter) and kept.role == "input" else None
+    stored = kept_value(fn, ContextAttribute(attribute))
+    default = (
+        fn.inputs[stored.index].param.default if isinstance(stored, Parameter) and stored.role == "input" else None
+    )
     return isinstance(default, Constant) and default.value is answer
 
 
@@ -175,17 +177,17 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         read = storage(mutation.target) if mutation.target is not None else None
         chosen = chosen_by(fn, backward, mutation) if read is None else None
         read = chosen.value if chosen is not None else read
-        kept = kept_value(fn, read)
-        origin = storage(kept) if kept is not None else None
+        stored = kept_value(fn, read)
+        origin = storage(stored) if stored is not None else None
         saved = isinstance(read, SavedTensor)
         if isinstance(origin, Parameter) and origin.role == "input":
-            given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-            if given is not None and given.is_tensor is Tri.YES:
+            entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+            if entry is not None and entry.is_tensor is Tri.YES:
                 if is_overwritten_first(backward, mutation):
                     scratch.append(origin)
                 left = is_left_for_others(backward, mutation)
                 buffer = Buffer.RESULT if left else Buffer.SCRATCH if origin in scratch else None
-                buffer = buffer if given.gradient is Tri.NO else None
+                buffer = buffer if entry.gradient is Tri.NO else None
                 if saved or buffer is None:
                     yield ChangedInBackward(mutation, "input", origin.name, saved, left, buffer, chosen)
         elif origin is not None and is_tensor(origin) is Tri.YES and origin in output_objects(fn):

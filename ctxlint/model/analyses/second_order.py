@@ -95,27 +95,27 @@ def _fills_a_gradient(fn: FunctionClass, method: Method, call: GenericCall, call
 
 def _of_numbers(fn: FunctionClass, call: GenericCall) -> bool:
     """Whether all arguments of a call are certainly numbers, which have no derivative to lose."""
-    given = [*call.arguments, *(slot for _, slot in call.keywords)]
-    return bool(given) and all(_is_number(fn, option) for slot in given for option in slot.value.options())
+    slots = [*call.arguments, *(slot for _, slot in call.keywords)]
+    return bool(slots) and all(_is_number(fn, option) for slot in slots for option in slot.value.options())
 
 
 def _is_number(fn: FunctionClass, value: Value) -> bool:
     if isinstance(value, ContextAttribute):
         writes = fn.writes_by_attribute.get(value.name, ())
-        kept = [option for each in writes if each.value is not None for option in each.value.options()]
+        options = [option for each in writes if each.value is not None for option in each.value.options()]
         return (
-            bool(kept)
+            bool(options)
             and all(each.value is not None for each in writes)
-            and all(_was_number(fn, each) for each in kept)
+            and all(_was_number(fn, each) for each in options)
         )
     return _was_number(fn, value)
 
 
 def _was_number(fn: FunctionClass, value: Value) -> bool:
     if isinstance(value, Parameter) and value.role == "input" and value.index < len(fn.inputs):
-        given = fn.inputs[value.index]
-        tensor, plain = ({each.reason for each in given.evidence if each.tensor is kind} for kind in (True, False))
-        return tensor <= plain and bool(plain - tensor) and not given.is_container  # an argument of numpy may be either
+        entry = fn.inputs[value.index]
+        tensor, plain = ({each.reason for each in entry.evidence if each.tensor is kind} for kind in (True, False))
+        return tensor <= plain and bool(plain - tensor) and not entry.is_container  # an argument of numpy may be either
     return isinstance(value, Constant) or (
         isinstance(value, Scalar) and value.sort in ("int", "bool", "float", "number")
     )

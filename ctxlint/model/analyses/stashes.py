@@ -112,8 +112,8 @@ class Stash:
     @property
     def may_be_scratch(self) -> bool:
         """Whether forward only allocates the memory and passes it to calls, as backward does: it may hold no result."""
-        kept = self.write.value
-        origin = before_views(kept) if kept is not None else None
+        value = self.write.value
+        origin = before_views(value) if value is not None else None
         called = dotted(origin.node.func) if isinstance(origin, Fresh) and isinstance(origin.node, cst.Call) else None
         if called is None or called.rpartition(".")[2] not in _ALLOCATIONS or self.uses.reads_values:
             return False
@@ -135,12 +135,12 @@ class Stash:
         value = self.write.value
         if value is None or isinstance(value, Choice) or self.write.guards:
             return frozenset()
-        kept = (
-            (leaf, found)
+        return frozenset(
+            leaf
             for leaf, contained in _leaves(value)
             for found in _classified(self.fn, self.write, leaf, contained)
+            if found.held is Held.OUTPUT
         )
-        return frozenset(leaf for leaf, found in kept if found.held is Held.OUTPUT)
 
     @cached_property
     def uses(self) -> KeptUses:
@@ -191,21 +191,21 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
     """The tensors that one assignment stores, for each alternative of its value; empty if one of them is unknown."""
     found: list[list[_Kept]] = []
     for option in write.value.options() if write.value is not None else ():
-        kept = [
+        contents = [
             replace(each, place=place)
             for place, part in _parts(option)
             for leaf, contained in _leaves(part, contained=part is not option)
             for each in _classified(fn, write, leaf, contained)
         ]
-        if not kept and isinstance(option, Sequence) and _is_returned_whole(fn, write):
-            kept = [_Kept(Held.OUTPUT, contained=True)]
+        if not contents and isinstance(option, Sequence) and _is_returned_whole(fn, write):
+            contents = [_Kept(Held.OUTPUT, contained=True)]
         rest = _of_variadic(option)
-        if not kept and rest is not None and _are_tensors(fn, write.attribute) and _get_gradients(fn):
-            kept = [_Kept(Held.INPUT, contained=True, name=f"*{rest.name}")]
-        if not kept and option != NONE and is_tensor(option) is not Tri.YES:
+        if not contents and rest is not None and _are_tensors(fn, write.attribute) and _get_gradients(fn):
+            contents = [_Kept(Held.INPUT, contained=True, name=f"*{rest.name}")]
+        if not contents and option != NONE and is_tensor(option) is not Tri.YES:
             return []
-        if kept or option != NONE:
-            found.append(kept)
+        if contents or option != NONE:
+            found.append(contents)
     return found
 
 
@@ -246,13 +246,13 @@ def _get_gradients(fn: FunctionClass) -> bool:
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
     """What one assignment stores; None unless it is certainly a tensor that could be saved, whichever path is taken."""
     found = _stored(fn, write)
-    everything = [each for kept in found for each in kept]
+    everything = [each for contents in found for each in contents]
     if not everything:
         return None
     order = list(Held)
     held = min((each.held for each in everything), key=order.index)
     alike = [each for each in everything if each.held is held]
-    on_some_paths = any(all(each.held is not held for each in kept) for kept in found)
+    on_some_paths = any(all(each.held is not held for each in contents) for contents in found)
     if alike[0].contained:  # what backward reads matters more than its unread neighbours
         alike = [each for each in alike if not _uses_of(fn, write, each).only_metadata] or alike
     one_of = False
@@ -284,8 +284,8 @@ def _on_every_path(value: Value) -> frozenset[str]:
     return frozenset([origin.name]) if isinstance(origin, Parameter) and origin.role == "input" else frozenset()
 
 
-def _uses_of(fn: FunctionClass, write: ContextWrite, kept: _Kept) -> KeptUses:
-    return uses_of_kept(fn, write.attribute, contained=kept.contained, places=(kept.place,))
+def _uses_of(fn: FunctionClass, write: ContextWrite, tensor: _Kept) -> KeptUses:
+    return uses_of_kept(fn, write.attribute, contained=tensor.contained, places=(tensor.place,))
 
 
 @dataclass(frozen=True)
@@ -342,9 +342,9 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
         if leaf == origin and _is_returned_dirty(fn, origin):
             yield _Kept(Held.OUTPUT, contained)
             return
-        given = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-        if given is not None and given.surely_differentiable and _gets_more_than_zeros(fn, given.index):
-            yield _Kept(Held.INPUT, contained, given.name)
+        entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
+        if entry is not None and entry.surely_differentiable and _gets_more_than_zeros(fn, entry.index):
+            yield _Kept(Held.INPUT, contained, entry.name)
         return
     if _is_output(fn, leaf) and not _may_be_an_input(leaf):
         yield _Kept(Held.OUTPUT, contained)
@@ -434,11 +434,11 @@ def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool
     return any("requires_grad" in text for text in texts)
 
 
-def _is_returned_dirty(fn: FunctionClass, given: Parameter) -> bool:
+def _is_returned_dirty(fn: FunctionClass, parameter: Parameter) -> bool:
     """Whether an input is marked dirty and returned: autograd turns it into the output."""
-    marked = any(argument.value == given for call in fn.context_calls("mark_dirty") for argument in call.arguments)
+    marked = any(argument.value == parameter for call in fn.context_calls("mark_dirty") for argument in call.arguments)
     return marked and any(
-        value == given for each in fn.outputs for value in (each.value, *(slot.value for slot in each.slots))
+        value == parameter for each in fn.outputs for value in (each.value, *(slot.value for slot in each.slots))
     )
 
 
@@ -578,12 +578,12 @@ def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
     names = [stash.write.attribute]
     if isinstance(stash.write.value_node, cst.Name):
         names.append(stash.write.value_node.value)
-    inputs = {given.name.lower() for given in fn.inputs}
+    inputs = {entry.name.lower() for entry in fn.inputs}
     for name in (each.lower().strip("_") for each in names):
         if "grad" in name or (name.startswith("d") and name[1:].strip("_") in inputs):
             return True
-    kept = ContextAttribute(stash.write.attribute)
-    return any(kept in slot.value.options() for returned in fn.gradients for slot in returned.slots)
+    attribute = ContextAttribute(stash.write.attribute)
+    return any(attribute in slot.value.options() for returned in fn.gradients for slot in returned.slots)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ class FileIndex:
         found = set(names)
         grown = True
         while grown:
-            new = {name for given, name in self.renamed if given in found} - found
+            new = {name for origin, name in self.renamed if origin in found} - found
             found |= new
             grown = bool(new)
         return frozenset(found)
@@ -146,36 +146,36 @@ class FileIndex:
     @cached_property
     def called(self) -> tuple[str, ...]:
         """The imported names of what the file calls and does not define, sorted."""
-        given = frozenset(name for _origin, name in self.renamed)
+        renamed = frozenset(name for _origin, name in self.renamed)
         parts = self.parts or (self,)
-        return tuple(sorted(set().union(*(part.called_among(given) for part in parts))))
+        return tuple(sorted(set().union(*(part.called_among(renamed) for part in parts))))
 
-    def called_among(self, given: frozenset[str]) -> frozenset[str]:
-        """Like ``called``, for a part of a file whose imports and assignments bind the names ``given``."""
+    def called_among(self, names: frozenset[str]) -> frozenset[str]:
+        """Like ``called``, for a part of a file whose imports and assignments bind these ``names``."""
         known = self.notes.get("called")
-        if known is None or known[0] != given:
+        if known is None or known[0] != names:
             found = frozenset(
                 name
-                for path, scope, line in self._calls_of_names(given)
+                for path, scope, line in self._calls_of_names(names)
                 for name in meanings(path, scope, line)
                 if name is not None and not name.startswith((LOCAL, "builtins."))
             )
-            known = self.notes["called"] = (given, found)
+            known = self.notes["called"] = (names, found)
         called: frozenset[str] = known[1]
         return called
 
-    def _calls_of_names(self, given: frozenset[str]) -> Iterator[tuple[str, Scope, int]]:
+    def _calls_of_names(self, names: frozenset[str]) -> Iterator[tuple[str, Scope, int]]:
         """The dotted names that are called and may be imported, each with a scope and a line of a call.
 
         A name with a single binding means the same wherever that binding is visible, and is yielded once.
         """
-        starred = "*" in given
+        starred = "*" in names
         seen: set[tuple[str, Scope]] = set()
         for record in self.calls:
             head = record.node.func
             while isinstance(head, ast.Attribute):
                 head = head.value
-            if not isinstance(head, ast.Name) or not (starred or head.id in given):
+            if not isinstance(head, ast.Name) or not (starred or head.id in names):
                 continue
             path = dotted_name(record.node.func)
             if path is None or path.endswith(".apply"):

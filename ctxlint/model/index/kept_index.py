@@ -59,8 +59,8 @@ class IndexedStatements:
 
 def index_of(path: str, module: ast.Module) -> FileIndex:
     """The index of a file; from ``IndexedStatements`` if they are in use."""
-    kept = _KEPT.get()
-    return index_module(module) if kept is None else kept.index(path, module)
+    indexes = _KEPT.get()
+    return index_module(module) if indexes is None else indexes.index(path, module)
 
 
 _KEPT: ContextVar[IndexedStatements | None] = ContextVar("_KEPT", default=None)

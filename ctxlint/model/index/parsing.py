@@ -73,16 +73,16 @@ def parse(source: Source) -> Parsed:
     body: list[ast.stmt] = []
     broken: list[BrokenStatement] = []
     as_written = True
-    kept = _KEPT.get()
-    read = partial(_parse_lines, source) if kept is None else kept.reading(source)
+    statements = _KEPT.get()
+    read = partial(_parse_lines, source) if statements is None else statements.reading(source)
     for each in source.blocks:
         block = StatementLines(*each)
-        found = read(block) if kept is None else _parse_known(source, block, read)
+        found = read(block) if statements is None else _parse_known(source, block, read)
         if isinstance(found, BrokenStatement):
             found, more, rewritten = _parse_piecewise(source, block, read)
             broken.extend(more)
             as_written = as_written and not rewritten
-        elif kept is not None and not source.has_cells:
+        elif statements is not None and not source.has_cells:
             note_parsed(source)
         body.extend(found)
     return Parsed(ast.Module(body=body, type_ignores=[]), tuple(broken), as_written)

@@ -181,14 +181,14 @@ class Project:
 
         It is cached in the project, or ``among`` other results.
         """
-        kept = self._worked_out if among is None else among
-        if target not in kept:
+        results = self._worked_out if among is None else among
+        if target not in results:
             before, self.trace = self.trace, Trace()
             try:
-                kept[target] = (work_out(), self.trace)
+                results[target] = (work_out(), self.trace)
             finally:
                 self.trace = before
-        found, trace = kept[target]
+        found, trace = results[target]
         self.trace.add(trace)
         return cast("Result", found)
 

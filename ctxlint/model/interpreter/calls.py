@@ -254,8 +254,8 @@ def _call_value(
 ) -> Value:
     """A call of a function of the project as a value; None if it is unknown."""
     _lend(walk.state, arguments)
-    given = Arguments((*receiver, *arguments.positional), arguments.keywords, arguments.open_ended)
-    found = _summary_of(walk, node, function, given) if function is not None else None
+    passed = Arguments((*receiver, *arguments.positional), arguments.keywords, arguments.open_ended)
+    found = _summary_of(walk, node, function, passed) if function is not None else None
     if found is None:
         if arguments.lends_context:
             walk.record(Escape, node, how="passed")
@@ -383,8 +383,8 @@ def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple
         return _partial_of_method(walk, made.node, node, arguments)
     if isinstance(made, ProjectObject):
         method = walk.resolver.method(made, "__call__")
-        given = Arguments((*method[1], *arguments.positional), arguments.keywords, False) if method else arguments
-        return _summary_of(walk, node, method[0], given) if method and not arguments.open_ended else None
+        passed = Arguments((*method[1], *arguments.positional), arguments.keywords, False) if method else arguments
+        return _summary_of(walk, node, method[0], passed) if method and not arguments.open_ended else None
     if isinstance(made, Scalar):
         made = function_of(walk, made, name) if scope.qualname else None
     if isinstance(made, ProjectFunction):
@@ -399,13 +399,13 @@ def _partial_of_method(
     """The summary of what ``functools.partial`` made of a function of the project, in the same method."""
     if walk.resolver is None or not isinstance(made, cst.Call) or not made.args:
         return None
-    function, *given = made.args
+    function, *preset = made.args
     name = certain_meaning(walk, function.value)
     if certain_meaning(walk, made.func) != "functools.partial" or name is None or name.startswith(_NEVER_RESOLVED):
         return None
     if any(each.star for each in made.args):
         return None
-    bound = [(each.keyword, _plain_slot(walk, each.value)) for each in given]
+    bound = [(each.keyword, _plain_slot(walk, each.value)) for each in preset]
     keywords = {keyword.value: slot for keyword, slot in bound if keyword is not None}
     positional = tuple(slot for keyword, slot in bound if keyword is None)
     slots = (*positional, *arguments.positional)

@@ -82,8 +82,8 @@ def _leave_comprehension(walk: Walk, clause: cst.CompFor, outside: State, certai
     """Return to the scope of the method. It includes names bound by ``:=``, and lists may have changed."""
     inside = walk.state
     own = set(target_names(clause.target))
-    kept = {name: inside.names[name] for name in outside.names if name not in own and name in inside.names}
-    changed = {**outside.names, **kept}
+    names = {name: inside.names[name] for name in outside.names if name not in own and name in inside.names}
+    changed = {**outside.names, **names}
     outside.names = changed if certain else join_environments(outside.names, changed, widen)
     outside.names.update((name, Opaque(clause)) for name in sorted(walk.walrus_names))
     outside.maybe |= inside.maybe

@@ -38,13 +38,13 @@ def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary],
     by = definition.name
     if by == "__call__" and isinstance(node.func, cst.Name):
         by = node.func.value
-    given = (*arguments.positional, *arguments.keywords.values())
+    slots = (*arguments.positional, *arguments.keywords.values())
     for each in summary.reads:
         walk.record(
             MemoryRead,
             node,
             value=each.target,
-            value_node=_given_as(each.target, given),
+            value_node=_given_as(each.target, slots),
             how=each.how,
             reader=each.reader,
             by=by,
@@ -103,8 +103,8 @@ def _lend_context(walk: Walk, node: cst.Call, by: str, summary: Summary, argumen
     if effects is None:
         return
     walk.record(ContextLent, node)
-    for kept in tuple(walk.state.attributes.values()):
-        walk.state.escape(kept)
+    for value in tuple(walk.state.attributes.values()):
+        walk.state.escape(value)
     replay = _Replay(walk, node, by, arguments, effects)
     in_order: list[ContextEvent | Write] = [*effects.events, *summary.writes]
     for each in sorted(in_order, key=lambda each: each.order):

@@ -128,9 +128,9 @@ def _completed(path: str, scope: Scope, resolved: Callable[[str, Scope], str | N
         if owner is None or type(value).__name__ != "Call" or not value.args:  # type: ignore[union-attr]
             continue
         maker = dotted_name(value.func)  # type: ignore[union-attr]
-        given = dotted_name(value.args[0])  # type: ignore[union-attr]
-        if maker is not None and given is not None and resolve(maker, owner) == "functools.partial":
-            return resolved(given, owner)
+        completed = dotted_name(value.args[0])  # type: ignore[union-attr]
+        if maker is not None and completed is not None and resolve(maker, owner) == "functools.partial":
+            return resolved(completed, owner)
     return None
 
 

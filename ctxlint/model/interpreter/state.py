@@ -173,10 +173,10 @@ def widen(before: Value, after: Value) -> Value:
             mine if mine == its else Slot(join(mine.value, its.value)) for mine, its in zip(before.slots, after.slots)
         )
         return Sequence(before.kind, slots, before.node)
-    kept = before.slots if before.exact else before.slots[:-1]
-    grows = all(not slot.starred for slot in kept) and after.slots[: len(kept)] == kept
+    fixed = before.slots if before.exact else before.slots[:-1]
+    grows = all(not slot.starred for slot in fixed) and after.slots[: len(fixed)] == fixed
     more = Slot(UNKNOWN, starred=True)
-    return Sequence(before.kind, (*kept, more) if grows else (more,), before.node)
+    return Sequence(before.kind, (*fixed, more) if grows else (more,), before.node)
 
 
 def covers(general: Value, special: Value) -> bool:

@@ -155,10 +155,10 @@ def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Ar
     kind = kind_of(source) if source is not None else Kind.UNKNOWN
     # Integers and floats together give floats; only operations whose dtype is that of one tensor certainly keep
     # integers.
-    kept = not arguments.open_ended and (
+    keeps_kind = not arguments.open_ended and (
         name in operations.KIND_KEEPING or (name in operations.KIND_OF_ALL and _has_only_whole_numbers(arguments))
     )
-    return Fresh(node, kind if kind is Kind.FLOAT or kept else Kind.UNKNOWN)
+    return Fresh(node, kind if kind is Kind.FLOAT or keeps_kind else Kind.UNKNOWN)
 
 
 def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
@@ -183,8 +183,8 @@ def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
         *arguments.positional[:1],
         *(arguments.keywords[each] for each in (name,) if each in arguments.keywords),
     ]
-    for given in slots:
-        for slot in given.value.slots if isinstance(given.value, Sequence) else (given,):
+    for argument in slots:
+        for slot in argument.value.slots if isinstance(argument.value, Sequence) else (argument,):
             walk.record(Differentiated, node, value=slot.value, value_node=slot.node, how=callee)
 
 
@@ -246,9 +246,9 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         saved_tuple_given(walk, node, name, arguments.positional[: 2 if name in operations.TWO_OPERANDS else 1])
     out = arguments.keywords.get("out")
     if out is not None and is_none(without(out.value, NONE)) is not Tri.YES:
-        given = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
-        mutated(walk, node, out.node, given, "out=")
-        return given if given == out.value and is_none(given) is Tri.NO else join(given, Fresh(node))
+        written = without(out.value, NONE)  # ``out=x if inplace else None``: x is written if it is passed
+        mutated(walk, node, out.node, written, "out=")
+        return written if written == out.value and is_none(written) is Tri.NO else join(written, Fresh(node))
     inplace = arguments.keywords.get("inplace")
     if name in operations.INPLACE_FUNCTIONS or arguments.is_true("inplace"):
         if first is not None:
@@ -302,10 +302,13 @@ def _view_of(receiver: Value, name: str, node: cst.Call, arguments: Arguments, s
 
 def _converts_to_itself(walk: Walk, receiver: Value, arguments: Arguments) -> bool:
     """Whether a conversion is a no-op: ``x.to(x.dtype)`` and ``x.type_as(x)`` return the object itself."""
-    given = [*arguments.positional, *(slot for name, slot in arguments.keywords.items() if name in ("dtype", "device"))]
-    if not given or "copy" in arguments.keywords or "memory_format" in arguments.keywords or arguments.open_ended:
+    passed = [
+        *arguments.positional,
+        *(slot for name, slot in arguments.keywords.items() if name in ("dtype", "device")),
+    ]
+    if not passed or "copy" in arguments.keywords or "memory_format" in arguments.keywords or arguments.open_ended:
         return False
-    return all(not slot.starred and _is_as(walk, slot, receiver) for slot in given)
+    return all(not slot.starred and _is_as(walk, slot, receiver) for slot in passed)
 
 
 def _is_as(walk: Walk, slot: Slot, tensor: Value) -> bool:
@@ -317,9 +320,9 @@ def _is_as(walk: Walk, slot: Slot, tensor: Value) -> bool:
 
 def _only_moves(arguments: Arguments) -> bool:
     """Whether ``to(...)`` changes only the device: ``x.to("cuda", non_blocking=True)``, ``x.to(y.device)``."""
-    given = [*arguments.positional, *(slot for name, slot in arguments.keywords.items() if name == "device")]
-    kept = {"device", "non_blocking", "copy", "memory_format"}.issuperset(arguments.keywords)
-    return kept and not arguments.open_ended and bool(given) and all(_is_device(slot) for slot in given)
+    passed = [*arguments.positional, *(slot for name, slot in arguments.keywords.items() if name == "device")]
+    moves = {"device", "non_blocking", "copy", "memory_format"}.issuperset(arguments.keywords)
+    return moves and not arguments.open_ended and bool(passed) and all(_is_device(slot) for slot in passed)
 
 
 def _is_device(slot: Slot) -> bool:
@@ -330,8 +333,8 @@ def _is_device(slot: Slot) -> bool:
 
 def _converted(arguments: Arguments) -> Kind:
     """The kind of elements after ``to(...)`` or ``type(...)``, if a dtype, or a tensor that has it, is passed."""
-    given = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
-    kinds = (kind_of(each) if is_tensor(each) is Tri.YES else _kind_of_dtype(each) for each in given)
+    values = [slot.value for slot in (*arguments.positional, *arguments.keywords.values())]
+    kinds = (kind_of(each) if is_tensor(each) is Tri.YES else _kind_of_dtype(each) for each in values)
     return next((kind for kind in kinds if kind is not Kind.UNKNOWN), Kind.UNKNOWN)
 
 
@@ -397,20 +400,20 @@ def _has_only_whole_numbers(arguments: Arguments) -> bool:
 
 def _whole_numbers(name: str, arguments: Arguments) -> bool:
     """Whether a function that creates or joins tensors gets only integers, or integer tensors."""
-    given = [slot.value for slot in arguments.positional]
+    values = [slot.value for slot in arguments.positional]
     if arguments.open_ended:
         return False
     if name == "arange":
         bounds = [
-            *given,
+            *values,
             *(arguments.keywords[each].value for each in ("start", "end", "step") if each in arguments.keywords),
         ]
         return bool(bounds) and all(is_whole_number(value) for value in bounds)
-    if name == "where" and len(given) == 3:
-        return all(map(_is_whole, given[1:]))
-    if not given or not isinstance(given[0], Sequence) or not given[0].slots:
+    if name == "where" and len(values) == 3:
+        return all(map(_is_whole, values[1:]))
+    if not values or not isinstance(values[0], Sequence) or not values[0].slots:
         return False
-    parts = [slot.value for slot in given[0].slots]
+    parts = [slot.value for slot in values[0].slots]
     if name == "tensor":
         return all(is_whole_number(part) for part in parts)
     return name in operations.JOINING and all(kind_of(part) is Kind.INTEGRAL for part in parts)

@@ -204,11 +204,11 @@ def _of_named_tuple(owner: str, name: str, scope: Scope) -> _Made | None:
     if not isinstance(value, ast.Call) or len(value.args) != 2 or value.keywords:
         return None
     maker = resolve_certainly(dotted_name(value.func) or "", scope)
-    given = value.args[1]
-    if maker == "collections.namedtuple" and isinstance(given, ast.Constant) and isinstance(given.value, str):
-        names: list[object] = list(given.value.replace(",", " ").split())
-    elif maker in ("collections.namedtuple", *_NAMED_TUPLES) and isinstance(given, (ast.List, ast.Tuple)):
-        pairs = [each.elts[0] if isinstance(each, ast.Tuple) and each.elts else each for each in given.elts]
+    fields = value.args[1]
+    if maker == "collections.namedtuple" and isinstance(fields, ast.Constant) and isinstance(fields.value, str):
+        names: list[object] = list(fields.value.replace(",", " ").split())
+    elif maker in ("collections.namedtuple", *_NAMED_TUPLES) and isinstance(fields, (ast.List, ast.Tuple)):
+        pairs = [each.elts[0] if isinstance(each, ast.Tuple) and each.elts else each for each in fields.elts]
         names = [each.value if isinstance(each, ast.Constant) else None for each in pairs]
     else:
         return None
@@ -220,9 +220,9 @@ def _bound(made: _Made, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot
     """The values of the fields for a call; None if it does not match, or is unknown."""
     if made.many or len(arguments) > len(made.fields) or any(slot.starred for slot in arguments):
         return None
-    given = {**{each.name: slot for each, slot in zip(made.fields, arguments)}, **keywords}
+    passed = {**{each.name: slot for each, slot in zip(made.fields, arguments)}, **keywords}
     defaults = {each.name: each.default for each in made.fields if each.default is not None}
-    values = {**defaults, **given}
+    values = {**defaults, **passed}
     return values if {each.name for each in made.fields} == values.keys() else None
 
 

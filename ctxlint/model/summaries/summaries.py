@@ -443,8 +443,8 @@ class CalleeResolver:
         definition = self._definition(name)
         if definition is None or not is_kernel(definition) or any(slot.starred for slot in arguments):
             return None
-        given = {**dict(zip(parameters_of(definition), arguments)), **keywords}
-        values = {param: known for param, slot in given.items() for known in _launch_value(slot.value)}
+        bound = {**dict(zip(parameters_of(definition), arguments)), **keywords}
+        values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
         project = self.summaries.project
         found = project.once(
             ("kernel", definition.qualname, tuple(sorted(values.items(), key=str))),
@@ -452,7 +452,7 @@ class CalleeResolver:
             definition.unit.summaries,
         )
         return definition, tuple(
-            Write(given[param].value, KERNEL, way) for param, way in found.items() if param in given
+            Write(bound[param].value, KERNEL, way) for param, way in found.items() if param in bound
         )
 
     def operator(
@@ -465,9 +465,9 @@ class CalleeResolver:
         )
         if declared is None or not declared.written or any(slot.starred for slot in arguments):
             return None
-        given = {**dict(zip(declared.params, arguments)), **keywords}
-        written = [param for param in declared.params if param in declared.written and param in given]
-        return declared.name, tuple(Write(given[param].value, OPERATOR, (declared.step,)) for param in written)
+        bound = {**dict(zip(declared.params, arguments)), **keywords}
+        written = [param for param in declared.params if param in declared.written and param in bound]
+        return declared.name, tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
 
     def _definition(self, name: str) -> Definition | None:
         """The project function that a resolved name certainly denotes."""
@@ -517,16 +517,16 @@ def bind_arguments(
     spend(len(params) + (len(arguments) >> 2))
     bindings: dict[str, Value] = {}
     known = tuple(takewhile(lambda slot: not slot.starred, arguments))
-    given, open_ended = list(known), len(known) < len(arguments)
+    positional, open_ended = list(known), len(known) < len(arguments)
     for param in params:
         if param.kind is ParameterKind.VARIADIC:
             more = (Slot(Opaque(param.node), starred=True),) if open_ended else ()
-            bindings[param.name] = Sequence("tuple", (*given, *more))
-            given = []
+            bindings[param.name] = Sequence("tuple", (*positional, *more))
+            positional = []
         elif param.kind is ParameterKind.KEYWORDS:
             bindings[param.name] = Opaque(param.node)
-        elif param.kind is ParameterKind.POSITIONAL and given:
-            bindings[param.name] = given.pop(0).value
+        elif param.kind is ParameterKind.POSITIONAL and positional:
+            bindings[param.name] = positional.pop(0).value
         elif param.name in keywords:
             bindings[param.name] = keywords[param.name].value
         elif open_ended and param.kind is ParameterKind.POSITIONAL:
@@ -535,4 +535,4 @@ def bind_arguments(
             bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
         else:
             return None
-    return None if given else bindings
+    return None if positional else bindings
