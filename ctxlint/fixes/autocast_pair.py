@@ -89,14 +89,14 @@ def _device(decorator: Decorator, *, old: bool) -> str | None:
     expression = decorator.node.decorator
     if not isinstance(expression, cst.Call):
         return "" if old else None
-    given = {each.keyword.value: each for each in expression.args if each.keyword is not None}
-    if len(given) != len(expression.args) or not given.keys() <= {"device_type", "cast_inputs"}:
+    by_keyword = {each.keyword.value: each for each in expression.args if each.keyword is not None}
+    if len(by_keyword) != len(expression.args) or not by_keyword.keys() <= {"device_type", "cast_inputs"}:
         return None
     if old:
-        return "" if "device_type" not in given else None
-    if "device_type" not in given:
+        return "" if "device_type" not in by_keyword else None
+    if "device_type" not in by_keyword:
         return None
-    device = given["device_type"].value
+    device = by_keyword["device_type"].value
     return f"(device_type={cst.Module(()).code_for_node(device)})"
 
 

@@ -33,14 +33,14 @@ def pass_by_position(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fi
     node = _call_at(code, call.span)
     if node is None:
         return None
-    given = {keyword.arg: keyword for keyword in node.keywords}
+    by_keyword = {keyword.arg: keyword for keyword in node.keywords}
     places = {each.name: at for at, each in enumerate(inputs)}
-    if any(name not in places or places[name] < call.positional for name in given if name is not None):
+    if any(name not in places or places[name] < call.positional for name in by_keyword if name is not None):
         return None
-    last = max(places[name] for name in given if name is not None)
+    last = max(places[name] for name in by_keyword if name is not None)
     slots = inputs[call.positional : last + 1]
-    ordered = [given[each.name] for each in slots if each.name in given]
-    defaults = _defaults_before(slots, given)
+    ordered = [by_keyword[each.name] for each in slots if each.name in by_keyword]
+    defaults = _defaults_before(slots, by_keyword)
     if defaults is None:
         return None
     if ordered == node.keywords:
@@ -71,11 +71,11 @@ def _call_at(code: ModuleCode, span: Span) -> ast.Call | None:
     return None
 
 
-def _defaults_before(slots: tuple[Input, ...], given: Container[str | None]) -> list[str] | None:
+def _defaults_before(slots: tuple[Input, ...], passed: Container[str | None]) -> list[str] | None:
     """The source text of the defaults to insert before each argument, in order."""
     found, left_out = [], ""
     for each in slots:
-        if each.name in given:
+        if each.name in passed:
             found.append(left_out)
             left_out = ""
             continue

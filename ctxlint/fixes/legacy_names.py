@@ -63,8 +63,8 @@ def use_the_tensor(fn: FunctionClass, method: Method, call: GenericCall) -> Fix 
         if detaches:
             text = f"{text if bare else f'({text})'}.detach()"
             if requires_grad is not None:
-                given = code.layout.code(requires_grad)
-                text += f".requires_grad_({'' if given == 'True' else given})"
+                value = code.layout.code(requires_grad)
+                text += f".requires_grad_({'' if value == 'True' else value})"
             title = f"Write `{text}`" if len(text) <= 60 else "Write the detached tensor"
         elif not bare and not _is_delimited(code, node, tensor):
             text = f"({text})"

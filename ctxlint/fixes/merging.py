@@ -45,11 +45,11 @@ def merge_calls(fn: FunctionClass, method: Method, earlier: ContextCall, later: 
     applicability = _applicability(fn, earlier, later)
     if applicability is None:
         return None
-    given = [f"{each.star}{layout.code(each.value)}" for each in earlier.node.args]
+    arguments = [f"{each.star}{layout.code(each.value)}" for each in earlier.node.args]
     if earlier.method.startswith("mark_"):
         known = {f"{each.star}{layout.code(each.value)}" for each in later.node.args}
-        given = [each for each in given if each not in known]
-    before = [layout.insert(layout.start(later.node.args[0]), f"{', '.join(given)}, ")] if given else []
+        arguments = [each for each in arguments if each not in known]
+    before = [layout.insert(layout.start(later.node.args[0]), f"{', '.join(arguments)}, ")] if arguments else []
     return code.fix("Merge the calls", [code.without(first), *before], applicability)
 
 

@@ -158,7 +158,7 @@ class _NoneWriter:
         atoms = self._written_atoms(statement.value, returned)
         if not atoms:
             return []
-        kept, dropped = atoms[-count - 1], atoms[-count:]
+        last, dropped = atoms[-count - 1], atoms[-count:]
         number = dropped[0].count
         if number is not None and all(each.count is number for each in dropped):
             left = number.evaluated_value - count
@@ -166,22 +166,22 @@ class _NoneWriter:
         display = dropped[-1].display
         if display is None or any(each.display is not display or each.node is None for each in dropped):
             return []
-        if kept.display is not display or kept.at != len(display.elements) - count - 1:
+        if last.display is not display or last.at != len(display.elements) - count - 1:
             return []
         return self._without_last(display, count)
 
     def _without_last(self, display: cst.Tuple | cst.List, count: int) -> list[Edit]:
         """Remove the last elements of a display; what follows their last comma is unchanged."""
-        kept = display.elements[-count - 1]
+        last_left = display.elements[-count - 1]
         end = end_of_element(self.layout, display.elements[-1])
         alone = len(display.elements) - count == 1 and isinstance(display, cst.Tuple)
-        if alone and not display.lpar and not isinstance(kept, cst.StarredElement):
+        if alone and not display.lpar and not isinstance(last_left, cst.StarredElement):
             last = display.elements[-1].comma
             stop = self.layout.after_comma(last) if isinstance(last, cst.Comma) else end
-            return [self.layout.delete(end_of_element(self.layout, kept), stop)]
-        start = end_of_element(self.layout, kept)
-        if alone and not isinstance(display.elements[-1].comma, cst.Comma) and isinstance(kept.comma, cst.Comma):
-            start = self.layout.after_comma(kept.comma)
+            return [self.layout.delete(end_of_element(self.layout, last_left), stop)]
+        start = end_of_element(self.layout, last_left)
+        if alone and not isinstance(display.elements[-1].comma, cst.Comma) and isinstance(last_left.comma, cst.Comma):
+            start = self.layout.after_comma(last_left.comma)
         return [self.layout.delete(start, end)]
 
     def _written_atoms(self, expression: cst.BaseExpression, returned: Returned) -> list[_Atom]:

@@ -83,11 +83,11 @@ def append_parameters(layout: Layout, after: cst.Param, names: list[str]) -> Edi
     return layout.insert(end, "".join(f", {name}" for name in names))
 
 
-def drop_last_parameters(layout: Layout, params: list[cst.Param], kept: int) -> Edit | None:
-    """Remove the parameters after the first ``kept`` ones, all positional; None if comments would be lost."""
-    if kept < 1:
+def drop_last_parameters(layout: Layout, params: list[cst.Param], left: int) -> Edit | None:
+    """Remove the parameters after the first ``left`` ones, all positional; None if comments would be lost."""
+    if left < 1:
         return None
-    start, end = _end_of(layout, params[kept - 1]), _end_of(layout, params[-1])
+    start, end = _end_of(layout, params[left - 1]), _end_of(layout, params[-1])
     return None if "#" in layout.text[start:end] else layout.delete(start, end)
 
 

@@ -47,15 +47,15 @@ def annotate_more(layout: Layout, method: Method, count: int, additions: Iterabl
     return edits
 
 
-def annotate_fewer(layout: Layout, method: Method, count: int, kept: int) -> list[Edit]:
-    """Edits for the first ``kept`` of ``count`` gradients, if the annotation has as many elements."""
+def annotate_fewer(layout: Layout, method: Method, count: int, left: int) -> list[Edit]:
+    """Edits for the first ``left`` of ``count`` gradients, if the annotation has as many elements."""
     annotation = _annotation(layout, method)
     listed = None if annotation is None else _elements(annotation, count)
     if annotation is None or listed is None:
         return []
-    if kept == 1:
+    if left == 1:
         return [layout.replace(annotation, layout.code(listed[0]))]
-    return [layout.delete(layout.end(listed[kept - 1]), layout.end(listed[-1]))]
+    return [layout.delete(layout.end(listed[left - 1]), layout.end(listed[-1]))]
 
 
 def annotate_none(layout: Layout, method: Method, count: int, positions: Iterable[int]) -> list[Edit]:

@@ -86,7 +86,7 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
     saved = [layout.code(each.value) for each in node.args if each is not written]
     names = [layout.code(each.value) for position, each in enumerate(target.elements) if position != at]
     ctx, other = code.method.ctx.name, backward.ctx.name
-    kept = code.after(statement, f"{ctx}.{name.value} = {name.value}")
+    store = code.after(statement, f"{ctx}.{name.value} = {name.value}")
     bound = f"{layout.code(target.elements[at].value)} = {other}.{name.value}"
     if not saved:
         return code.fix(
@@ -100,7 +100,7 @@ def _keep_as_attribute(fn: FunctionClass, code: MethodCode, call: ContextCall, w
     targets = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
     edits = [
         Edit(layout.start(statement), layout.end(statement), f"{ctx}.{call.method}({', '.join(saved)})"),
-        kept,
+        store,
         layout.replace(target, targets),
         reader.after(unpacking, bound),
     ]

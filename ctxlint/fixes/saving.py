@@ -64,9 +64,9 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
     )
 
 
-def _may_be_no_tensor(fn: FunctionClass, kept: Value | None) -> bool:
+def _may_be_no_tensor(fn: FunctionClass, value: Value | None) -> bool:
     """Whether calls that never run backward may pass the default, which ``save_for_backward`` refuses."""
-    options = [before_views(each) for each in kept.options()] if kept is not None else []
+    options = [before_views(each) for each in value.options()] if value is not None else []
     indices = {each.index for each in options if isinstance(each, Parameter) and each.role == "input"}
     defaults = [each.param.default for each in fn.inputs if each.index in indices]
     return any(each is not None and is_tensor(each) is Tri.NO and is_none(each) is Tri.NO for each in defaults)
@@ -79,12 +79,12 @@ def _joins(keeping: _StoredAttribute, saving: list[Edit], reading: list[Edit]) -
     """
     if keeping.save_statement is None or not isinstance(keeping.value, cst.Name):
         return False
-    code, kept = keeping.writer, keeping.save_statement
+    code, statement = keeping.writer, keeping.save_statement
     gone = [edit for edit in (*saving, *reading) if not edit.content]
-    start, end = code.layout.start(kept), code.layout.end(kept)
+    start, end = code.layout.start(statement), code.layout.end(statement)
     return (
         gone == [code.without(keeping.statement)]
-        and code.block(keeping.statement) is code.block(kept)
+        and code.block(keeping.statement) is code.block(statement)
         and all(start < edit.start == edit.end < end for edit in saving if edit.content)
     )
 
@@ -108,14 +108,14 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
     )
 
 
-def _applicability(uses: KeptUses, kept: Value | None) -> Applicability:
+def _applicability(uses: KeptUses, value: Value | None) -> Applicability:
     """Unsafe if the fix may change behaviour.
 
     That is the case if the tensor escapes from backward, because unpacking under saved-tensor hooks returns another
     object; and if backward does not always use a tensor that others can modify, because each unpacking checks for
     modifications. One that is stored under a condition is assumed to be used under the same.
     """
-    options = kept.options() if kept is not None else ()
+    options = value.options() if value is not None else ()
     changed_by_others = NONE not in options and not all(isinstance(each, Fresh) for each in options)
     return Applicability.UNSAFE if uses.as_object or (changed_by_others and not uses.always) else Applicability.SAFE
 
@@ -283,10 +283,12 @@ def _of_variable(keeping: _StoredAttribute, name: str) -> list[Edit] | None:
     if reads is not None and joined is not None:
         return [writer.without(statement), *joined, *reads]
     if _save_is_later(keeping):
-        kept = writer.fresh(f"saved_{name}")
-        reads, joined = keeping.reads_as(kept), _join_in_place(keeping, kept, [])
+        variable = writer.fresh(f"saved_{name}")
+        reads, joined = keeping.reads_as(variable), _join_in_place(keeping, variable, [])
         return (
-            None if reads is None or joined is None else [_instead_of_it(keeping, f"{kept} = {name}"), *joined, *reads]
+            None
+            if reads is None or joined is None
+            else [_instead_of_it(keeping, f"{variable} = {name}"), *joined, *reads]
         )
     moved = _moved_save(keeping, name)
     return None if reads is None or moved is None else [_instead_of_it(keeping, moved[0]), moved[1], *reads]

@@ -225,12 +225,12 @@ def _split(code: MethodCode, movable: _Movable) -> _Split | None:
     needed: set[str] = set()
     for line in moved:
         for name in code.names_below(line) - {ctx.name if ctx is not None else ""}:
-            given = any(param.name == name for param in code.method.own_params)
-            if given and not _bound(code, name, above=line):
+            is_parameter = any(param.name == name for param in code.method.own_params)
+            if is_parameter and not _bound(code, name, above=line):
                 inputs.add(name)
             elif name in outputs and not _bound(code, name, below=line):
                 needed.add(name)
-            elif given or code.binds(name) or name in _OWN:
+            elif is_parameter or code.binds(name) or name in _OWN:
                 return None
     if any(_changed_below(code, line) for line in moved) or _clash(code, inputs, needed, single=single):
         return None

@@ -31,13 +31,13 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
     code = code_of_method(fn, method)
     if code is None:
         return None
-    kept = stored_flags(fn)
+    flags = stored_flags(fn)
     found: dict[str, tuple[Applicability, Statement]] = {}
     uses: dict[str, list[MaybeUnbound]] = {}
     for use, _flags in unbound_uses(fn, method):
         uses.setdefault(use.name, []).append(use)
     for other, its in uses.items():
-        applicability = _applicability(code, other, its, kept)
+        applicability = _applicability(code, other, its, flags)
         place = None if applicability is None else _before_all(code, other, its)
         if applicability is not None and place is not None:
             found[other] = (applicability, place)
@@ -56,7 +56,7 @@ def bind_none_first(fn: FunctionClass, method: Method, name: str) -> Fix | None:
 
 
 def _applicability(
-    code: MethodCode, name: str, uses: list[MaybeUnbound], kept: Mapping[str, int]
+    code: MethodCode, name: str, uses: list[MaybeUnbound], flags: Mapping[str, int]
 ) -> Applicability | None:
     """The applicability of None as the gradient where the name is unbound; None if it is not certain."""
     bindings = [each for each in code.method.facts.of(Assigned) if each.name == name]
@@ -67,15 +67,15 @@ def _applicability(
     safe = True
     for use in uses:
         slot = returned_position(code, use.node)
-        if slot is None or use.in_loop or not any(slot in flags_of(each.guards, kept) for each in bindings):
+        if slot is None or use.in_loop or not any(slot in flags_of(each.guards, flags) for each in bindings):
             return None
         safe = safe and any(_depends_on_flag(each, slot, use.guards) for each in bindings)
     return Applicability.SAFE if safe else Applicability.UNSAFE
 
 
-def _depends_on_flag(binding: Assigned, slot: int, given: Iterable[Guard]) -> bool:
+def _depends_on_flag(binding: Assigned, slot: int, guards: Iterable[Guard]) -> bool:
     """Whether a binding depends only on one input's flag, on the path that leads to a use."""
-    ways = set(given)
+    ways = set(guards)
     return all(guard in ways or _is_flag(guard, slot) for guard in binding.guards)
 
 

@@ -99,8 +99,8 @@ def _drop_target(layout: Layout, target: cst.Tuple | cst.List, at: int) -> list[
     text = layout.code(target)
     single = isinstance(target, cst.Tuple) and len(items) == 2
     if single and "\n" not in text and "#" not in text:
-        kept = items[1 - at]
-        return [layout.replace(target, f"({layout.text[kept.start : kept.end]},)")]
+        other = items[1 - at]
+        return [layout.replace(target, f"({layout.text[other.start : other.end]},)")]
     edits = [_without(layout, items, at, keep_comma=single)]
     if single and items[1 - at].after is None:
         edits.append(layout.insert(items[1 - at].end, ","))

@@ -173,11 +173,11 @@ def _paths(stash: Stash) -> str:
 def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:
     """When the reference cycle of a stored output is freed: with two of them, the garbage collector frees none."""
     freed = released_explicitly(stash.fn, stash.write.attribute)
-    kept = {output for each in found for output in each.outputs}
+    outputs = {output for each in found for output in each.outputs}
     still_kept = {
         output for each in found if not released_explicitly(each.fn, each.write.attribute) for output in each.outputs
     }
-    if len(kept) > 1 and stash.outputs:
+    if len(outputs) > 1 and stash.outputs:
         before = " before backward runs" if freed or len(still_kept) < 2 else ""
         return f"{'' if len(stash.outputs) > 1 else 'with two outputs, '}this reference cycle is never freed{before}"
     if _of_unknown_number(stash):
@@ -187,8 +187,8 @@ def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:
 
 def _of_unknown_number(stash: Stash) -> bool:
     """Whether the attribute keeps an unknown number of outputs."""
-    kept = stash.write.value
-    if isinstance(kept, Sequence):
-        return not kept.exact
+    value = stash.write.value
+    if isinstance(value, Sequence):
+        return not value.exact
     returned = [each.value for each in stash.fn.outputs if not (each.known and each.exact)]
-    return kept is not None and any(option in returned for option in kept.options())
+    return value is not None and any(option in returned for option in value.options())

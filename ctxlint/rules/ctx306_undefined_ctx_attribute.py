@@ -189,15 +189,15 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
             return f"Take `{name}` from `{ctx}.saved_tensors`."
         save = f"Pass `{name}` to `{fn.storing_ctx}.save_for_backward` in `{where}`"
         return f"{save}, and take it from `{ctx}.saved_tensors`."
-    known_there = name in _bound_in(writer) or any(given.name == name for given in fn.inputs)
+    known_there = name in _bound_in(writer) or any(entry.name == name for entry in fn.inputs)
     return f"Write `{ctx}.{name} = {name if known_there else '...'}` in `{where}`."
 
 
 def _is_tensor_of(fn: FunctionClass, writer: Method | None, name: str) -> bool:
     """Whether a name is that of an input with a gradient, or of a tensor that forward computes: CTX301 and CTX302."""
     bindings = _bound_in(writer).get(name, ())
-    given = any(each.name == name and each.surely_differentiable for each in fn.inputs)
-    return given if not bindings else all(value is not None and is_tensor(value) is Tri.YES for value in bindings)
+    is_input = any(each.name == name and each.surely_differentiable for each in fn.inputs)
+    return is_input if not bindings else all(value is not None and is_tensor(value) is Tri.YES for value in bindings)
 
 
 def _bound_in(writer: Method | None) -> dict[str, list[Value | None]]:

@@ -113,8 +113,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that serves as a namespace
         return
     name, instance = fn.name, file.instances.made_by(call)
-    given = bool(call.positional or call.starred or call.keywords or call.double_starred)
-    made = f"{name}(...)" if given else f"{name}()"
+    has_arguments = bool(call.positional or call.starred or call.keywords or call.double_starred)
+    made = f"{name}(...)" if has_arguments else f"{name}()"
     fix, related = None, tuple(Related(span, _CALLED_HERE[instance.use]) for span in instance.calls)
     only_warns = True
     if instance.use is InstanceUse.APPLY_TAKEN:
@@ -125,7 +125,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = take_apply(file.source, fn, call)
     elif instance.use is InstanceUse.ONLY_APPLIED:
         fact = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances."
-        remedy = f"Use `{name}.apply`, with {_given(fn)}." if given else f"Drop the `{made[len(name) :]}`."
+        remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
         remedy = f"Use `{name}.apply`."
@@ -134,14 +134,16 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         remedy = f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
-        remedy = f"Call `{name}.apply`, with {_given(fn)}." if given else f"Call `{name}.apply`."
-    elif given and "__init__" not in fn.methods:
+        remedy = f"Call `{name}.apply`, with {_given(fn)}." if has_arguments else f"Call `{name}.apply`."
+    elif has_arguments and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        otherwise = f"with {_given(fn)}" if given else f"or drop the `{made[len(name) :]}` if only `apply` is taken"
+        otherwise = (
+            f"with {_given(fn)}" if has_arguments else f"or drop the `{made[len(name) :]}` if only `apply` is taken"
+        )
         remedy = f"Use `{name}.apply`, {otherwise}."
     yield _finding(fn, call, fact, remedy, fix, related, only_warns)
 
