@@ -173,14 +173,14 @@ def _options_for(command: str, options: list[str]) -> list[str]:
     if command == "check":
         return options
     known = import_module(module_of(command)).parser().options
-    kept: list[str] = []
+    supported: list[str] = []
     words = iter(options)
     for each in words:
         name, equals, _ = each.partition("=")
         value = [next(words, "")] if name in ("--config", "--color") and not equals else []
         if name in known or name not in _GLOBAL:
-            kept += [each, *value]
-    return kept
+            supported += [each, *value]
+    return supported
 
 
 def _check_spelling(word: str) -> None:

@@ -86,9 +86,9 @@ def key(root: str) -> bytes | None:
 
     It is ``CTXLINT_CACHE_KEY``, otherwise the one in the user's folder, unless that is a part of the project itself.
     """
-    given = os.environ.get("CTXLINT_CACHE_KEY")
-    if given:
-        return digest(os.fsencode(given))
+    secret = os.environ.get("CTXLINT_CACHE_KEY")
+    if secret:
+        return digest(os.fsencode(secret))
     folder = _private_folder()
     path = os.path.join(folder or "", KEY_FILE)
     return None if folder is None or is_in_project(path, root) else _key_in(path) or _new_key(path)

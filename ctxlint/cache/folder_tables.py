@@ -125,15 +125,15 @@ class Tables:
     def kept(self, path: str, key: bytes) -> Iterator[Kept]:
         """The findings in the file with this absolute path for the same request, the newest first."""
         found = self._found.now(path) or self._found.get(path)
-        for kept in found.every if found is not None else ():
-            if kept.key == key:
-                yield kept
+        for entry in found.every if found is not None else ():
+            if entry.key == key:
+                yield entry
 
-    def keep(self, path: str, kept: Kept) -> None:
+    def keep(self, path: str, entry: Kept) -> None:
         """Store findings."""
         found = self._found.now(path) or self._found.get(path) or Verdicts()
-        others = (each for each in found.every if each[:3] != kept[:3])
-        self._found.put(path, Verdicts((kept, *others)[:_KEPT_FINDINGS]))
+        others = (each for each in found.every if each[:3] != entry[:3])
+        self._found.put(path, Verdicts((entry, *others)[:_KEPT_FINDINGS]))
 
 
 def packed(result: FileResult) -> str:

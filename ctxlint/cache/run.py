@@ -135,9 +135,9 @@ class Cache:
         if tables is None:
             return None
         absolute = os.path.abspath(candidate.path)
-        for kept in tables.kept(absolute, _key(candidate)):
-            if self._holds_still(kept, tables):
-                found = self._restored(candidate, kept)
+        for entry in tables.kept(absolute, _key(candidate)):
+            if self._holds_still(entry, tables):
+                found = self._restored(candidate, entry)
                 if found is not None:
                     return found
         return None
@@ -159,10 +159,10 @@ class Cache:
         tables.keep(absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), short))
         tables.keep_content(absolute, content)  # it was read after it was stamped
 
-    def _holds_still(self, kept: Kept, tables: Tables) -> bool:
-        if any(self._digest(path, tables) != content for path, content in kept.read):
+    def _holds_still(self, entry: Kept, tables: Tables) -> bool:
+        if any(self._digest(path, tables) != content for path, content in entry.read):
             return False
-        return all(self._leads_to(*each) == found for each, found in kept.look_ups)
+        return all(self._leads_to(*each) == found for each, found in entry.look_ups)
 
     def _leads_to(self, folder: str, name: str) -> str | None:
         """The file that an import in a folder resolves to."""
@@ -179,14 +179,14 @@ class Cache:
             self._digests[path] = _digest(path, tables)
         return self._digests[path]
 
-    def _restored(self, candidate: Candidate, kept: Kept) -> FileResult | None:
+    def _restored(self, candidate: Candidate, entry: Kept) -> FileResult | None:
         """The result, with the linted text if it is needed."""
         from ctxlint.cache.file_records import Refused
         from ctxlint.cache.folder_tables import unpacked
 
         try:
-            found = unpacked(kept.packed, candidate.path)
-            source = _source(candidate.path, kept) if shows_text(found) else None
+            found = unpacked(entry.packed, candidate.path)
+            source = _source(candidate.path, entry) if shows_text(found) else None
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
         told = candidate.outside if candidate.known is None else found.outside
@@ -202,9 +202,9 @@ class Changed(Exception):
     """A file is not the linted version any more."""
 
 
-def _source(path: str, kept: Kept) -> Source:
+def _source(path: str, entry: Kept) -> Source:
     data = read_bytes(path)
-    if kept.read[0][1] != digest(data):
+    if entry.read[0][1] != digest(data):
         raise Changed
     return decode(path, data)
 

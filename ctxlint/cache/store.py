@@ -153,11 +153,11 @@ class MemoryStore(Store):
 
 def cache_files_under(folder: str) -> Iterator[str]:
     """The user's cache files for projects below ``folder``, in order."""
-    kept, top = user_folder(), os.path.realpath(folder)
-    if kept is None or not os.path.isdir(kept):
+    cache, top = user_folder(), os.path.realpath(folder)
+    if cache is None or not os.path.isdir(cache):
         return
-    for name in sorted(os.listdir(kept)):
-        path = os.path.join(kept, name)
+    for name in sorted(os.listdir(cache)):
+        path = os.path.join(cache, name)
         root = root_in(path) if name.endswith(SUFFIX) else None
         if root is not None and is_inside(root, top):
             yield path

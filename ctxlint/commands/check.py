@@ -38,14 +38,14 @@ __all__ = ["parser", "run"]
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-def run(given: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Run the command and return the exit code.
 
     Raises:
         ConfigurationError: A configuration is invalid.
         SystemExit: An option is invalid.
     """
-    options, configuration = overrides.parse(list(given))
+    options, configuration = overrides.parse(list(arguments))
     collects = gc.isenabled()
     gc.disable()  # a short run ends before anything needs collecting
     atexit.register(gc.freeze)  # and the rest is freed with the process
@@ -55,7 +55,7 @@ def run(given: Sequence[str]) -> int:
         if options.show_files:
             return _show_files(options, configuration)
         if options.watch:
-            return _watch(list(given), options)
+            return _watch(list(arguments), options)
         with interruption.noticed():
             if options.add_noqa is not None:
                 return _add_noqa(options, configuration)
@@ -65,12 +65,12 @@ def run(given: Sequence[str]) -> int:
             gc.enable()
 
 
-def _watch(given: list[str], options: Namespace) -> int:
+def _watch(arguments: list[str], options: Namespace) -> int:
     from ctxlint.commands.watch import watch
 
-    end = given.index("--") if "--" in given else len(given)
-    once = [each for each in given[:end] if each not in ("-w", "--watch")] + given[end:]
-    return watch(once, options.paths or ["."], lambda: overrides.parse(given)[1])
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    once = [each for each in arguments[:end] if each not in ("-w", "--watch")] + arguments[end:]
+    return watch(once, options.paths or ["."], lambda: overrides.parse(arguments)[1])
 
 
 def _profiled(options: Namespace, configuration: Configuration) -> int:

@@ -24,8 +24,8 @@ def parse(arguments: list[str]) -> tuple[Namespace, Configuration]:
     """The options, and the configuration that they select. Exits with 2 for an invalid option."""
     options_parser = parser()
     at = arguments.index("--") if "--" in arguments else len(arguments)
-    given = [f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments[:at]]
-    options, rest = options_parser.parse_known_args(given)
+    words = [f"{each}=" if each in _VALUE_AFTER_EQUALS else each for each in arguments[:at]]
+    options, rest = options_parser.parse_known_args(words)
     if any(each.startswith("-") and each != STDIN for each in rest):
         options_parser.refuse(rest)
     options.paths += [*rest, *arguments[at + 1 :]]  # paths may be between options, and are all that follows `--`

@@ -175,17 +175,17 @@ class Settings(NamedTuple):
         refused = specificity(self.unfixable, code, name)
         return wanted is not None and (refused is None or wanted > refused)
 
-    def applicability(self, code: str, name: str, given: Applicability) -> Applicability:
+    def applicability(self, code: str, name: str, default: Applicability) -> Applicability:
         """The applicability of a fix of the rule, after ``extend-safe-fixes`` and ``extend-unsafe-fixes``."""
         from ctxlint.fix import Applicability
 
-        if given is Applicability.DISPLAY:
-            return given
+        if default is Applicability.DISPLAY:
+            return default
         safer = specificity(self.extend_safe_fixes, code, name)
         less_safe = specificity(self.extend_unsafe_fixes, code, name)
         if less_safe is not None and (safer is None or less_safe >= safer):
             return Applicability.UNSAFE
-        return given if safer is None else Applicability.SAFE
+        return default if safer is None else Applicability.SAFE
 
     # What the code supports
 

@@ -118,8 +118,8 @@ class _Script:
             case ast.JoinedStr(values=parts):
                 return self._joined(parts, depth)
             case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "sorted" | "dict"), args=args, keywords=keywords):
-                given = (*args, *(each.value for each in keywords))
-                return (string for each in given for string in self.strings(each, depth))
+                passed = (*args, *(each.value for each in keywords))
+                return (string for each in passed for string in self.strings(each, depth))
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(between)), attr="join"), args=[parts]):
                 return (between.join(self.strings(parts, depth)),)
             case ast.Call(func=ast.Name(id=name)):

@@ -127,8 +127,8 @@ def _files_changed(session: Session, addresses: Iterable[str]) -> None:
         session.refresh()
 
 
-def _set_client_settings(session: Session, given: object) -> None:
-    settings = read_client_settings(given)
+def _set_client_settings(session: Session, values: object) -> None:
+    settings = read_client_settings(values)
     session.settings.client = settings
     log_to(settings.log_level, settings.log_file)
     for mistake in settings.mistakes:

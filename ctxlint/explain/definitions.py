@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class _Group:
     """Places that belong together: where something is stored, and where it is used."""
 
-    def __init__(self, kept: Iterable[PlaceRow | None], used: Iterable[PlaceRow | None]) -> None:
-        self.kept = [each for each in kept if each is not None]
+    def __init__(self, stores: Iterable[PlaceRow | None], used: Iterable[PlaceRow | None]) -> None:
+        self.kept = [each for each in stores if each is not None]
         self.used = [each for each in used if each is not None]
 
     def holds(self, path: str, line: int, column: int) -> bool:
@@ -39,8 +39,8 @@ def references(file: SourceFile, line: int, column: int, include_definition: boo
     """
     groups = list(_groups_at(file, line, column))
     used = [place for group in groups for place in group.used]
-    kept = [place for group in groups for place in group.kept] if include_definition else []
-    return _ordered((*kept, *used))
+    stores = [place for group in groups for place in group.kept] if include_definition else []
+    return _ordered((*stores, *used))
 
 
 def points_at(place: PlaceRow | None, path: str, line: int, column: int) -> bool:

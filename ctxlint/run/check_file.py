@@ -158,9 +158,9 @@ def _findings_of(
     from ctxlint.model.analyses.reachability import backward_never_runs
 
     name = getattr(subject, "qualname", None)
-    kept = stored.get(rule.code) if stored is not None else None
-    if kept is not None and stored is not None and (stored.is_charged or effort.charge(name, kept.steps)):
-        yield from kept.findings
+    earlier = stored.get(rule.code) if stored is not None else None
+    if earlier is not None and stored is not None and (stored.is_charged or effort.charge(name, earlier.steps)):
+        yield from earlier.findings
         return
     with effort.on(name):
         before, found = steps.left, []
@@ -221,10 +221,9 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
     if fix is not None and not source.can_take(fix.edits):
         fix = None
     if fix is not None:
-        given = fix.applicability
-        if doubted and given is Applicability.SAFE:
-            given = Applicability.UNSAFE
-        applicability = settings.applicability(rule.code, rule.name, given)
+        unsafe = doubted and fix.applicability is Applicability.SAFE
+        applicability = Applicability.UNSAFE if unsafe else fix.applicability
+        applicability = settings.applicability(rule.code, rule.name, applicability)
         fix = formatted(source, fix, settings.line_length)
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     errs = rule.category is Category.CORRECTNESS and not finding.only_warns

@@ -189,8 +189,8 @@ def _checked(
     findings: tuple[tuple[str, Diagnostic], ...] = ()
     if reading.file is not None:
         before = alone.findings if alone is not None else ()
-        kept = [each for each in before if each[0] not in reading.again]
-        findings = (*kept, *rule_findings(reading.file, settings))
+        unchanged = [each for each in before if each[0] not in reading.again]
+        findings = (*unchanged, *rule_findings(reading.file, settings))
         result = suppressed(reading.file, (diagnostic for _key, diagnostic in findings), settings)
         if reading.outside is None and not (reading.file.broken or result.failed):
             alone = Alone(findings, reading.facts.functions)

@@ -211,8 +211,8 @@ def read_notebook(path: str, document: str, *, bom: bool = False) -> Notebook:
 
 def notebook_of(path: str, cells: Iterable[tuple[int, str]]) -> Notebook:
     """The notebook with these numbered code cells: one that is open in an editor, without any JSON."""
-    kept = tuple(Cell(number, 0, 0, text, text) for number, text in cells if is_python(text))
-    return _notebook(path, "", kept, bom=False)
+    python = tuple(Cell(number, 0, 0, text, text) for number, text in cells if is_python(text))
+    return _notebook(path, "", python, bom=False)
 
 
 def _notebook(path: str, document: str, cells: tuple[Cell, ...], *, bom: bool) -> Notebook:

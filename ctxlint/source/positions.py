@@ -29,10 +29,10 @@ class Places:
     first, and the rest of the module is not generated.
     """
 
-    def __init__(self, module: cst.Module, given: str = "") -> None:
+    def __init__(self, module: cst.Module, text: str = "") -> None:
         """Take a module, and the text that it was parsed from, as far as that is known; computes nothing yet."""
         self._module = module
-        self._given = _Text(given)
+        self._given = _Text(text)
         self._whole: _Written | None = None
         self._functions: dict[cst.FunctionDef, _Written | None] = {}
         self._requested = False

@@ -132,8 +132,8 @@ def parse_slice(source: Source, first_line: int, last_line: int) -> Slice:
 
 def kept_statement(parse: Callable[..., Parsed], text: str, *more: object) -> Parsed:
     """The statement with this text, parsed with the other arguments if no earlier reading of the file did."""
-    kept = _KEPT.get()
-    return parse(text, *more) if kept is None else kept.statement(parse, text, *more)
+    statements = _KEPT.get()
+    return parse(text, *more) if statements is None else statements.statement(parse, text, *more)
 
 
 def parse_statement(text: str) -> Statement:

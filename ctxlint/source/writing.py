@@ -45,12 +45,12 @@ def write_whole(path: str, data: bytes, mode: int = 0o666, *, lasting: bool = Fa
     """
     try:
         before = os.lstat(path)
-        kept = stat.S_IMODE(before.st_mode) if stat.S_ISREG(before.st_mode) else None
+        previous = stat.S_IMODE(before.st_mode) if stat.S_ISREG(before.st_mode) else None
     except FileNotFoundError:
-        kept = None
+        previous = None
     with _next_to(path, data, mode, lasting=lasting) as temporary:
-        if kept is not None:
-            os.chmod(temporary, kept)
+        if previous is not None:
+            os.chmod(temporary, previous)
         os.replace(temporary, path)
 
 

@@ -70,16 +70,16 @@ class Baseline:
         left = self.known_in(result.path)
         if not left or result.skipped or any(each.code == "CTX902" for each in result.diagnostics):
             return result
-        kept, known = [], []
+        new, known = [], []
         for diagnostic, key in _keyed(result):
             if key is not None and left[key]:
                 left[key] -= 1
                 known.append(diagnostic)
             else:
-                kept.append(diagnostic)
+                new.append(diagnostic)
         complete = not result.broken and not result.failed
         gone = [(each, count) for each, count in left.items() if count and complete and _is_on(each.code, result)]
-        return result._replace(diagnostics=tuple(kept), baselined=tuple(known), gone=tuple(sorted(gone)))
+        return result._replace(diagnostics=tuple(new), baselined=tuple(known), gone=tuple(sorted(gone)))
 
     def missing_files(self) -> dict[str, Gone]:
         """The known findings of files that do not exist any more."""

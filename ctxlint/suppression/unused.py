@@ -50,8 +50,8 @@ class UnusedDirective:
             edit = self._without_directive()
             return None if edit is None else Fix(f"Remove `{self.text}`", (edit,), Applicability.SAFE)
         useless = {word.start for word in self.words}
-        kept = [word for word in self.directive.words if word.start not in useless]
-        content = ", ".join(self.source.text[word.start : word.end] for word in kept)
+        words = [word for word in self.directive.words if word.start not in useless]
+        content = ", ".join(self.source.text[word.start : word.end] for word in words)
         edit = Edit(self.directive.words[0].start, self.directive.words[-1].end, content)
         return Fix(f"Remove {codes_of(self.words)}", (edit,), Applicability.SAFE)
 
@@ -134,9 +134,9 @@ def hide_unused(source: Source, judged: Suppression, found: Sequence[Diagnostic]
 
     more = [each for each in found if hidden(each)]
     away = set(map(id, more))
-    kept = [each for each in found if id(each) not in away]
+    shown = [each for each in found if id(each) not in away]
     return replace(
         judged,
-        kept=tuple(sorted((*judged.kept, *kept), key=lambda each: each.sort_key)),
+        kept=tuple(sorted((*judged.kept, *shown), key=lambda each: each.sort_key)),
         hidden=(*judged.hidden, *more),
     )
