@@ -68,16 +68,18 @@ class TooFewGradients(Rule[FunctionClass]):
 
     ## Fix safety
     Unsafe, and only where the names show which input each gradient is for, and `backward` computes none for the other
-    inputs: `None` is added for these if `None` is written next to them already, or if they do not look like tensors with
-    a gradient. One gradient without such a name counts as that of the first input if `None` follows it. Elsewhere only the author knows which gradient is missing. If inputs that are not tensors got no `None`,
-    missing-none (CTX203) is reported instead.
+    inputs: `None` is added for these if `None` is written next to them already, or if they do not look like tensors
+    with a gradient. One gradient without such a name counts as that of the first input if `None` follows it. Elsewhere
+    only the author knows which gradient is missing. If inputs that are not tensors got no `None`, missing-none (CTX203)
+    is reported instead.
 
     ## Known limits
     Each return is checked on its own. Not reported if the number of gradients depends on run-time values (`return
-    helper(x)`, `*grads`), except where it certainly has one for each of `*args` and too few before these; if a subclass or a direct call uses the result, under an unknown decorator, if no output can
-    have a gradient, or if `backward` cannot take one gradient for each output (CTX205). Fewer gradients than inputs
-    with defaults are legal as long as calls omit those inputs: they are reported only if a call in a linted file passes
-    them and no return has enough gradients for that call.
+    helper(x)`, `*grads`), except where it certainly has one for each of `*args` and too few before these; if a subclass
+    or a direct call uses the result, under an unknown decorator, if no output can have a gradient, or if `backward`
+    cannot take one gradient for each output (CTX205). Fewer gradients than inputs with defaults are legal as long as
+    calls omit those inputs: they are reported only if a call in a linted file passes them and no return has enough
+    gradients for that call.
 
     ## References
     - [torch.autograd.Function.backward](https://pytorch.org/docs/stable/generated/torch.autograd.Function.backward.html)

@@ -83,7 +83,8 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     ## Known limits
     Not reported if the file sets the name on any object that is neither the ctx nor an instance of another class, if
     the name is read through `getattr` or `hasattr`, if the ctx is passed to a function that is not known, which may set
-    it, or if a function of another file reads it that does not get the ctx as its first argument. An attribute that is set on some paths only is not reported.
+    it, or if a function of another file reads it that does not get the ctx as its first argument. An attribute that is
+    set on some paths only is not reported.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -75,8 +75,8 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     if the function serves operators with and without keyword-only parameters.
 
     ## Known limits
-    Only functions without decorators in the file that registers them are checked. If a function is defined more than once, only the
-    last definition is checked.
+    Only functions without decorators in the file that registers them are checked. If a function is defined more than
+    once, only the last definition is checked.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
