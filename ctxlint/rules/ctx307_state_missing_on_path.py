@@ -22,7 +22,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     ## What it does
     Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
     `backward` needs it on every path: an early return, a test of one input's `requires_grad` while other inputs get
-    gradients as well, one branch of a test of an input's type.
+    gradients as well, one branch of a test of an input's type, or of a choice between two computations.
 
     ## Why is this bad?
     After that path, `backward` raises, far from the cause: `AttributeError: 'FBackward' object has no attribute 'dim'`,
@@ -94,7 +94,7 @@ def _message(skipped: SkippedState, ctx: str) -> str:
     provider = f"`{skipped.what}`"
     happens, verb = ("runs", "Call") if skipped.what.endswith(".save_for_backward") else ("is set", "Set")
     if skipped.returns:
-        skips = f"This return skips {provider} under `{skipped.condition}`"
+        skips = f"This return skips {provider} {'under' if skipped.holds else 'unless'} `{skipped.condition}`"
         if skipped.flags:
             return (
                 f"{skips}; `backward` raises {skipped.error} when only other inputs need a gradient. "
@@ -108,6 +108,8 @@ def _message(skipped: SkippedState, ctx: str) -> str:
             f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
             f"only other inputs need one. {remedy}"
         )
+    if not skipped.holds:
+        return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {verb} it on every path."
     return (
         f"{provider} {happens} only under `{skipped.condition}`; `backward` raises {skipped.error} otherwise. {verb} it in the "
         f"other case too."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.events import (
+    Assigned,
     ContextCall,
     ContextRead,
     ContextWrite,
@@ -20,7 +21,7 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextEvent, Guard
@@ -36,16 +37,18 @@ class SkippedState:
     """Something that backward needs on every path and that forward does not store on one.
 
     ``what`` is ``ctx.name`` or ``ctx.save_for_backward``; ``node`` the early return, or the statement under the test;
-    ``condition`` the text of the test; ``returns`` means that the node is a return that comes too early. ``flags`` are
-    the inputs whose flags decide, if so. ``error`` is what backward raises then, first of all. ``alone``: nothing else
-    that backward reads is skipped there. ``has_else``: the test of flags chooses between this and other code.
-    ``others``: further returns that come too early. ``events`` store it elsewhere.
+    ``condition`` the text of the test, and ``holds`` its outcome on the way to the node; ``returns`` means that the
+    node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
+    backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
+    test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
+    store it elsewhere.
     """
 
     node: cst.CSTNode
     what: str
     condition: str
     returns: bool
+    holds: bool = True
     flags: tuple[str, ...] = ()
     error: str = "AttributeError"
     alone: bool = True
@@ -155,7 +158,8 @@ def _early_returns(fn: FunctionClass, forward: Method, what: str, events: list[C
         if each.bare or refused is None or not _others_get_gradients(fn, refused):
             continue
         names = tuple(fn.inputs[at].name for at in sorted(refused) if at < len(fn.inputs))
-        found.append(SkippedState(each.node, what, _text(each.guards), returns=True, flags=names))
+        test = _nearest(each.guards)
+        found.append(SkippedState(each.node, what, test.text, returns=True, holds=test.holds, flags=names))
     return found
 
 
@@ -210,7 +214,7 @@ def _by_flags(fn: FunctionClass, what: str, events: list[ContextEvent]) -> Skipp
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
-            text, chooses = _text(events[0].guards), _has_else(fn, events[0].guards)
+            text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0].guards)
             return SkippedState(events[0].node, what, text, returns=False, flags=tuple(names), has_else=chooses)
     return None
 
@@ -239,21 +243,28 @@ _FLAGS = (Question.REQUIRES_GRAD, Question.NEEDS_INPUT_GRAD)
 
 
 def _one_arm(forward: Method, what: str, events: list[ContextEvent]) -> SkippedState | None:
-    """Every event that stores it is in one branch of a test of an input's type or value."""
-    shared = set.intersection(*(set(event.guards) for event in events))
-    tests = [
-        guard
-        for event in events[:1]
-        for guard in event.guards
-        if guard in shared and (_tests_type(guard) or _tests_input_for_none(guard))
-    ]
-    others = [guard for event in events[:1] for guard in event.guards if guard not in tests]
-    if not tests or others:
+    """Every event that stores it is in one branch of a test of an input, or of a choice between two computations."""
+    first, shared = events[0], set.intersection(*(set(event.guards) for event in events))
+    known = [guard for guard in first.guards if _tests_type(guard) or _tests_input_for_none(guard)]
+    if not first.guards or not shared.issuperset(first.guards):
+        return None
+    if len(known) < len(first.guards) and not all(_chooses(forward, guard) for guard in _whole(first.guards)):
         return None
     orders = orders_of(events)
     if all(orders & each.before for each in forward.returns):
         return None
-    return SkippedState(events[0].node, what, _text(events[0].guards), returns=False)
+    test = _nearest([guard for guard in first.guards if guard.holds] or first.guards)
+    return SkippedState(first.node, what, test.text, returns=False, holds=test.holds)
+
+
+def _chooses(forward: Method, guard: Guard) -> bool:
+    """Whether a test, not about gradients or training, chooses between two branches that both compute something."""
+    if guard.test is None or any(word in guard.text.lower() for word in _NO_GRADIENT_WORDS):
+        return False
+    node = next((each for each in forward.body_nodes if isinstance(each, cst.If) and each.test is guard.test), None)
+    other = node and (node.orelse if guard.holds else node.body)
+    block: cst.CSTNode | None = other.body if isinstance(other, cst.Else) else other
+    return block is not None and any(block in forward.above(each.node) for each in forward.facts.of(Assigned))
 
 
 def _tests_type(guard: Guard) -> bool:
@@ -264,11 +275,15 @@ def _tests_input_for_none(guard: Guard) -> bool:
     return guard.asks is not None and guard.asks.question is Question.IS_NONE and _input_tested(guard) is not None
 
 
-def _text(guards: tuple[Guard, ...]) -> str:
-    """The text of the nearest test on a path; the parts of a compound one are not named."""
+def _nearest(guards: Sequence[Guard]) -> Guard:
+    """The nearest test on a path."""
+    return _whole(guards)[-1]
+
+
+def _whole(guards: Sequence[Guard]) -> list[Guard]:
+    """The tests on a path without the parts of compound ones."""
     texts = [guard.text for guard in guards]
-    whole = [text for text in texts if not any(text != other and text in other for other in texts)]
-    return whole[-1] if whole else ""
+    return [each for each in guards if not any(each.text != other and each.text in other for other in texts)]
 
 
 def _tests_for_inference(forward: Method) -> bool:
