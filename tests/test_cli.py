@@ -197,6 +197,8 @@ def test_a_clean_run_ends_with_what_was_checked(run: Run) -> None:
     assert run("b.py") == (0, passed(0, 1), "")
     assert run("a.py") == run("a.py") == (0, passed(2, 1), ""), "also from the cache"
     assert run("-", stdin=(CANDIDATE + FUNCTION).encode()) == (0, passed(1, 1), "")
+    _write("a.py", "def make():\n    class Exp(Function):\n        pass\n")
+    assert run("a.py") == run("a.py") == (0, passed(1, 1), ""), "classes in functions count"
 
 
 def test_programs_are_not_told_that_a_run_is_clean(run: Run) -> None:

@@ -61,13 +61,15 @@ class Reading(NamedTuple):
     """The facts of a file, given the ``outside`` facts; None for a file without any relation to Functions.
 
     If the facts of the file alone were known before, ``file`` holds only what the outside facts may change or add, and
-    ``again`` are the keys of the Functions for which only the content of ``file`` is valid.
+    ``again`` are the keys of the Functions for which only the content of ``file`` is valid. ``functions`` are all of
+    the file's own, also those that no other file can name.
     """
 
     file: SourceFile | None
     facts: FileFacts
     outside: OutsideFacts | None
     again: frozenset[str] = frozenset()
+    functions: tuple[Own, ...] = ()
 
 
 @stage("analyse")
@@ -148,7 +150,8 @@ class Reader:
         """Read the whole file."""
         given_facts = NOTHING if outside is None else outside
         file = self.file(given_facts, self.functions, self.calls(given_facts).calls)
-        return Reading(file, self.facts(given_facts, map(own, file.functions)), outside)
+        functions = tuple(map(own, file.functions))
+        return Reading(file, self.facts(given_facts, functions), outside, functions=functions)
 
     def read_again(self, outside: OutsideFacts, functions: Iterable[Own]) -> Reading:
         """Read what outside facts may change or add; by itself, the file has these ``functions``."""
@@ -162,7 +165,7 @@ class Reader:
         calls = [call for call in found.calls if call.function in again or call not in known]
         file = self.file(outside, self.functions & again, calls)
         latest = {each.qualname: each for each in (*functions, *map(own, file.functions))}
-        return Reading(file, self.facts(outside, latest.values()), outside, again)
+        return Reading(file, self.facts(outside, latest.values()), outside, again, tuple(latest.values()))
 
     def all_facts(self, outside: OutsideFacts | None) -> FileFacts:
         """The facts of the file, if all outside facts about its Functions are wanted."""

@@ -193,7 +193,7 @@ def _checked(
         findings = (*unchanged, *rule_findings(reading.file, settings))
         result = suppressed(reading.file, (diagnostic for _key, diagnostic in findings), settings)
         if reading.outside is None and not (reading.file.broken or result.failed):
-            alone = Alone(findings, reading.facts.functions)
+            alone = Alone(findings, reading.functions)
     consulted = trace.sorted()
     by_itself = alone._replace(consulted=consulted) if alone is not None else None
     at_stake = reading.facts.all_keys if reports_unused(settings) else {key for key, _diagnostic in findings if key}
@@ -203,7 +203,7 @@ def _checked(
         facts=facts,
         consulted=consulted,
         alone=by_itself,
-        function_count=len(facts.functions),
+        function_count=len(reading.functions),
     )
 
 
