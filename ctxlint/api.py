@@ -8,8 +8,10 @@ raise ``ConfigurationError``, with the message of the command line.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True)
+@record
 class FixedSource:
     """A fixed text: its remaining findings, and how many of each code were fixed."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from ctxlint.addresses import REPOSITORY, rule_page
 from ctxlint.config.settings import INTERNAL_ERROR
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -21,7 +21,7 @@ class Severity(Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True)
+@record
 class Related:
     """A second place that explains a finding, for example where the tensor was saved.
 
@@ -34,7 +34,7 @@ class Related:
     path: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Diagnostic:
     """One finding in one file, ready to be reported. Sorts by position, then code.
 
@@ -62,7 +62,7 @@ class Diagnostic:
         return (self.path, self.cell or 0, self.span, self.code, self.message)
 
 
-@dataclass(frozen=True)
+@record
 class Fixed:
     """How many findings of one rule were fixed in a file."""
 

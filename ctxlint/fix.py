@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from ctxlint.records import record
 from ctxlint.source.text_edits import Edit
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Applicability(Enum):
     """Working calls keep their values and gradients; no comment is lost."""
 
 
-@dataclass(frozen=True)
+@record
 class Fix:
     """A fix of one finding: ``message`` describes it in the imperative, ``edits`` do not overlap.
 

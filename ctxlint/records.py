@@ -1,18 +1,20 @@
-"""Frozen dataclasses at a third of the cost: there are many, and creating the classes is a good part of a short run.
+"""Frozen dataclasses that are completed when they are first used: there are many, and a short run uses few of them.
 
-``dataclass(frozen=True)`` compiles six methods for each class. Here only ``__init__`` is compiled, and the others are
-shared. Immutability is enforced by the type checker only.
+``dataclass(frozen=True)`` compiles six methods for each class. Here only ``__init__`` is compiled, for the first
+instance, and the others are shared. Immutability is enforced by the type checker only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from dataclasses import field
+
     from typing_extensions import dataclass_transform
 else:
+    field = None
 
     def dataclass_transform(**_: Any) -> Any:
         """The signature of ``record`` for type checkers."""
@@ -25,13 +27,59 @@ Record = TypeVar("Record")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(kind: type[Record]) -> type[Record]:
     """Like ``dataclass(frozen=True)``."""
-    made: Any = dataclass(eq=False, repr=False)(kind)
-    names = [each.name for each in fields(made) if each.compare]
-    made._compared = attrgetter(*names) if names else type  # noqa: SLF001
-    made.__eq__, made.__hash__ = _equal, _hash
+    made: Any = entity(kind)
+    made._compared = _Later("_compared", kind)  # noqa: SLF001
+    for name, method in (("__eq__", _equal), ("__hash__", _hash)):
+        if name not in vars(kind):
+            setattr(made, name, method)
+    return kind
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def entity(kind: type[Record]) -> type[Record]:
+    """Like ``dataclass(frozen=True, eq=False)``."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807
+        _complete(kind)
+        made.__init__(self, *values, **named)
+
+    made: Any = kind
+    made.__init__ = __init__
+    for name in _COMPLETED:
+        setattr(made, name, _Later(name, kind))
     if "__repr__" not in vars(kind):
         made.__repr__ = _repr
     return kind
+
+
+_COMPLETED = ("__match_args__", "__dataclass_params__", "__dataclass_fields__")
+
+
+class _Later:
+    """An attribute of a class that was not completed here, although it may have instances from another process."""
+
+    def __init__(self, name: str, kind: type) -> None:
+        self._name = name
+        self._kind = kind
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        _complete(self._kind)
+        return getattr(self._kind, self._name)
+
+
+def _complete(kind: Any) -> None:
+    """Copy what ``dataclass`` makes of the fields. Another thread may do so at the same time."""
+    from dataclasses import dataclass, fields
+
+    own = vars(kind)
+    names = (*own.get("__annotations__", ()), "__annotations__", "__module__", "__doc__", "__post_init__")
+    body = {name: own[name] for name in names if name in own}
+    made: Any = dataclass(eq=False, repr=False)(type(kind.__name__, kind.__bases__, body))
+    if "_compared" in own:
+        compared = [each.name for each in fields(made) if each.compare]
+        kind._compared = attrgetter(*compared) if compared else type  # noqa: SLF001
+    for name in (*_COMPLETED, "__init__"):
+        setattr(kind, name, vars(made)[name])
 
 
 def _equal(self: Any, other: Any) -> bool:
@@ -43,5 +91,7 @@ def _hash(self: Any) -> int:
 
 
 def _repr(self: Any) -> str:
+    from dataclasses import fields
+
     shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"

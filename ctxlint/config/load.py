@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from ctxlint.config.options import BY_KEY, kind_of, nearest, version_allowed
 from ctxlint.config.project_files import PROJECT_FILE, ConfigurationError, bytes_of, shown
 from ctxlint.config.settings import Settings, added, anchored, per_file_ignores
+from ctxlint.records import record
 from ctxlint.source.boundary import is_inside
 from ctxlint.source.formats import Malformed, from_toml, text_of
 from ctxlint.version import __version__
@@ -43,7 +43,7 @@ def read(path: str, *, _extended_by: tuple[str, ...] = (), _referenced_by: _Plac
     return _read_table(table, place, (*_extended_by, path))
 
 
-@dataclass(frozen=True)
+@record
 class _Place:
     """The position of a table, for the line numbers of errors."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, FORMATS, is_prefix
+from ctxlint.records import record
 from ctxlint.rule_names import rule_names
 from ctxlint.source.globs import check_globs
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-@dataclass(frozen=True)
+@record
 class Option:
     """One key. ``read`` converts a TOML value to the setting; its ValueError describes what is wrong."""
 

@@ -7,9 +7,10 @@ if it is right for all of them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ _FARTHEST: Release = (3, 99)
 """A requirement of something newer than this is a typo."""
 
 
-@dataclass(frozen=True)
+@record
 class TorchVersions:
     """The releases that satisfy any of ``specifiers``, in PEP 440 syntax; without any, the default range."""
 

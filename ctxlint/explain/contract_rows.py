@@ -6,14 +6,15 @@ What is uncertain is ``unknown`` or None, never a guess. Positions count from 0,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.source.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class PlaceRow:
     """A range of a file. The path is that of the current file, or of another one that contains a base class.
 
@@ -37,7 +38,7 @@ class PlaceRow:
         return f"line {self.line}" if self.cell is None else f"cell {self.cell}, line {self.line}"
 
 
-@dataclass(frozen=True)
+@record
 class Reason:
     """Why an input is a tensor or not, in words that complete "it is …" or can be used alone.
 
@@ -51,7 +52,7 @@ class Reason:
     place: PlaceRow | None
 
 
-@dataclass(frozen=True)
+@record
 class StepRow:
     """A statement that computes or modifies something, as one line of code."""
 
@@ -59,7 +60,7 @@ class StepRow:
     place: PlaceRow | None
 
 
-@dataclass(frozen=True)
+@record
 class GuardRow:
     """A test of ``ctx.needs_input_grad`` that must hold for a gradient to be computed.
 
@@ -71,7 +72,7 @@ class GuardRow:
     place: PlaceRow | None
 
 
-@dataclass(frozen=True)
+@record
 class SlotRow:
     """One element of what backward returns.
 
@@ -95,7 +96,7 @@ class SlotRow:
     guards: tuple[GuardRow, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class ReturnRow:
     """One ``return`` of backward; ``slots`` is None where the number of elements is unknown."""
 
@@ -105,7 +106,7 @@ class ReturnRow:
     slots: tuple[SlotRow, ...] | None
 
 
-@dataclass(frozen=True)
+@record
 class Gradient:
     """What one return of backward has for one input.
 
@@ -117,7 +118,7 @@ class Gradient:
     slot: SlotRow | None = None
 
 
-@dataclass(frozen=True)
+@record
 class InputRow:
     """One input of forward; ``kind`` is ``tensor``, ``optional-tensor``, ``non-tensor`` or ``unknown``.
 
@@ -135,7 +136,7 @@ class InputRow:
     place: PlaceRow | None
 
 
-@dataclass(frozen=True)
+@record
 class OutputRow:
     """One output of forward.
 
@@ -153,7 +154,7 @@ class OutputRow:
     parameter_place: PlaceRow | None
 
 
-@dataclass(frozen=True)
+@record
 class ReadRow:
     """A place that reads a saved tensor; ``name`` is the name bound to it there, if any.
 
@@ -167,7 +168,7 @@ class ReadRow:
     uses: tuple[PlaceRow, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class SaveRow:
     """One saved tensor. ``index`` is its position in ``saved_tensors``, None after a star.
 
@@ -182,7 +183,7 @@ class SaveRow:
     reads: tuple[ReadRow, ...] | None
 
 
-@dataclass(frozen=True)
+@record
 class AttributeUse:
     """A place that sets or reads an attribute of ctx; ``text`` is the code of the assigned value, if known."""
 
@@ -191,7 +192,7 @@ class AttributeUse:
     text: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class AttributeRow:
     """An attribute of ctx."""
 
@@ -200,7 +201,7 @@ class AttributeRow:
     read: tuple[AttributeUse, ...]
 
 
-@dataclass(frozen=True)
+@record
 class MethodRow:
     """A method that autograd calls: its parameters, and the location of its name."""
 
@@ -210,7 +211,7 @@ class MethodRow:
     inherited: bool
 
 
-@dataclass(frozen=True)
+@record
 class Contract:
     """Everything that is known of one Function.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +13,7 @@ from ctxlint.model.interpreter import values
 from ctxlint.model.interpreter.method import Binding
 from ctxlint.model.interpreter.values import NONE, Tri, is_none, join_all
 from ctxlint.model.syntax import children
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
-@dataclass(frozen=True)
+@record
 class _Merged:
     """One slot of several returned tuples: its values, and the expressions of those other than None."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ctxlint.explain import markdown
 from ctxlint.explain.contract import contracts_at
 from ctxlint.explain.definitions import points_at
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class Hover:
     """Markdown to show, and the range of its code."""
 

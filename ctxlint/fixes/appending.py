@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ctxlint.fixes.class_layout import Layout
 
 
-@dataclass(frozen=True)
+@record
 class AppendedItem:
     """The position of an element: 0-based offsets, ``after`` right behind its comma, None without one."""
 

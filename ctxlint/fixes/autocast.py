@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import Layout, layout_of, layout_of_import
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.syntax import dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ def use_torch_amp(fn: FunctionClass, method: Method, decorator: Decorator, appli
     return Fix(f"Use `torch.amp.{new}`", tuple(edits), applicability) if edits else None
 
 
-@dataclass(frozen=True)
+@record
 class _File:
     code: ModuleCode
 

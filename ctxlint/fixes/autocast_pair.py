@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +13,7 @@ from ctxlint.fixes.decorators import lines_of_decorator
 from ctxlint.fixes.module_code import module_code
 from ctxlint.model.function import Binding
 from ctxlint.model.syntax import dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fix import Edit
@@ -113,7 +113,7 @@ def _below_staticmethod(fn: FunctionClass, method: Method, text: str) -> Edit | 
     return None
 
 
-@dataclass(frozen=True)
+@record
 class _File:
     code: ModuleCode
 

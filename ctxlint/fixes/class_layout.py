@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.fix import Edit
+from ctxlint.records import record
 from ctxlint.source.slices import parse_slice
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """The text around the nodes of one slice. Offsets are 0-based characters, ends exclusive."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import libcst as cst
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fixes.method_code import MethodCode
 
 
-@dataclass(frozen=True)
+@record
 class ContextUses:
     """The uses of ctx in one method.
 

@@ -11,7 +11,7 @@ import itertools
 import textwrap
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from io import StringIO
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.wrapping import laid_out
 from ctxlint.model.index.statement_pieces import StatementLines, lines_inside, statements
+from ctxlint.records import record
 from ctxlint.source.source import Source
 from ctxlint.source.text_edits import Edit, apply_edits
 
@@ -38,7 +39,7 @@ def formatted(source: Source, fix: Fix, width: int) -> Fix:
     return replace(fix, edits=tuple(edits)) if edits != sorted(fix.edits) else fix
 
 
-@dataclass(frozen=True)
+@record
 class _Region:
     """Whole statements that edits affect: the lines ``first`` to ``last`` of the file."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +13,7 @@ from ctxlint.model.analyses.flags import computed_under, flag_of_conditional, fl
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.model.syntax import children, single_index
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +103,7 @@ def _index(test: cst.BaseExpression) -> cst.Integer | None:
 # ``if ctx.needs_input_grad[1]:``
 
 
-@dataclass(frozen=True)
+@record
 class _Test:
     """An ``if`` under which a gradient is computed. ``own`` are the lines that only this gradient uses."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.fix import Applicability, Edit, Fix
 from ctxlint.fixes.class_layout import layout_of
 from ctxlint.model.syntax import all_children, parents_below
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ def code_of_method(fn: FunctionClass, method: Method) -> MethodCode | None:
     return code
 
 
-@dataclass(frozen=True)
+@record
 class MethodCode:
     """One method and the text around its nodes. Offsets are 0-based characters, ends exclusive."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,6 +12,7 @@ from ctxlint.fixes.displays import end_of_element, insert_elements
 from ctxlint.fixes.return_annotation import annotate_fewer, annotate_more, annotate_none
 from ctxlint.model.interpreter.values import Sequence, Tri, is_none
 from ctxlint.model.syntax import branches_of, children, dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,7 +93,7 @@ def additions(returned: Returned, placement: Placement) -> Additions:
     return tuple(found)
 
 
-@dataclass(frozen=True)
+@record
 class _Atom:
     """The code of a slot: element ``at`` of ``display``, or what ``count`` in ``(None,) * 3`` repeats.
 
@@ -396,7 +396,7 @@ def _is_none_literal(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Name) and node.value == "None"
 
 
-@dataclass(frozen=True)
+@record
 class _Names:
     """The local names of a method: their plain assignments, and how often each occurs anywhere in it."""
 

@@ -6,12 +6,13 @@ import ast
 import re
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ctxlint.fix import Edit
+from ctxlint.records import record
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Import = ast.Import | ast.ImportFrom
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """How a file uses names, in any scope: how often it binds and reads each one.
 
@@ -121,7 +122,7 @@ def _module_code(source: Source, tree: ast.Module) -> ModuleCode:
     return ModuleCode(source, tree)
 
 
-@dataclass(frozen=True)
+@record
 class ModuleCode:
     """A file and its tree. Offsets are 0-based characters, ends exclusive."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -28,6 +27,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import single_index
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -124,7 +124,7 @@ def _applicability(uses: KeptUses, value: Value | None) -> Applicability:
 # Preconditions
 
 
-@dataclass(frozen=True)
+@record
 class _StoredAttribute:
     """An attribute that is set once on every path through ``writer`` and read only by ``reader``, without aliases.
 

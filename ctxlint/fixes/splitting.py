@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -21,6 +21,7 @@ from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.local_names import times_bound
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.values import Parameter, usual_storage
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fix import Fix
@@ -71,7 +72,7 @@ def _counts_on_omitted_inputs(fn: FunctionClass, forward: Method) -> bool:
     return any(count is None or count < len(fn.inputs) for count in counts)
 
 
-@dataclass(frozen=True)
+@record
 class _Split:
     """The transformation of one forward: ``moved`` are the lines to move, ``last`` is its last line.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from ctxlint.fixes.appending import append_target
 from ctxlint.fixes.context_uses import context_uses
 from ctxlint.model.analyses.stashes import OF_A_TENSOR
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.fix import Edit
@@ -168,7 +168,7 @@ def _all_follow(code: MethodCode, target: cst.CSTNode, nodes: list[cst.CSTNode])
 # Existing names
 
 
-@dataclass(frozen=True)
+@record
 class _Alias:
     """``name = ctx.attribute``, if it binds the name first: the unpacking can bind it, and the statement is removed."""
 

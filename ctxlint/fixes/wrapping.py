@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import keyword
 import tokenize
-from dataclasses import dataclass
 from itertools import pairwise
+
+from ctxlint.records import record
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(_PAIRS.values())
@@ -53,7 +54,7 @@ def laid_out(text: str, indentation: str, width: int) -> str | None:
 # On one line
 
 
-@dataclass(frozen=True)
+@record
 class _Code:
     """A piece of code on one line: its tokens, and the space before each of them."""
 

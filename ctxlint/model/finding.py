@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.diagnostic import Related
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class Finding:
     """What a rule reports at one place. The pipeline adds path, code and name to make it a Diagnostic.
 

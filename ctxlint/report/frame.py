@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxlint.records import record
 from ctxlint.report.visible import TAB, visible
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _LONGEST = 6
 """A marked range with more lines than this is shown without its middle."""
 
 
-@dataclass(frozen=True)
+@record
 class Frame:
     """Draws ``span`` of ``source``; ``mark`` is the character under it."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ctxlint.records import record
 
 
-@dataclass(frozen=True)
+@record
 class TextStyle:
     """Colours text if ``on``, otherwise returns it unchanged."""
 

@@ -13,12 +13,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
+from ctxlint.records import record
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.batches import Batches
 from ctxlint.source.discover import path_of
@@ -91,7 +92,7 @@ def outside_facts(
     return replace(run.outside().get(own.path, NOTHING), names=newly_named.names, aliases=newly_named.aliases)
 
 
-@dataclass(frozen=True)
+@record
 class _Names:
     """The names in one project of its Functions and their ``apply``, and the modules that have them."""
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ctxlint.records import record
 from ctxlint.source.formats import Malformed, from_json
 from ctxlint.source.magics import PLACEHOLDER, is_python, without_magics
 from ctxlint.source.notebook_json import elements, members, place_in, value_of, with_lines
@@ -31,7 +32,7 @@ _READ = ("cell_type", "metadata", "source")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """A code cell, the ``number``-th of all cells; its source is at ``start`` to ``end`` in the JSON.
 
@@ -55,7 +56,7 @@ class Cell:
         return replace(self, text=block.removesuffix("\n"))
 
 
-@dataclass(frozen=True)
+@record
 class Notebook(Source):
     """A notebook as a source: ``text`` is the module, ``document`` the JSON that was read."""
 

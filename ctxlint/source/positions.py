@@ -7,13 +7,13 @@ for unused providers, searches every token for line ends, and always covers the 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
+from ctxlint.records import record
 from ctxlint.source.source import Position, Span, line_starts
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _Text:
         return line_starts(self.text)
 
 
-@dataclass(frozen=True)
+@record
 class _Written:
     """A text and the offsets of the nodes in it, or in its beginning; offsets count from ``above``."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from ctxlint.records import record
 from ctxlint.source.source import Source
 
 
-@dataclass(frozen=True)
+@record
 class RecordedSource(Source):
     """A text that records the queries on its whole content."""
 

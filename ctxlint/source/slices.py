@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +17,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.profiling import stage
+from ctxlint.records import entity, record
 from ctxlint.source.nesting import with_room
 from ctxlint.source.positions import Places
 
@@ -35,7 +35,7 @@ Or it cannot parse it at all: it needs UTF-8, which has no surrogates. The text 
 """
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Statement:
     """The text of a top-level statement, independent of its position, and its LibCST tree."""
 
@@ -70,7 +70,7 @@ class Statement:
         return self.find(node) if self.find is not None else None
 
 
-@dataclass(frozen=True)
+@record
 class Slice:
     """One top-level statement of ``source``, from the 1-based ``first_line`` on, parsed with its indentation kept."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.records import record
 from ctxlint.source.text_edits import apply_edits
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def line_starts(text: str) -> list[int]:
     return starts if not text or text[-1] in "\r\n" else starts[:-1]
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A decoded file.
 

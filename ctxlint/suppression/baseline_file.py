@@ -10,11 +10,12 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import INTERNAL_ERROR
+from ctxlint.records import record
 from ctxlint.result import FileResult, Gone, Known
 from ctxlint.rule_names import opt_in_codes, rule_names
 from ctxlint.source.formats import Malformed, from_json
@@ -41,7 +42,7 @@ class MalformedBaseline(Exception):
     """A file that is not a valid baseline; the message gives the reason."""
 
 
-@dataclass(frozen=True)
+@record
 class Baseline:
     """The known findings of each file with their counts; ``path`` is where they are stored.
 
@@ -206,11 +207,11 @@ def read_baseline(path: str) -> Baseline:
 
 def _known(records: list[dict[str, Any]]) -> Counter[Known]:
     counts: Counter[Known] = Counter()
-    for record in records:
-        count = record["count"]
+    for each in records:
+        count = each["count"]
         if type(count) is not int or count < 0:
             raise ValueError("a count is a whole number")
-        counts[Known(str(record["code"]), str(record["scope"]), str(record["statement"]))] += count
+        counts[Known(str(each["code"]), str(each["scope"]), str(each["statement"]))] += count
     return counts
 
 

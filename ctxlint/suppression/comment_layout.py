@@ -14,6 +14,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.records import record
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,7 +59,7 @@ class Lines(NamedTuple):
     last: int
 
 
-@dataclass(frozen=True)
+@record
 class CommentLayout:
     """The comments, multi-line strings and continuations, and logical lines of a file, in order."""
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.config.options import nearest, nearest_of
 from ctxlint.config.settings import INTERNAL_ERROR, is_prefix, specificity
 from ctxlint.profiling import stage
+from ctxlint.records import record
 from ctxlint.suppression.comment_layout import Comment, CommentLayout, Lines, read_layout
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Word(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True)
+@record
 class Directive:
     """A comment that suppresses findings which start on ``lines`` (None: in the whole file).
 
@@ -86,7 +86,7 @@ class Directive:
         return self.lines is None or self.lines.first <= line <= self.lines.last
 
 
-@dataclass(frozen=True)
+@record
 class Mistake:
     """A comment that looks like a directive but is not. ``lines`` is what it would cover; None for the file.
 
@@ -130,7 +130,7 @@ class Reach:
 _EVERYWHERE = Lines(0, sys.maxsize)
 
 
-@dataclass(frozen=True)
+@record
 class Suppression:
     """The remaining and the suppressed findings of a file, and its warnings, as (line, message).
 

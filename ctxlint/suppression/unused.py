@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ctxlint.config.settings import is_prefix, specificity
 from ctxlint.fix import Applicability, Edit, Fix
+from ctxlint.records import record
 from ctxlint.suppression.noqa import Reach
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _MEANS_SOMETHING = re.compile(r"[\w.-]+\s*[:=]|noqa", re.IGNORECASE)
 """A reason that another tool might interpret as a directive at the start of the comment: ``type: ignore``."""
 
 
-@dataclass(frozen=True)
+@record
 class UnusedDirective:
     """A directive of which ``words`` suppress nothing; all of it if it names no rules. ``unknown`` names no rule."""
 

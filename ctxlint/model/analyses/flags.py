@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +17,7 @@ from ctxlint.model.interpreter.values import (
     is_none,
 )
 from ctxlint.model.syntax import dotted, literal_integer, single_index
+from ctxlint.records import record
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | No
         yield flags if flags and not tested_flags(each.guards) else None
 
 
-@dataclass(frozen=True)
+@record
 class Misplaced:
     """A gradient that is computed only for the inputs ``flags`` and returned for the input ``slot``.
 

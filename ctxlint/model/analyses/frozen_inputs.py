@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, NeedsInputGradRead
 from ctxlint.model.interpreter.values import Parameter, Sequence, Tri, View, before_views, detaches
 from ctxlint.model.syntax import code_of, dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _GRAD = "torch.autograd.grad"
 
 
-@dataclass(frozen=True)
+@record
 class FrozenInput:
     """An element of the second argument of ``torch.autograd.grad`` that requires a gradient only if an input does.
 

@@ -7,7 +7,6 @@ it also determines where the missing None belong.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_names import leaves_out, named_input
@@ -27,6 +26,7 @@ from ctxlint.model.interpreter.values import (
     storage,
 )
 from ctxlint.model.syntax import children
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ _MAX_PLACEMENTS = 64
 """The maximum number of placements to try; beyond it the shortfall counts as unexplained."""
 
 
-@dataclass(frozen=True)
+@record
 class Expectation:
     """The least number of gradients that torch expects; ``call`` is the call that requires so many, if there is one.
 
@@ -53,7 +53,7 @@ class Expectation:
     counts_defaults: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Shortfall:
     """A return with too few gradients; ``placement`` explains it, if possible.
 
@@ -71,7 +71,7 @@ class Shortfall:
         return self.placement or self.guess
 
 
-@dataclass(frozen=True)
+@record
 class Placement:
     """The explanation of a shortfall: ``missing`` are the indices of the inputs that got no None.
 

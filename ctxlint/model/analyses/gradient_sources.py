@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.interpreter.events import Assigned, Mutation, Question
 from ctxlint.model.interpreter.values import NONE, UNKNOWN, NeedsInputGrad, Tri, Value, is_none
 from ctxlint.model.syntax import code_of
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Slot
 
 
-@dataclass(frozen=True)
+@record
 class Computed:
     """A statement that ``binds`` a gradient, or else modifies it, before it is returned.
 
@@ -33,7 +33,7 @@ class Computed:
     binds: bool
 
 
-@dataclass(frozen=True)
+@record
 class FlagTest:
     """A test of ``ctx.needs_input_grad`` that guards a gradient.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
 from ctxlint.model.syntax import dotted
+from ctxlint.records import record
 from ctxlint.source.source import Position, Span
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source
 
 
-@dataclass(frozen=True)
+@record
 class Helper:
     """A function in the file ``path``. ``returns`` are its ``return`` statements, ``name_span`` is its name there.
 

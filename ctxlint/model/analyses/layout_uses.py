@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
 from ctxlint.model.interpreter.values import Fresh, Item, Parameter, Variadic
 from ctxlint.model.syntax import code_of, dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ ASSERTED = "is_contiguous"
 """The ``how`` of an assertion that a gradient is contiguous."""
 
 
-@dataclass(frozen=True)
+@record
 class LayoutUse:
     """An incoming gradient, written as ``name``, whose layout matters.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
 )
 from ctxlint.model.syntax import children, literal_integer, single_index
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method, Param
 
 
-@dataclass(frozen=True)
+@record
 class OutputGradient:
     """The parameter of backward that receives the gradient of output ``index`` (from 0), and its display name."""
 

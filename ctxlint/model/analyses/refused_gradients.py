@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.values import (
@@ -15,13 +14,14 @@ from ctxlint.model.interpreter.values import (
     TensorTuple,
     Variadic,
 )
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.values import Value
 
 
-@dataclass(frozen=True)
+@record
 class RefusedGradient:
     """A value returned by backward that autograd rejects. ``position`` (from 0) is None for the whole return value."""
 

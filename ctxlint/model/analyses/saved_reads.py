@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from ctxlint.model.analyses.saved_tensors import saving_call
 from ctxlint.model.interpreter.events import Assigned, SavedItem, SavedRead
 from ctxlint.model.interpreter.values import SavedTensor
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.method import Method
 
 
-@dataclass(frozen=True)
+@record
 class ReadBack:
     """A place where ``method`` reads saved tensors. ``call`` is the method of ctx that saved them.
 

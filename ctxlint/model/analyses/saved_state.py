@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from ctxlint.model.interpreter.values import (
     storage,
 )
 from ctxlint.model.syntax import code_of
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ class Buffer(Enum):
     SCRATCH = "backward overwrites it before it reads it"
 
 
-@dataclass(frozen=True)
+@record
 class ChangedInBackward:
     """Backward writes to a tensor that it read from ctx. ``what`` describes it: an input or an output.
 
@@ -123,7 +123,7 @@ class ChangedInBackward:
     chosen: Chosen | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Chosen:
     """``value`` is the alternative of ``y = value if test else torch.empty_like(x)`` that is read from ctx.
 

@@ -12,6 +12,7 @@ import libcst as cst
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import ContextLent, ContextRead, Escape, GenericCall
 from ctxlint.model.syntax import children, code_of, dotted, literal_text
+from ctxlint.records import record
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class KeptUses:
         return not self.reads_values and not self.handed_on
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a list or tuple of ``count`` elements, a dict or an object holds a tensor; ``name`` is the attribute."""
 

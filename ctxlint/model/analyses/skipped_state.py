@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.events import (
     orders_of,
 )
 from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, before_views
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +33,7 @@ _NO_GRADIENT_WORDS = ("grad", "train", "infer", "eval", "save", "backward", "com
 """Words which show that a test is about whether backward will run at all."""
 
 
-@dataclass(frozen=True)
+@record
 class SkippedState:
     """Something that backward needs on every path and that forward does not store on one.
 
@@ -57,7 +58,7 @@ class SkippedState:
     events: tuple[ContextEvent, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class _Needed:
     """Something that backward reads on every path, and the events in forward that store it; ``node`` reads it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ from ctxlint.model.interpreter.values import (
     usual_storage,
 )
 from ctxlint.model.syntax import children, code_of, dotted, words_of
+from ctxlint.records import record
 from ctxlint.torch_api import autograd, operations
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Held(Enum):
     COMPUTED = "a tensor computed in forward"
 
 
-@dataclass(frozen=True)
+@record
 class Stash:
     """``ctx.attribute = tensor``, where backward reads the attribute, or nothing does and the tensor is an output.
 
@@ -288,7 +289,7 @@ def _uses_of(fn: FunctionClass, write: ContextWrite, tensor: _Kept) -> KeptUses:
     return uses_of_kept(fn, write.attribute, contained=tensor.contained, places=(tensor.place,))
 
 
-@dataclass(frozen=True)
+@record
 class _Kept:
     """One of the tensors that an assignment stores."""
 

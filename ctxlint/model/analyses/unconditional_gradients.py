@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.interpreter.events import Assigned, NeedsInputGradRead
 from ctxlint.model.interpreter.values import NONE
 from ctxlint.model.syntax import code_of, dotted
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ _FLAG_WORDS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
 """What a test mentions that may be about whether a gradient is needed."""
 
 
-@dataclass(frozen=True)
+@record
 class Unconditional:
     """The gradient of input ``slot``: ``value`` is the expression, ``operation`` its expensive part.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from ctxlint.records import record
 
 if TYPE_CHECKING:
     from ctxlint.source.source import Span
 
 
-@dataclass(frozen=True)
+@record
 class Modified:
     """A statement that modifies a result in place: output number ``output``, or the whole result if None.
 
@@ -26,7 +27,7 @@ class Modified:
     later: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class ApplyCall:
     """A call of, or on, a Function class. Created from ``ast``; positions are those of the calling file.
 

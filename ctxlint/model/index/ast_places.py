@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.records import entity
 from ctxlint.source.source import Position, Source, Span
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _HEAD = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class AstPlaces:
     """The positions of the nodes of a statement. ``nodes`` are their ``ast`` origins, by identity.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.syntax import children, dotted
+from ctxlint.records import record
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True)
+@record
 class Wrapping:
     """The summary of a decorator.
 

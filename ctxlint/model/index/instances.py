@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.records import record
 from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class InstanceUse(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@record
 class Instance:
     """An instance that a file creates; ``calls`` are the places where it is called.
 

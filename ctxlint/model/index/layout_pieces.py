@@ -6,13 +6,13 @@ LibCST takes ten times as long for a class as for its longest statement, and a m
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from ctxlint.model.syntax import FIELDS_OF_CODE
+from ctxlint.records import entity
 from ctxlint.source.positions import Places
 from ctxlint.source.slices import kept_statement
 
@@ -26,7 +26,7 @@ _ABOVE = "if 1:\n"
 _ABOVE_ELIF = "if 1: pass\n"
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class LayoutPiece:
     """A statement that LibCST has parsed separately. ``pairs`` are nodes of its code, each with the one to complete.
 

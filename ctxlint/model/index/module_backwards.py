@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import dotted_name
+from ctxlint.records import record
 from ctxlint.source.ast_tree import tree_of
 from ctxlint.source.source import Position, Span
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.project import Project
 
 
-@dataclass(frozen=True)
+@record
 class ModuleBackward:
     """A ``backward`` of a ``torch.nn.Module`` that takes a gradient and returns one; ``span`` is its name."""
 
@@ -44,13 +44,13 @@ def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
 
 
 def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
-    for record in unit.index.classes.values():
-        methods = {each.name: each for each in record.node.body if isinstance(each, ast.FunctionDef)}
+    for made in unit.index.classes.values():
+        methods = {each.name: each for each in made.node.body if isinstance(each, ast.FunctionDef)}
         backward = methods.get("backward")
         if backward is None or "forward" not in methods or not _looks_called(backward):
             continue
-        if _is_module(Definition(unit, record.qualname), project):
-            yield ModuleBackward(record.node.name, _span_of_name(unit, backward))
+        if _is_module(Definition(unit, made.qualname), project):
+            yield ModuleBackward(made.node.name, _span_of_name(unit, backward))
 
 
 def _span_of_name(unit: Unit, function: ast.FunctionDef) -> Span:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ctxlint.model.index.kept_index import index_of
 from ctxlint.model.index.parsing import BrokenStatement, parse
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
+from ctxlint.records import entity
 from ctxlint.source.nesting import too_deep
 from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text
 from ctxlint.source.source import Position
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ctxlint.source.source import Source, Span
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class Unit:
     """A file that was parsed and indexed. ``broken`` are the statements that ``ast`` cannot parse."""
 
@@ -224,7 +225,7 @@ class Slices:
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@entity
 class _BareStatement(Statement):
     """A statement whose nodes have no layout yet."""
 

@@ -7,10 +7,10 @@ resolve to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ArgumentKind
+from ctxlint.records import record
 from ctxlint.source.modules import locate
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class NameAlias(NamedTuple):
     target: Target
 
 
-@dataclass(frozen=True)
+@record
 class FileFacts:
     """The facts of a file that matter to others. ``path`` is absolute.
 
@@ -122,7 +122,7 @@ class FileFacts:
         return Target(path or self.path, qualname)
 
 
-@dataclass(frozen=True)
+@record
 class OutsideFacts:
     """The facts of the other files of a project that matter to one file.
 
@@ -161,7 +161,7 @@ NOTHING = OutsideFacts()
 """The facts for a file that is linted alone: none but those from its own imports."""
 
 
-@dataclass(frozen=True)
+@record
 class KnownNames:
     """A project's names for its Functions and their ``apply``, by the last parts of names, in order.
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Union
 
@@ -52,7 +52,7 @@ Read = Callable[[StatementLines], Found]
 """Parses some lines of a file."""
 
 
-@dataclass(frozen=True)
+@record
 class Parsed:
     """A module as far as it parses. ``broken`` are the statements that do not, in order.
 

@@ -10,12 +10,12 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ctxlint.effort import spend
 from ctxlint.model.index.module_unit import Unit, read_unit
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, is_builtin, meanings, resolutions
+from ctxlint.records import record
 from ctxlint.source.modules import ModulePlace, locate
 from ctxlint.torch_api.autograd import HARMLESS_BASES, TORCH_FUNCTION_BASES
 
@@ -53,7 +53,7 @@ MAX_ANCESTORS = 100
 """A class with more ancestors in the project than this is not resolved."""
 
 
-@dataclass(frozen=True)
+@record
 class Definition:
     """A class or function of the project: the file, and its qualified name there."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.records import record
 from ctxlint.torch_api.operations import INPLACE_METHODS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _MOST_STATEMENTS = 60
 """The maximum number of statements after a call to examine."""
 
 
-@dataclass(frozen=True)
+@record
 class Written:
     """A statement that modifies a result in place: output number ``output``, or the only output if None.
 

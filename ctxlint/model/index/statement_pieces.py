@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.records import record
 from ctxlint.source.changes import change_between
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def note_parsed(source: Source) -> None:
         del _PARSED[next(iter(_PARSED))]
 
 
-@dataclass(frozen=True)
+@record
 class _Parsed:
     """A text that parses, and its statements: its brackets are balanced, so each statement begins outside of any."""
 
