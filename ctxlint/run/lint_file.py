@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ctxlint.cache.stamp import digest
 from ctxlint.config.project_files import project_tables
+from ctxlint.libcst_import import import_libcst
 from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
 from ctxlint.run.check_file import reports_unused, rule_findings, suppressed, too_deep
 from ctxlint.source.decode import decode, source_of
@@ -108,6 +109,7 @@ def analyse_source(source: Source, settings: Settings, find_outside: FindOutside
     Raises:
         RecursionError: The code is nested too deeply.
     """
+    import_libcst()
     from ctxlint.model.reader import analyse
 
     project = _project(settings.extra_bases, root_of_file(source.path))
@@ -130,6 +132,7 @@ def check_source(
 
     See ``_checked`` for the arguments.
     """
+    import_libcst()
     from ctxlint.model.index.bare_nodes import UnlikeLibCST, layout_on_demand
 
     check = partial(_checked, source, settings, outside, known, alone)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ctxlint.cache.run import Cache
+from ctxlint.libcst_import import import_libcst
 from ctxlint.profiling import stage, stage_of_each
 from ctxlint.result import Candidate, FileResult, without_needless_text
 from ctxlint.run.batches import Batches
@@ -196,6 +197,7 @@ def is_left_out(path: str, settings: Settings) -> bool:
 
 def prepare() -> None:
     """Import what linting a file needs."""
+    import_libcst()
     from ctxlint.model.reader import read  # noqa: F401
     from ctxlint.rules import all_rules
 
