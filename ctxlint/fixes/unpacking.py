@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.appending import append_target
 from ctxlint.fixes.context_uses import context_uses
-from ctxlint.model.analyses.stashes import OF_A_TENSOR
+from ctxlint.model.analyses.attribute_uses import OF_A_TENSOR
 from ctxlint.records import record
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
-from ctxlint.model.analyses.stashes import Held, Stash, released_explicitly, stashes
+from ctxlint.model.analyses.attribute_uses import released_explicitly
+from ctxlint.model.analyses.stashes import Held, Stash, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.values import Sequence
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule

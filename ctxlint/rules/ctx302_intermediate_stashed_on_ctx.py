@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import save_instead
-from ctxlint.model.analyses.stashes import Held, holds_gradient, is_one_number, released_explicitly, stashes
+from ctxlint.model.analyses.attribute_uses import released_explicitly
+from ctxlint.model.analyses.one_number import is_one_number
+from ctxlint.model.analyses.stashes import Held, holds_gradient, stashes
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.effort import spend
+from ctxlint.model.analyses.attribute_uses import emptied, without_the_data, written_by_backward
 from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard
-    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
@@ -159,7 +158,7 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
     read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
-    exempt = _written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
+    exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in fn.context_writes:
         name = write.attribute
         if name in exempt or write.value is None or (name not in read and not _never_read(fn, write)):
@@ -171,9 +170,9 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         found = _held(fn, write)
         if found is not None and name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW):
             continue
-        if found is None or any(_emptied(each, name) for each in readers):
+        if found is None or any(emptied(each, name) for each in readers):
             continue
-        if not found.contained and any(_without_the_data(each, name) for each in readers):
+        if not found.contained and any(without_the_data(each, name) for each in readers):
             continue
         if any(_implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
@@ -503,77 +502,6 @@ def _saved_too(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
     return any(argument.value == leaf and not write.excludes(save) for save in fn.saves for argument in save.arguments)
 
 
-def _written_by_backward(fn: FunctionClass) -> frozenset[str]:
-    """The attributes whose tensors backward writes to: saving them would be wrong."""
-    names = set()
-    for method in fn.reading_methods:
-        for mutation in method.facts.of(Mutation):
-            origin = usual_storage(mutation.target) if mutation.target is not None else None
-            while isinstance(origin, Item):
-                origin = usual_storage(origin.of)
-            if isinstance(origin, ContextAttribute):
-                names.add(origin.name)
-    return frozenset(names)
-
-
-OF_A_TENSOR = (
-    operations.TENSOR_METHODS
-    | operations.VIEW_METHODS
-    | operations.USUAL_VIEW_METHODS
-    | operations.CONVERSIONS
-    | operations.FLOAT_CONVERSIONS
-    | operations.INTEGRAL_CONVERSIONS
-    | operations.TUPLE_METHODS
-    | operations.VIEW_ATTRIBUTES
-    | operations.INPLACE_METHODS
-    | frozenset(operations.SCALAR_ATTRIBUTES)
-    | frozenset(operations.SCALAR_METHODS)
-    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy", "new", "storage"])
-    | frozenset(["untyped_storage", "unique", "aminmax", "cummax", "cummin", "kthvalue", "svd", "qr", "pin_memory"])
-)
-"""The attributes and methods that every tensor has, so also one from ``saved_tensors``."""
-
-_EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
-
-
-def _emptied(method: Method, attribute: str) -> bool:
-    """Whether the method removes items from the container ``ctx.attribute``: its author manages the memory."""
-    return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
-
-
-def _without_the_data(method: Method, attribute: str) -> bool:
-    """Whether the method never reads the contents of ``ctx.attribute``.
-
-    It only tests it for None, or reads a custom attribute of it, which a saved tensor would lose.
-    """
-    uses = _uses(method, attribute)
-    return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
-
-
-def _tests_for_none(use: cst.CSTNode) -> bool:
-    return isinstance(use, cst.Comparison) and all(
-        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons
-    )
-
-
-def _reads_extra_attribute(use: cst.CSTNode) -> bool:
-    return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
-
-
-def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
-    """The parents of each ``ctx.attribute`` in the body of a method."""
-    return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
-
-
-def released_explicitly(fn: FunctionClass, attribute: str) -> bool:
-    """Whether backward releases an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
-    return any(
-        write.attribute == attribute and (write.deletes or write.value == NONE)
-        for method in fn.reading_methods
-        for write in method.facts.of(ContextWrite)
-    )
-
-
 def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
     """Whether it is a gradient that forward computed in advance, which backward only passes on."""
     names = [stash.write.attribute]
@@ -585,53 +513,3 @@ def holds_gradient(fn: FunctionClass, stash: Stash) -> bool:
             return True
     attribute = ContextAttribute(stash.write.attribute)
     return any(attribute in slot.value.options() for returned in fn.gradients for slot in returned.slots)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Tensors of one number
-
-_WORDS = str.split
-_REDUCTIONS = frozenset(_WORDS("sum mean max min prod norm std var median amax amin nansum nanmean"))
-_ELEMENT_BY_ELEMENT = frozenset(
-    _WORDS("abs clamp clone contiguous detach double exp float half log reciprocal rsqrt sqrt")
-)
-_MOST_STEPS = 8
-
-
-def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
-    """Whether the tensor has no dimensions: ``x.sum()``, or computed only from such tensors and numbers."""
-    bound: dict[str, list[cst.BaseExpression | None]] = {}
-    for method in fn.context_methods:
-        for each in method.facts.of(Assigned):
-            bound.setdefault(each.name, []).append(None if each.augmented else each.value_node)
-    return (
-        stash.write.value_node is not None and _has_no_dimensions(stash.write.value_node, bound, _MOST_STEPS) is Tri.YES
-    )
-
-
-def _has_no_dimensions(node: cst.BaseExpression, bound: dict[str, list[cst.BaseExpression | None]], steps: int) -> Tri:
-    """YES for a tensor without dimensions, UNKNOWN for a Python number, NO for anything else."""
-    spend()
-    if steps == 0:
-        return Tri.NO
-    if isinstance(node, (cst.Integer, cst.Float)):
-        return Tri.UNKNOWN
-    if isinstance(node, cst.UnaryOperation):
-        return _has_no_dimensions(node.expression, bound, steps - 1)
-    if isinstance(node, cst.BinaryOperation):
-        sides = {_has_no_dimensions(each, bound, steps - 1) for each in (node.left, node.right)}
-        return Tri.NO if Tri.NO in sides else Tri.YES if Tri.YES in sides else Tri.UNKNOWN
-    if isinstance(node, cst.Name):
-        values = bound.get(node.value, [])
-        value = values[0] if len(values) == 1 else None
-        return Tri.NO if value is None else _has_no_dimensions(value, bound, steps - 1)
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return Tri.NO
-    name, of_torch = node.func.attr.value, dotted(node.func.value) == "torch"
-    if name in _REDUCTIONS:
-        return Tri.YES if len(node.args) == of_torch and not any(each.keyword for each in node.args) else Tri.NO
-    if name not in _ELEMENT_BY_ELEMENT:
-        return Tri.NO
-    operands = [*([] if of_torch else [node.func.value]), *(each.value for each in node.args)]
-    found = [_has_no_dimensions(each, bound, steps - 1) for each in operands]
-    return Tri.NO if Tri.NO in found or not found else found[0]

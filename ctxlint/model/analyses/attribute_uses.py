@@ -1,0 +1,86 @@
+"""What backward does with an attribute of ctx, other than reading a tensor there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import ContextWrite, Mutation
+from ctxlint.model.interpreter.values import NONE, ContextAttribute, Item, usual_storage
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.method import Method
+
+
+def written_by_backward(fn: FunctionClass) -> frozenset[str]:
+    """The attributes whose tensors backward writes to: saving them would be wrong."""
+    names = set()
+    for method in fn.reading_methods:
+        for mutation in method.facts.of(Mutation):
+            origin = usual_storage(mutation.target) if mutation.target is not None else None
+            while isinstance(origin, Item):
+                origin = usual_storage(origin.of)
+            if isinstance(origin, ContextAttribute):
+                names.add(origin.name)
+    return frozenset(names)
+
+
+OF_A_TENSOR = (
+    operations.TENSOR_METHODS
+    | operations.VIEW_METHODS
+    | operations.USUAL_VIEW_METHODS
+    | operations.CONVERSIONS
+    | operations.FLOAT_CONVERSIONS
+    | operations.INTEGRAL_CONVERSIONS
+    | operations.TUPLE_METHODS
+    | operations.VIEW_ATTRIBUTES
+    | operations.INPLACE_METHODS
+    | frozenset(operations.SCALAR_ATTRIBUTES)
+    | frozenset(operations.SCALAR_METHODS)
+    | frozenset(["size", "stride", "max", "min", "sort", "topk", "median", "mode", "tolist", "numpy", "new", "storage"])
+    | frozenset(["untyped_storage", "unique", "aminmax", "cummax", "cummin", "kthvalue", "svd", "qr", "pin_memory"])
+)
+"""The attributes and methods that every tensor has, so also one from ``saved_tensors``."""
+
+_EMPTYING = frozenset(["pop", "clear", "remove", "popitem"])
+
+
+def emptied(method: Method, attribute: str) -> bool:
+    """Whether the method removes items from the container ``ctx.attribute``: its author manages the memory."""
+    return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
+
+
+def without_the_data(method: Method, attribute: str) -> bool:
+    """Whether the method never reads the contents of ``ctx.attribute``.
+
+    It only tests it for None, or reads a custom attribute of it, which a saved tensor would lose.
+    """
+    uses = _uses(method, attribute)
+    return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
+
+
+def _tests_for_none(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Comparison) and all(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in use.comparisons
+    )
+
+
+def _reads_extra_attribute(use: cst.CSTNode) -> bool:
+    return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
+
+
+def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:
+    """The parents of each ``ctx.attribute`` in the body of a method."""
+    return [method.parents[node] for node in method.context_attributes.get(attribute, ())]
+
+
+def released_explicitly(fn: FunctionClass, attribute: str) -> bool:
+    """Whether backward releases an attribute itself: ``ctx.a = None``, ``del ctx.a``."""
+    return any(
+        write.attribute == attribute and (write.deletes or write.value == NONE)
+        for method in fn.reading_methods
+        for write in method.facts.of(ContextWrite)
+    )
