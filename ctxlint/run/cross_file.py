@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
-from ctxlint.records import record
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.batches import Batches
+from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
+from ctxlint.run.function_names import Names, names_in
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import Unreadable, content_of
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import ApplyCall
-    from ctxlint.model.index.outside_facts import FileFacts, NameAlias, Own
+    from ctxlint.model.index.outside_facts import FileFacts
     from ctxlint.run.project_index import ProjectIndex
     from ctxlint.source.discover import Found
 
@@ -90,20 +90,6 @@ def outside_facts(
     run.spread_names({root_of_file(own.path)})
     newly_named = run.candidates[own.path].outside or NOTHING
     return replace(run.outside().get(own.path, NOTHING), names=newly_named.names, aliases=newly_named.aliases)
-
-
-@record
-class _Names:
-    """The names in one project of its Functions and their ``apply``, and the modules that have them."""
-
-    known: KnownNames
-    by_module: tuple[tuple[str, tuple[str, ...]], ...]
-
-    def since(self, before: _Names | None) -> dict[str, frozenset[str]]:
-        """The names, by module, that were not known ``before``."""
-        known = {module: frozenset(names) for module, names in before.by_module} if before is not None else {}
-        new = {module: frozenset(names).difference(known.get(module, ())) for module, names in self.by_module}
-        return {module: names for module, names in new.items() if names}
 
 
 class _Run:
@@ -190,7 +176,7 @@ class _Run:
 
     def spread_names(self, roots: Container[str]) -> None:
         """Lint the files that use Functions of other files, according to names, until there are no new names."""
-        before: dict[str, _Names] = {}
+        before: dict[str, Names] = {}
         while True:
             names = self.names(roots)
             todo = [*self.newly_named(names), *self.mentioning(names, before)]
@@ -199,16 +185,16 @@ class _Run:
             self.do(todo)
             before = names
 
-    def names(self, roots: Container[str]) -> dict[str, _Names]:
+    def names(self, roots: Container[str]) -> dict[str, Names]:
         """By the root of a project, the names found in it so far."""
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
             root = root_of_file(facts.path)
             if root in roots:
                 projects[root].append(facts)
-        return {root: _names_in(members, self.leads[root]) for root, members in projects.items()}
+        return {root: names_in(members, self.leads[root]) for root, members in projects.items()}
 
-    def newly_named(self, names: Mapping[str, _Names]) -> Iterator[Candidate]:
+    def newly_named(self, names: Mapping[str, Names]) -> Iterator[Candidate]:
         """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
@@ -220,7 +206,7 @@ class _Run:
             if outside != (candidate.outside or NOTHING):
                 yield self.again(path, outside) if candidate.known is None else _if_related(candidate, known)
 
-    def mentioning(self, names: Mapping[str, _Names], before: Mapping[str, _Names]) -> Iterator[Candidate]:
+    def mentioning(self, names: Mapping[str, Names], before: Mapping[str, Names]) -> Iterator[Candidate]:
         """The other files that mention a new name; those that settings exclude are read once."""
         for root, each in names.items():
             new = each.since(before.get(root))
@@ -266,7 +252,7 @@ class _Run:
 
     def outside(self, roots: Container[str] | None = None) -> dict[str, OutsideFacts]:
         """For each file, by its linted path, the facts of others about the Functions that matter there."""
-        by_target: dict[Target, _OutsideFactsOf] = defaultdict(_OutsideFactsOf)
+        by_target: dict[Target, FactsAboutOne] = defaultdict(FactsAboutOne)
         for _path, facts in self.facts():
             for target, call in facts.calls:
                 by_target[target].calls.append((facts.path, call))
@@ -283,7 +269,9 @@ class _Run:
             for path, facts in self.facts()
             if not self.candidates[path].facts_only and (roots is None or root_of_file(facts.path) in roots)
         ]
-        found = {path: _joined(_about(facts, by_target), partial=self.is_partial(facts)) for path, facts in reported}
+        found = {
+            path: joined(facts_about(facts, by_target), partial=self.is_partial(facts)) for path, facts in reported
+        }
         for path, facts in reported:
             if facts.module_backwards and self.calls_backward(facts):
                 found[path] = replace(found[path], calls_backward=True)
@@ -358,119 +346,9 @@ def _may_pass_gradients(path: str) -> bool:
 _READS_BACKWARD = re.compile(rb"\.\s*backward\b(?!\s*\(\s*\))").search
 
 
-class _OutsideFactsOf:
-    """The facts of other files about one Function, with the files that contributed them if that matters."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, ApplyCall]] = []
-        self.applied: set[str] = set()
-        self.direct_calls: set[str] = set()
-        self.subclassed = False
-        self.patched: set[str] = set()
-
-    def may_add_findings(self, own: Own) -> bool:
-        """Whether it may add a finding about the Function in its own file."""
-        if self.direct_calls or self.subclassed or self.patched:
-            return True
-        return (bool(self.applied) and own.waits) or any(own.learns_from(call) for _path, call in self.calls)
-
-    def about(self, target: Target, facts: FileFacts) -> OutsideFacts:
-        """The facts that are not already among those of the file itself."""
-        if target.path != facts.path:  # callers of a Function need no more
-            patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
-            return OutsideFacts(applied=(target.key,) * bool(applied), patched=(target.key,) * bool(patched))
-        name = target.qualname
-        return OutsideFacts(
-            calls=tuple(_seen_from(target, call, path) for path, call in self.calls),
-            applied=(name,) * bool(self.applied),
-            direct_calls=tuple((name, method) for method in self.direct_calls),
-            subclassed=(name,) * self.subclassed,
-            patched=(name,) * bool(self.patched),
-        )
-
-
-def _about(facts: FileFacts, by_target: Mapping[Target, _OutsideFactsOf]) -> Iterator[OutsideFacts]:
-    """The facts about the Functions that matter in a file."""
-    at_stake = {facts.target(key) for key in facts.at_stake}
-    own = {Target(facts.path, each.qualname): each for each in facts.functions}
-    for target in sorted(at_stake.union(own)):
-        if target in by_target and (target in at_stake or by_target[target].may_add_findings(own[target])):
-            yield by_target[target].about(target, facts)
-
-
-def _joined(parts: Iterable[OutsideFacts], *, partial: bool) -> OutsideFacts:
-    """All facts, in an order independent of that of the files; ``partial`` if there may be more."""
-    every = tuple(parts)
-    return OutsideFacts(
-        calls=tuple(sorted((call for each in every for call in each.calls), key=lambda call: (call.path, call.span))),
-        applied=tuple(sorted(name for each in every for name in each.applied)),
-        direct_calls=tuple(sorted(pair for each in every for pair in each.direct_calls)),
-        subclassed=tuple(sorted(name for each in every for name in each.subclassed)),
-        patched=tuple(sorted(name for each in every for name in each.patched)),
-        partial=partial,
-    )
-
-
-def _names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> _Names:
-    """The names of Functions in the files of one project, however they import them; ``leads`` are worth resolving."""
-    own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
-    targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
-    names = {_last(target.qualname) for target in targets}
-    pairs = {pair for facts in members for pair in facts.names}
-    grown = True
-    while grown:
-        new = {name for origin, name in pairs if origin in names} - names
-        names |= new
-        grown = bool(new)
-    by_module: dict[str, set[str]] = defaultdict(set)
-    for target in targets:
-        by_module[_module_name(target.path)].add(_last(target.qualname))
-    for facts in members:
-        by_module[_module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
-    _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
-    aliases: dict[tuple[str, str], set[NameAlias]] = defaultdict(set)
-    for facts in members:
-        for alias in facts.aliases:
-            aliases[alias.path, alias.name].add(alias)
-            by_module[_module_name(alias.path)].add(alias.name)
-    agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
-    modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
-    return _Names(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
-
-
 def _if_related(candidate: Candidate, known: KnownNames) -> Candidate:
     """A scanned file, to be checked for a relation to Functions."""
     return candidate._replace(outside=None, known=known)
-
-
-def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """Give modules the names that they star-import."""
-    grown = True
-    while grown:
-        grown = False
-        for module, origins in stars:
-            new = set[str]().union(*(by_module[origin] for origin in origins)) - by_module[module]
-            by_module[module] |= new
-            grown = grown or bool(new)
-
-
-def _module_name(path: str) -> str:
-    folder, name = os.path.split(path)
-    stem = os.path.splitext(name)[0]
-    return os.path.basename(folder) if stem == "__init__" else stem
-
-
-def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
-
-
-def _seen_from(target: Target, call: ApplyCall, path: str) -> ApplyCall:
-    """A call in the file ``path`` as the file of the Function refers to it."""
-    try:
-        relative = os.path.relpath(path, os.path.dirname(target.path))
-    except ValueError:  # another drive
-        relative = os.path.basename(path)
-    return replace(call, function=target.qualname, path=relative.replace(os.sep, "/"))
 
 
 def _is_about_functions(result: FileResult) -> bool:
