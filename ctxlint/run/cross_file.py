@@ -22,7 +22,7 @@ from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts,
 from ctxlint.result import Candidate, FileResult
 from ctxlint.run.batches import Batches
 from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
-from ctxlint.run.function_names import Names, names_in
+from ctxlint.run.function_names import ProjectNames, names_in
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import root_of, root_of_file
 from ctxlint.source.reading import Unreadable, content_of
@@ -176,7 +176,7 @@ class _Run:
 
     def spread_names(self, roots: Container[str]) -> None:
         """Lint the files that use Functions of other files, according to names, until there are no new names."""
-        before: dict[str, Names] = {}
+        before: dict[str, ProjectNames] = {}
         while True:
             names = self.names(roots)
             todo = [*self.newly_named(names), *self.mentioning(names, before)]
@@ -185,7 +185,7 @@ class _Run:
             self.do(todo)
             before = names
 
-    def names(self, roots: Container[str]) -> dict[str, Names]:
+    def names(self, roots: Container[str]) -> dict[str, ProjectNames]:
         """By the root of a project, the names found in it so far."""
         projects: dict[str, list[FileFacts]] = defaultdict(list)
         for _path, facts in self.facts():
@@ -194,7 +194,7 @@ class _Run:
                 projects[root].append(facts)
         return {root: names_in(members, self.leads[root]) for root, members in projects.items()}
 
-    def newly_named(self, names: Mapping[str, Names]) -> Iterator[Candidate]:
+    def newly_named(self, names: Mapping[str, ProjectNames]) -> Iterator[Candidate]:
         """The files that call something by a name that is worth resolving, and were linted without it."""
         for path, facts in self.facts():
             candidate = self.candidates[path]
@@ -206,7 +206,7 @@ class _Run:
             if outside != (candidate.outside or NOTHING):
                 yield self.again(path, outside) if candidate.known is None else _if_related(candidate, known)
 
-    def mentioning(self, names: Mapping[str, Names], before: Mapping[str, Names]) -> Iterator[Candidate]:
+    def mentioning(self, names: Mapping[str, ProjectNames], before: Mapping[str, ProjectNames]) -> Iterator[Candidate]:
         """The other files that mention a new name; those that settings exclude are read once."""
         for root, each in names.items():
             new = each.since(before.get(root))

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 @record
-class Names:
+class ProjectNames:
     """The names in one project of its Functions and their ``apply``, and the modules that have them."""
 
     known: KnownNames
     by_module: tuple[tuple[str, tuple[str, ...]], ...]
 
-    def since(self, before: Names | None) -> dict[str, frozenset[str]]:
+    def since(self, before: ProjectNames | None) -> dict[str, frozenset[str]]:
         """The names, by module, that were not known ``before``."""
         known = {module: frozenset(names) for module, names in before.by_module} if before is not None else {}
         new = {module: frozenset(names).difference(known.get(module, ())) for module, names in self.by_module}
         return {module: names for module, names in new.items() if names}
 
 
-def names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> Names:
+def names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> ProjectNames:
     """The names of Functions in the files of one project, however they import them; ``leads`` are worth resolving."""
     own = {Target(facts.path, each.qualname) for facts in members for each in facts.functions}
     targets = own.union(facts.target(key) for facts in members for key in facts.at_stake)
@@ -53,7 +53,7 @@ def names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> Names:
             by_module[_module_name(alias.path)].add(alias.name)
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
     modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
-    return Names(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
+    return ProjectNames(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
 
 
 def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tuple[str, ...]]]) -> None:
