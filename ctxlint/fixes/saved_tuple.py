@@ -42,6 +42,15 @@ def bind_once(fn: FunctionClass, method: Method) -> Fix | None:
     return code.fix(f"Bind `{via}` to a name once", [binding, *(_instead(code, read, name) for read in reads)])
 
 
+def drop_read(fn: FunctionClass, method: Method, read: SavedRead) -> Fix | None:
+    """Remove the statement of a read that has no use."""
+    code = code_of_method(fn, method)
+    statement = code.statement(read.node) if code is not None else None
+    if code is None or statement is None or code.holds_comment(statement):
+        return None
+    return code.fix("Drop the unused read", [code.without(statement)])
+
+
 def name_of_tuple(fn: FunctionClass, method: Method) -> str | None:
     """The name that the first read binds the tuple to, if all others may read that instead."""
     code, found = code_of_method(fn, method), _reads(fn, method)

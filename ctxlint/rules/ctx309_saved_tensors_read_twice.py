@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.fixes.saved_tuple import bind_once, name_of_tuple
+from ctxlint.fixes.saved_tuple import bind_once, drop_read, name_of_tuple
 from ctxlint.model.analyses.repeats import loop_around, repeated
+from ctxlint.model.analyses.saved_reads import is_unused
 from ctxlint.model.function import FunctionClass, SavedRead
 from ctxlint.model.index.indexer import EXPECT_ERRORS
 from ctxlint.model.syntax import dotted
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.fix import Fix
     from ctxlint.model.interpreter.method import Method
 
 
@@ -69,7 +71,7 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: the tuple is bound to a name before its first use, and the name is read instead. Not offered if a nested
+    Safe: the tuple is bound to a name before its first use, and the name is read instead; a read without use is removed. Not offered if a nested
     function reads it, or if the first read is inside a `try` and others are not.
 
     ## Known limits
@@ -100,15 +102,27 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
             again = _first_again(fn, method, reads)
             if again is not None:
                 read, when = again
-                name = name_of_tuple(fn, method)
-                remedy = "Bind it to a name once" if name is None else f"Use `{name}`"
+                remedy, fix = _remedy(fn, method, reads, read)
                 yield Finding(
                     fn.span(read.node),
                     f"`{read.via}` is read {when}; torch unpacks all saved tensors again and raises CheckpointError under "
                     f"non-reentrant checkpointing. {remedy}.",
-                    bind_once(fn, method),
+                    fix,
                     way_to(fn, *reads),
                 )
+
+
+def _remedy(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...], read: SavedRead) -> tuple[str, Fix | None]:
+    """What to write instead of a superfluous read: where one of the two has no use, nothing."""
+    before = dict(repeated(reads)).get(read)
+    if before is not None and is_unused(method, before, read):
+        return f"Drop the unused read on {fn.line(before.node)}", drop_read(fn, method, before)
+    if before is not None and is_unused(method, read, None):
+        return "Drop it, as nothing uses it", drop_read(fn, method, read)
+    if read.by or (before is not None and before.by):
+        return "Pass the tensors of one read on instead", None
+    name = name_of_tuple(fn, method)
+    return "Bind it to a name once" if name is None else f"Use `{name}`", bind_once(fn, method)
 
 
 def _is_expected(method: Method, node: cst.CSTNode) -> bool:

@@ -118,3 +118,43 @@ def _sliced(method: Method) -> Iterator[cst.Subscript]:
         value = getattr(event.statement, "value", None)
         if isinstance(value, cst.Subscript) and isinstance(event.value, SavedTensor):
             yield value
+
+
+def is_unused(method: Method, read: SavedRead, later: SavedRead | None) -> bool:
+    """Whether a read has no use: nothing reads the names that its statement binds, or ``later`` rebinds all first."""
+    around = method.parents.get(read.node)
+    if read.by or isinstance(around, cst.Expr):
+        return not read.by
+    names = _names_bound(method, read)
+    if not names:
+        return False
+    at = {each: number for number, each in enumerate(method.variables)}
+    targets = set(map(id, _targets(method, read)))
+    uses = [each for each in method.variables if each.value in names and id(each) not in targets]
+    if not uses:
+        return True
+    if later is None or later.by or not names <= _names_bound(method, later):
+        return False
+    rebinding = _targets(method, later)
+    first, last = min(at[each] for each in _targets(method, read)), max(at[each] for each in rebinding)
+    same_block = _block_of(method, read) is _block_of(method, later)
+    return same_block and all(each in rebinding or not first < at[each] < last for each in uses)
+
+
+def _targets(method: Method, read: SavedRead) -> list[cst.Name]:
+    """The names that an assignment binds to the tuple, or to all of its elements; none if it does anything else."""
+    statement = method.parents.get(read.node)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return []
+    target = statement.targets[0].target
+    parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    names = [each for each in parts if isinstance(each, cst.Name)]
+    return names if len(names) == len(parts) else []
+
+
+def _names_bound(method: Method, read: SavedRead) -> set[str]:
+    return {each.value for each in _targets(method, read)}
+
+
+def _block_of(method: Method, read: SavedRead) -> cst.CSTNode | None:
+    return next((each for each in method.above(read.node) if isinstance(each, cst.BaseSuite)), None)
