@@ -36,9 +36,8 @@ def legacy_state(
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
     set_by_init = attributes_set_by(methods.get("__init__"))
     for method in instances if set_by_init else ():
-        name = method.ctx.name if method.ctx is not None else ""
-        for attribute in _read_of(set_by_init, method, name, methods, overridden):
-            return f"`__init__` sets `{name}.{attribute}`"
+        for instance, attribute in _read_of(set_by_init, method, methods, overridden):
+            return f"`__init__` sets `{instance}.{attribute}`"
     filled_in = _filled_in(instances, methods)
     if filled_in is not None and is_called():
         return filled_in
@@ -48,20 +47,21 @@ def legacy_state(
 def _read_of(
     set_by_init: AbstractSet[tuple[str, str]],
     method: Method,
-    name: str,
     methods: Mapping[str, Method],
     overridden: Callable[[], Iterable[Method]],
-) -> Iterator[str]:
-    """The attributes of ``__init__`` that a method reads, a method that it calls, or the method that it overrides."""
-    attributes = {attribute for _name, attribute in set_by_init}
+) -> Iterator[tuple[str, str]]:
+    """What ``__init__`` sets, and a method reads, a method that it calls, or the method that it overrides."""
+    instance = {attribute: instance for instance, attribute in set_by_init}
+    name = method.ctx.name if method.ctx is not None else ""
+    is_instance = name in ("self", *instance.values())
     for attribute in _attributes_read(method, name):
-        if (name, attribute) in set_by_init:
-            yield attribute
+        if is_instance and attribute in instance:
+            yield instance[attribute], attribute
         elif attribute in methods:
-            yield from _state_read(methods[attribute], attributes)
+            yield from ((instance[each], each) for each in _state_read(methods[attribute], set(instance)))
     for above in overridden() if _calls_super(method) else ():
         if above.name == method.name:
-            yield from _state_read(above, attributes)
+            yield from ((instance[each], each) for each in _state_read(above, set(instance)))
 
 
 def _set_elsewhere(
@@ -136,7 +136,9 @@ def _targets(node: cst.CSTNode) -> Iterator[tuple[str, str]]:
     for child in children(node):
         if isinstance(child, (cst.AssignTarget, cst.AnnAssign)):
             target = child.target
-            if isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
-                yield target.value.value, target.attr.value
+            parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+            for each in parts:
+                if isinstance(each, cst.Attribute) and isinstance(each.value, cst.Name):
+                    yield each.value.value, each.attr.value
         else:
             yield from _targets(child)
