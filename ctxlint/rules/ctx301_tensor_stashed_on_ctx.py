@@ -8,7 +8,7 @@ from ctxlint.fixes.saving import save_instead
 from ctxlint.model.analyses.attribute_uses import released_explicitly
 from ctxlint.model.analyses.stashes import Held, Stash, stashes
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Sequence
+from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor, kind_of, leaves
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.related import merged, reads_of, way_to
 from ctxlint.rules.stash_wording import metadata_clause, remedy
@@ -182,14 +182,30 @@ def _cycle(stash: Stash, found: tuple[Stash, ...]) -> str:
         before = " before backward runs" if freed or len(still_kept) < 2 else ""
         return f"{'' if len(stash.outputs) > 1 else 'with two outputs, '}this reference cycle is never freed{before}"
     if _of_unknown_number(stash):
-        return "this reference cycle is freed only by the garbage collector, and never if there are several outputs"
+        first = "without backward, " if freed else ""
+        return f"{first}this reference cycle is freed only by the garbage collector, and never if there are several outputs"
     return f"this reference cycle keeps the graph alive until {'backward or ' * freed}the garbage collector frees it"
 
 
 def _of_unknown_number(stash: Stash) -> bool:
     """Whether the attribute keeps an unknown number of outputs."""
     value = stash.write.value
+    if _may_keep_another(stash):
+        return True
     if isinstance(value, Sequence):
         return not value.exact
     returned = [each.value for each in stash.fn.outputs if not (each.known and each.exact)]
     return value is not None and any(option in returned for option in value.options())
+
+
+def _may_keep_another(stash: Stash) -> bool:
+    """Whether ctx keeps two of the returned values that may be tensors with a gradient; one certainly is."""
+    fn = stash.fn
+    marked = {argument.value for call in fn.context_calls("mark_non_differentiable") for argument in call.arguments}
+    returned = {
+        option
+        for option in fn.outputs_values()
+        if is_tensor(option) is not Tri.NO and kind_of(option) is not Kind.INTEGRAL and option not in marked
+    }
+    stored = {leaf for write in fn.context_writes if write.value is not None for leaf in leaves(write.value)}
+    return len({each for each in returned & stored if not isinstance(each, Parameter)}) > 1

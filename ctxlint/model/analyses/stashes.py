@@ -158,9 +158,13 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         return
     readers = [method for method in (fn.methods.get("backward"), fn.methods.get("vjp")) if method is not None]
     read = {each.attribute for method in readers for each in method.facts.of(ContextRead) if not each.own}
+    of_bases = {each for method in fn.context_methods if method.inherited for each in method.facts.of(ContextWrite)}
+    read_here = {each.attribute for method in readers for each in _read_directly(method)}
     exempt = written_by_backward(fn) | autograd.FUNCTION_CTX_ATTRIBUTES
     for write in fn.context_writes:
         name = write.attribute
+        if write in of_bases and name not in read_here:
+            continue  # found in the base class
         if name in exempt or write.value is None or (name not in read and not _never_read(fn, write)):
             continue
         if any(_RELEASES.search(word) for guard in write.guards for word in guard.words):
@@ -177,6 +181,11 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         if any(_implies_empty(fn, guard) for guard in write.guards):
             continue  # no memory is retained, and on this path there is nothing to compute
         yield found
+
+
+def _read_directly(method: Method) -> Iterator[ContextRead]:
+    """The reads in the class's own code; not those in a base class, or in a method of it that is called."""
+    return (each for each in method.facts.of(ContextRead) if not method.inherited and not each.by)
 
 
 def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
