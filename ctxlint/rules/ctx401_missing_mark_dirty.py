@@ -18,7 +18,8 @@ from ctxlint.model.analyses.mutations import (
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
 from ctxlint.model.function import FunctionClass, Mutation
-from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.events import ContextCall
+from ctxlint.model.interpreter.values import Tri, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted
@@ -82,7 +83,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
     nothing else, on every path: with several outputs, a marked input that is a view raises; and if no call passes what
-    looks like a leaf that requires grad, such as a parameter, for which a mark raises. The fix is unsafe: calls on
+    looks like a leaf that requires grad, such as a parameter, for which a mark raises; and if `forward` has not saved the
+    input before. The fix is unsafe: calls on
     a leaf that requires grad then raise, as they should. A second backward through a buffer that is kept between calls
     raises as well, because the mark makes the buffer part of the first graph.
 
@@ -131,7 +133,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             yield Finding(
                 fn.span(mutation.node),
                 _message(fn, tensor, mutation) if alone else _message_of_several(together),
-                mark_dirty(fn, forward, mutation, tensor) if alone and not _given_a_leaf(fn, tensor) else None,
+                mark_dirty(fn, forward, mutation, tensor) if alone and _mark_helps(fn, tensor, mutation) else None,
                 way_to(fn, *(each for _tensor, each in together)),
                 rests_on=(mutation.target,) if mutation.target is not None else (),
             )
@@ -160,6 +162,18 @@ def _given_detached(fn: FunctionClass, tensor: Parameter) -> bool:
 def _given_a_leaf(fn: FunctionClass, tensor: Parameter) -> bool:
     """Whether a known call passes what looks like a leaf that requires grad: there, a mark raises."""
     return any(tensor.index in call.leaves and not call.gradients_off for call in fn.calls)
+
+
+def _mark_helps(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether ``mark_dirty`` is all that is missing."""
+    return may_be_marked(fn, tensor) and not (_given_a_leaf(fn, tensor) or _saved_before(fn, tensor, mutation))
+
+
+def _saved_before(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:
+    """Whether forward has saved the input: backward reads what the modification leaves, and torch does not notice."""
+    calls = fn.forward.facts.of(ContextCall) if fn.forward is not None else ()
+    saves = (call for call in calls if call.method == "save_for_backward" and mutation.may_follow(call))
+    return any(usual_storage(each.value) == tensor for call in saves for each in call.arguments)
 
 
 def _is_differentiable_output(fn: FunctionClass, tensor: Parameter) -> bool:
@@ -196,10 +210,10 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     where = "" if fn.setup_context is None else " in `setup_context`"
     buffer = fn.inputs[tensor.index].gradient is Tri.NO
     otherwise = " if each call gets a new tensor, else work" if buffer else ", or work"
-    markable = may_be_marked(fn, tensor) and not _given_a_leaf(fn, tensor)
+    markable = _mark_helps(fn, tensor, mutation)
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
     leaf = "" if buffer else "a leaf is silently overwritten, and "
-    return (
-        f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}later uses "
-        f"of the input silently bypass this `backward`. {remedy} on `{name}.clone()`."
-    )
+    effect = "later uses of the input silently bypass this `backward`"
+    if _saved_before(fn, tensor, mutation):
+        leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
+    return f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`."
