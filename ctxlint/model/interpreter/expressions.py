@@ -158,10 +158,10 @@ def evaluate_unary(walk: Walk, node: cst.UnaryOperation) -> Value:
 
 def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
     """``a < b``, also in a chain."""
-    values = [walk.evaluate(node.left)]  # a comparison does not keep a ctx
+    values = [_compared(walk, node.left)]  # a comparison does not keep a ctx
     identity = False
     for part in node.comparisons:
-        values.append(walk.evaluate(part.comparator))
+        values.append(_compared(walk, part.comparator))
         identity |= isinstance(part.operator, _IDENTITY)
     if len(node.comparisons) == 1 and isinstance(node.comparisons[0].operator, _ORDERING):
         _saved_tuple_compared(walk, node, values)
@@ -172,6 +172,16 @@ def evaluate_comparison(walk: Walk, node: cst.Comparison) -> Value:
     if any(isinstance(value, Constant) and isinstance(value.value, str) for value in values):
         return Scalar("bool", node)
     return Single(node)
+
+
+def _compared(walk: Walk, node: cst.BaseExpression) -> Value:
+    """An operand of a comparison: of a pointer, ``x.data_ptr()``, nothing is read there."""
+    pointer = node.left if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo) else node
+    if isinstance(pointer, cst.Call) and isinstance(pointer.func, cst.Attribute) and not pointer.args:
+        if pointer.func.attr.value == "data_ptr":
+            walk.evaluate(pointer.func.value)
+            return Scalar("int", node)
+    return walk.evaluate(node)
 
 
 def _saved_tuple_compared(walk: Walk, node: cst.Comparison, values: list[Value]) -> None:
