@@ -17,6 +17,7 @@ from ctxlint.model.analyses.mutations import (
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
+from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
 from ctxlint.model.interpreter.values import Tri, usual_storage
@@ -28,8 +29,10 @@ from ctxlint.torch_api import operations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import libcst as cst
+
     from ctxlint.config.settings import Settings
-    from ctxlint.model.interpreter.values import Parameter
+    from ctxlint.model.interpreter.values import Item, Parameter, Value
 
 
 class MissingMarkDirty(Rule[FunctionClass]):
@@ -126,6 +129,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 continue
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
                 found[tensor.index] = tensor, mutation
+        yield from _findings_of_elements(fn, marked)
         for at in {mutation.node: None for _tensor, mutation in changed.values()}:
             together = [each for each in changed.values() if each[1].node is at]
             tensor, mutation = together[0]
@@ -143,6 +147,36 @@ class MissingMarkDirty(Rule[FunctionClass]):
             tensor, mutation = together[0]
             message = _message_if_permuted([each.name for each, _mutation in together], mutation)
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
+
+
+def _findings_of_elements(fn: FunctionClass, marked: frozenset[Value]) -> Iterator[Finding]:
+    """A finding for each statement that modifies elements of ``*args``; each element once."""
+    found: dict[cst.CSTNode, dict[Item, Mutation]] = {}
+    seen: set[object] = set()
+    for mutation in fn.forward.facts.of(Mutation) if fn.forward is not None else ():
+        element = element_written(fn, mutation)
+        if element is None or marked & {element, element.of} or of_integers(mutation) or without_gradient(mutation):
+            continue
+        key = element.key if isinstance(element.key, int) else None
+        if not seen & {key, None}:
+            seen.add(key)
+            found.setdefault(mutation.node, {})[element] = mutation
+    for node, elements in found.items():
+        related = way_to(fn, *elements.values())
+        yield Finding(fn.span(node), _message_of_elements(fn, elements), related=related)
+
+
+def _message_of_elements(fn: FunctionClass, elements: dict[Item, Mutation]) -> str:
+    names = elements_named(elements)
+    (element, mutation), *more = elements.items()
+    several = bool(more) or names[0].startswith("*")
+    leaves = "leaves are" if several else "a leaf is"
+    copies = "copies" if several else f"`{names[0]}.clone()`"
+    mark = f"Call `{fn.storing_ctx}.mark_dirty({names[0]})`, or work" if may_be_marked(fn, element) else "Work"
+    return (
+        f"`{mutation.doer}` modifies the input{'s' * several} {quoted(names)} in place without `mark_dirty`; {leaves} silently "
+        f"overwritten, and later uses of the input{'s' * several} silently bypass this `backward`. {mark} on {copies}."
+    )
 
 
 def _comes_back(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> bool:

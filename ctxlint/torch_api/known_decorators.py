@@ -24,6 +24,7 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "torch.cuda.amp.autocast",
         "torch.amp.autocast",
         "torch.autocast",
+        "torch.jit.script",
         "torch.jit.ignore",
         "torch.jit.unused",
         "torch.compiler.disable",
@@ -42,6 +43,7 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "warnings.deprecated",
         "functools.lru_cache",
         "functools.cache",
+        "functools.wraps",
     }
 )
 

@@ -67,12 +67,13 @@ def input_written(mutation: Mutation) -> Parameter | None:
     A write through ``.data`` does not count: it bypasses autograd's checks on purpose.
     """
     origin = usual_storage(mutation.target) if mutation.target is not None else None
-    if not isinstance(origin, Parameter) or origin.role != "input" or _through_data(mutation.target):
+    if not isinstance(origin, Parameter) or origin.role != "input" or through_data(mutation.target):
         return None
     return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
 
 
-def _through_data(value: Value | None) -> bool:
+def through_data(value: Value | None) -> bool:
+    """Whether a value is reached through ``.data``."""
     while isinstance(value, View):
         if isinstance(value.node, cst.Attribute) and value.node.attr.value == "data":
             return True

@@ -15,6 +15,7 @@ from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
+from ctxlint.model.analyses.variadic_inputs import are_tensors, get_gradients
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
@@ -209,7 +210,7 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
         if not contents and isinstance(option, Sequence) and _is_returned_whole(fn, write):
             contents = [_Kept(Held.OUTPUT, contained=True)]
         rest = _of_variadic(option)
-        if not contents and rest is not None and _are_tensors(fn, write.attribute) and _get_gradients(fn):
+        if not contents and rest is not None and _is_stash_of(fn, write, option):
             contents = [_Kept(Held.INPUT, contained=True, name=f"*{rest.name}")]
         if not contents and option != NONE and is_tensor(option) is not Tri.YES:
             return []
@@ -218,16 +219,25 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
     return found
 
 
+def _is_stash_of(fn: FunctionClass, write: ContextWrite, variadic: Value) -> bool:
+    """Whether ``*args``, or what consists of its elements, certainly holds tensors that could be saved instead."""
+    if isinstance(variadic, Sequence) and any(_starts_a_graph(fn, write, slot.value) for slot in variadic.slots):
+        return False
+    if are_tensors(fn):
+        return uses_of_kept(fn, write.attribute, contained=True, places=(None,)).reads_values
+    return _are_detached(fn, write.attribute) and get_gradients(fn)
+
+
 def _of_variadic(value: Value) -> Variadic | None:
     """The ``*args`` of forward that a value is, or consists of: ``args``, ``list(args[:n])``."""
     if isinstance(value, Sequence) and len(value.slots) == 1 and value.slots[0].starred:
-        value = value.slots[0].value
+        value = _same_memory(value.slots[0].value)
     if isinstance(value, Item):
         value = value.of
     return value if isinstance(value, Variadic) and value.role == "input" else None
 
 
-def _are_tensors(fn: FunctionClass, attribute: str) -> bool:
+def _are_detached(fn: FunctionClass, attribute: str) -> bool:
     """Whether backward detaches each element of ``ctx.attribute``: ``[x.detach() for x in ctx.inputs]``."""
     for method in fn.reading_methods:
         for node in method.context_attributes.get(attribute, ()):
@@ -244,12 +254,6 @@ def _detaches(node: cst.CSTNode, name: str) -> bool:
     if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == name:
         return node.attr.value in ("detach", "requires_grad_")
     return any(_detaches(child, name) for child in children(node))
-
-
-def _get_gradients(fn: FunctionClass) -> bool:
-    """Whether backward returns more than None for the inputs after those with a name."""
-    rest = (slot for each in fn.gradients for slot in each.slots[len(fn.inputs) :])
-    return any(slot.value != NONE for slot in rest)
 
 
 def _held(fn: FunctionClass, write: ContextWrite) -> Stash | None:
@@ -427,7 +431,7 @@ def _may_be_an_input(value: Value) -> bool:
 
 def _starts_a_graph(fn: FunctionClass, write: ContextWrite, leaf: Value) -> bool:
     """Whether ``requires_grad`` makes a detached input the leaf of a new graph: backward needs this very object."""
-    if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call)):
+    if not is_detached(leaf) or not isinstance(write.value_node, (cst.Name, cst.Attribute, cst.Call, cst.ListComp)):
         return False
     name = dotted(write.value_node)
     texts = [code_of(write.value_node)] if name is None else []

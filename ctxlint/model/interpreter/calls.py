@@ -16,6 +16,7 @@ from ctxlint.model.interpreter.sequences import (
     after_method,
     as_sequence,
     is_mutable,
+    named_items,
     spread,
     unknown_content,
     unknown_many,
@@ -128,7 +129,9 @@ def _evaluate_arguments(
         if argument.star == "*":
             positional.extend(spread(value, argument.value))
         elif argument.star == "**":
-            open_ended = True
+            named = named_items(value)
+            open_ended = open_ended or named is None
+            keywords.update(named or {})
         elif argument.keyword is not None:
             keywords[argument.keyword.value] = Slot(value, argument.value)
         else:

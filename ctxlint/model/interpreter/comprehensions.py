@@ -8,8 +8,9 @@ import libcst as cst
 
 from ctxlint.model.interpreter.conditions import guards_of, narrow
 from ctxlint.model.interpreter.events import Guard
+from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names
-from ctxlint.model.interpreter.sequences import element_of, iterated_item, rest_of, unknown_many
+from ctxlint.model.interpreter.sequences import element_of, many_like, rest_of
 from ctxlint.model.interpreter.state import State, join_environments, widen
 from ctxlint.model.interpreter.values import UNKNOWN, Mapping, Opaque, Sequence, Slot, Value
 
@@ -25,8 +26,16 @@ _MAX_ELEMENTS = 16
 def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
     """A list, set or generator, with its elements if they are known one by one."""
     kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
-    values = _comprehend(walk, node.for_in, lambda: walk.use(node.elt))
-    return unknown_many(kind, node) if values is None else Sequence(kind, tuple(map(Slot, values)), node)
+    elements: list[Value] = []
+    values = _comprehend(walk, node.for_in, lambda: _noted(walk.use(node.elt), elements))
+    if values is not None:
+        return Sequence(kind, tuple(map(Slot, values)), node)
+    return Sequence(kind, (Slot(many_like(elements), starred=True),), node)
+
+
+def _noted(value: Value, elements: list[Value]) -> Value:
+    elements.append(value)
+    return value
 
 
 def evaluate_dict_comprehension(walk: Walk, node: cst.DictComp) -> Value:
@@ -67,7 +76,7 @@ def _one_by_one(walk: Walk, clause: cst.CompFor, iterated: Value, element: Calla
 
 def _any_element(walk: Walk, clause: cst.CompFor, iterated: Value, element: Callable[[], Value]) -> None:
     """One summary element."""
-    _bind_target(walk, clause.target, iterated_item(iterated, clause.iter))
+    _bind_target(walk, clause.target, item_of(walk, clause.iter, iterated))
     for test in clause.ifs:
         walk.evaluate(test.test)
         walk.state = walk.state.fork(*guards_of(walk, test.test, True, test))

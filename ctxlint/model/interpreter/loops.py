@@ -9,8 +9,9 @@ import libcst as cst
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.conditions import decided, narrow
 from ctxlint.model.interpreter.events import Guard, Return
+from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
-from ctxlint.model.interpreter.sequences import iterated_item, unknown_many
+from ctxlint.model.interpreter.sequences import unknown_many
 from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, widen
 from ctxlint.model.interpreter.values import UNBOUND, UNKNOWN, Sequence, SomeTensor, Tri, Value, is_tensor
 
@@ -27,7 +28,7 @@ _MAX_TURNS = 8
 
 def execute_for(walk: Walk, node: cst.For) -> None:
     """A ``for`` loop."""
-    item = iterated_item(walk.evaluate(node.iter), node.iter)
+    item = item_of(walk, node.iter, walk.evaluate(node.iter))
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
 
 

@@ -25,11 +25,15 @@ from ctxlint.model.interpreter.values import (
     Scalar,
     Sequence,
     Slot,
+    SomeTensor,
     TensorTuple,
     Tri,
     Value,
     Variadic,
+    View,
+    before_views,
     constant,
+    is_none,
     is_tensor,
     join,
     join_all,
@@ -38,6 +42,7 @@ from ctxlint.model.syntax import literal_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
+    from collections.abc import Sequence as SequenceOf
 
 _NOWHERE = cst.Module([])
 """The node of a value from outside the method."""
@@ -58,7 +63,11 @@ def iterated_item(value: Value, node: cst.CSTNode) -> Value:
         if value.slots and value.exact:
             return join_all(slot.value for slot in value.slots)
         if len(value.slots) == 1:  # a copy of an iterable: list(args)
-            return iterated_item(value.slots[0].value, node)
+            return (
+                value.slots[0].value
+                if isinstance(value.slots[0].value, (SomeTensor, View))
+                else iterated_item(value.slots[0].value, node)
+            )
     if isinstance(value, Scalar) and value.sort in ("shape", "range"):
         return Scalar("int", node)
     return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
@@ -79,6 +88,8 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
         if value.exact and -len(value.slots) <= number < len(value.slots):
             return value.slots[number].value
         if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
+            if isinstance(value.slots[0].value, SomeTensor):
+                return SomeTensor()
             return Item(value.slots[0].value, number)  # a copy of an iterable: list(args)
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
@@ -146,6 +157,16 @@ def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
     return unknown_many("list", node)
 
 
+def many_like(elements: SequenceOf[Value]) -> Value:
+    """Any number of elements, each like this one: views of the elements of ``*args``, tensors, or unknown."""
+    (element, *more) = elements or [UNKNOWN]
+    if more or is_tensor(element) is not Tri.YES:
+        return UNKNOWN
+    origin = before_views(element)
+    of_inputs = isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "input"
+    return element if of_inputs else SomeTensor()
+
+
 def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
     """A tuple or list of unknown length and elements."""
     return Sequence(kind, (Slot(UNKNOWN, starred=True),), node)
@@ -163,6 +184,15 @@ def with_item(holder: Sequence, at: int | None, value: Value, node: cst.BaseExpr
         return Sequence(holder.kind, tuple(slots), holder.node)
     slots = [Slot(join(slot.value, value), starred=slot.starred) for slot in holder.slots]
     return Sequence(holder.kind, tuple(slots), holder.node)
+
+
+def named_items(value: Value) -> dict[str, Slot] | None:
+    """The values of a dict by their keys, if these are all known."""
+    if not isinstance(value, Mapping) or len(value.keys) != len(value.slots):
+        return None
+    if any(slot.starred for slot in value.slots):
+        return None
+    return dict(zip(value.keys, value.slots))
 
 
 def with_key(holder: Mapping, key: str, value: Value, node: cst.BaseExpression | None = None) -> Mapping:
@@ -301,6 +331,12 @@ def repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None
     if isinstance(times, Choice):
         return join_all(repetition(sequence, option, node) or UNKNOWN for option in times.alternatives)
     count = integer(times)
+    if (
+        count is None
+        and len(sequence.slots) == 1
+        and Tri.YES in (is_tensor(only := sequence.slots[0].value), is_none(only))
+    ):
+        return Sequence(sequence.kind, (Slot(only, starred=True),), node)
     if count is None or count * len(sequence.slots) > _MAX_SLOTS:
         return unknown_many(sequence.kind, node)
     return Sequence(sequence.kind, sequence.slots * max(count, 0), node)

@@ -337,10 +337,14 @@ class Choice(Value):
 
 @record
 class ProjectFunction(Value):
-    """A function of the project as a value. ``captured`` are the names that it sees of the function around it."""
+    """A function of the project as a value. ``captured`` are the names that it sees of the function around it.
+
+    ``unwrapped`` of its decorators, the outermost first, are not applied: their wrappers call it.
+    """
 
     definition: Definition
     captured: tuple[tuple[str, Slot], ...] = ()
+    unwrapped: int = 0
     weight: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

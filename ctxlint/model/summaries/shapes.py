@@ -69,7 +69,7 @@ def _with_parts(value: ProjectFunction | ProjectObject, change: Callable[[Value]
         return value
     changed = tuple((name, Slot(change(slot.value))) for name, slot in parts)
     if isinstance(value, ProjectFunction):
-        return ProjectFunction(value.definition, changed)
+        return ProjectFunction(value.definition, changed, value.unwrapped)
     return ProjectObject(value.definition, changed, value.origin)
 
 

@@ -26,6 +26,8 @@ from ctxlint.model.interpreter.values import (
     UNKNOWN,
     Constant,
     Imported,
+    Item,
+    Mapping,
     Opaque,
     ProjectFunction,
     ProjectObject,
@@ -43,10 +45,11 @@ from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters
 from ctxlint.model.summaries.memory_reads import reads_of
 from ctxlint.model.summaries.objects import instance_of_module, member, new_object, only_base
 from ctxlint.model.summaries.shapes import Shape
+from ctxlint.model.summaries.wrappers import wrapper_of
 from ctxlint.model.summaries.writes import writes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping as MappingOf
 
     import libcst as cst
 
@@ -54,7 +57,8 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event
-    from ctxlint.model.interpreter.method import MethodFacts
+    from ctxlint.model.interpreter.method import Decorator, MethodFacts
+    from ctxlint.model.summaries.wrappers import Wrapper
 
     Launched = tuple[Definition, tuple[Write, ...]]
     """A kernel and its writes."""
@@ -104,6 +108,8 @@ class _Call(NamedTuple):
     arguments: tuple[Slot, ...]
     keywords: tuple[tuple[str, Slot], ...]
     captured: tuple[tuple[str, Slot], ...] = ()
+    unwrapped: int = 0
+    """So many of its decorators, the outermost first, are not applied."""
 
 
 class _TooDeep(Exception):
@@ -147,11 +153,12 @@ class Summaries:
         self,
         definition: Definition,
         arguments: tuple[Slot, ...],
-        keywords: Mapping[str, Slot],
+        keywords: MappingOf[str, Slot],
         captured: tuple[tuple[str, Slot], ...] = (),
+        unwrapped: int = 0,
     ) -> _Known:
         """The summary of a function for these arguments, abstracted by a ``Shape``."""
-        call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)), captured)
+        call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)), captured, unwrapped)
         return self._of(call) if self._active else self._from_the_deepest(call)
 
     def _from_the_deepest(self, call: _Call) -> _Known:
@@ -243,11 +250,19 @@ class Summaries:
             return None
         record = unit.index.functions[qualname]
         scope = Scope("function", qualname, record.scope)
-        decorators = decorators_of(node, record.scope)
-        if any(each.keeps_signature is not Tri.YES for each in decorators):
-            return None
+        decorators = decorators_of(node, record.scope)[call.unwrapped :]
         if binding_of(decorators) is Binding.CLASS:
             arguments = (Slot(Imported(LOCAL + qualname.rpartition(".")[0])), *arguments)
+        for number, each in enumerate(decorators):
+            if each.keeps_signature is not Tri.YES:
+                wrapper = self._wrapper(unit, each)
+                if wrapper is None:
+                    return None
+                if wrapper.definition is not None:
+                    within = ProjectFunction(definition, call.captured, call.unwrapped + number + 1)
+                    known = self.of(wrapper.definition, arguments, keywords, ((wrapper.wrapped, Slot(within)),))
+                    spend(known.cost)
+                    return known.summary
         bindings = bind_arguments(params_of(node, scope), arguments, keywords)
         if bindings is None:
             return None
@@ -265,8 +280,13 @@ class Summaries:
         writes, reads = writes_of(definition, node, facts), reads_of(definition, facts)
         return Summary(_returned(facts), tuple(writes), tuple(reads), effects)
 
+    def _wrapper(self, unit: Unit, decorator: Decorator) -> Wrapper | None:
+        """What a decorator of the project makes of a function."""
+        meant = CalleeResolver(unit, self).function(decorator.name) if decorator.certain and decorator.name else None
+        return wrapper_of(meant, decorator.called) if meant is not None else None
 
-def _name_of_context(bindings: Mapping[str, Value]) -> str:
+
+def _name_of_context(bindings: MappingOf[str, Value]) -> str:
     return next((name for name, value in bindings.items() if value == CONTEXT), "ctx")
 
 
@@ -281,14 +301,14 @@ class _Passed(NamedTuple):
 
     shape: Shape
     arguments: tuple[Slot, ...]
-    keywords: Mapping[str, Slot]
+    keywords: MappingOf[str, Slot]
     captured: tuple[tuple[str, Slot], ...]
 
 
 def _passed(
-    attributes: Mapping[str, Value],
+    attributes: MappingOf[str, Value],
     arguments: tuple[Slot, ...],
-    keywords: Mapping[str, Slot],
+    keywords: MappingOf[str, Slot],
     captured: tuple[tuple[str, Slot], ...] = (),
 ) -> _Passed:
     shape = Shape(attributes)
@@ -314,9 +334,9 @@ class CalleeResolver:
         self,
         name: str,
         arguments: tuple[Slot, ...],
-        keywords: Mapping[str, Slot],
+        keywords: MappingOf[str, Slot],
         call: cst.Call,
-        attributes: Mapping[str, Value],
+        attributes: MappingOf[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """A function and its summary for this call, in values of the caller; None if unknown.
 
@@ -344,9 +364,9 @@ class CalleeResolver:
         self,
         function: ProjectFunction,
         arguments: tuple[Slot, ...],
-        keywords: Mapping[str, Slot],
+        keywords: MappingOf[str, Slot],
         call: cst.Call,
-        attributes: Mapping[str, Value],
+        attributes: MappingOf[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
         if function.definition.unit is not self.unit:
@@ -354,20 +374,22 @@ class CalleeResolver:
         passed = _passed(attributes, arguments, keywords, function.captured)
         if self.summaries.is_at_work and not passed.shape.objects:
             return None
-        return self._called(function.definition, passed, call)
+        return self._called(function.definition, passed, call, function.unwrapped)
 
-    def _called(self, definition: Definition, passed: _Passed, call: cst.Call) -> tuple[Definition, Summary] | None:
+    def _called(
+        self, definition: Definition, passed: _Passed, call: cst.Call, unwrapped: int = 0
+    ) -> tuple[Definition, Summary] | None:
         if self._too_costly[definition] >= _TIMES_IN_VAIN:
             spend(_STEPS_IN_VAIN)
             return None
-        known = self.summaries.of(definition, passed.arguments, passed.keywords, passed.captured)
+        known = self.summaries.of(definition, passed.arguments, passed.keywords, passed.captured, unwrapped)
         self._too_costly[definition] += known.too_costly
         spend(known.cost)
         return (definition, passed.shape.applied(known.summary, call)) if known.summary is not None else None
 
     def _for_another_file(
-        self, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-    ) -> tuple[tuple[Slot, ...], Mapping[str, Slot]]:
+        self, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[tuple[Slot, ...], MappingOf[str, Slot]]:
         """Arguments for a function of another file, where the names of this one mean something else."""
         return tuple(map(self._elsewhere, arguments)), {name: self._elsewhere(slot) for name, slot in keywords.items()}
 
@@ -375,7 +397,7 @@ class CalleeResolver:
         value = slot.value
         if not isinstance(value, Imported) or value.name.startswith(_OF_ANY_FILE):
             return slot
-        function = self._definition(value.name)
+        function = self.function(value.name)
         if function is not None:
             return Slot(ProjectFunction(function), slot.node, slot.starred)
         return Slot(UNKNOWN, slot.node, slot.starred) if value.name.startswith((LOCAL, ".")) else slot
@@ -385,9 +407,9 @@ class CalleeResolver:
         name: str,
         meant: Definition | None,
         arguments: tuple[Slot, ...],
-        keywords: Mapping[str, Slot],
+        keywords: MappingOf[str, Slot],
         call: cst.Call,
-        attributes: Mapping[str, Value],
+        attributes: MappingOf[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """A call of a class, or of a method of an object that a module creates."""
         if not gets_context((*arguments, *keywords.values())):
@@ -407,7 +429,7 @@ class CalleeResolver:
 
     def nested(self, qualname: str, captured: tuple[tuple[str, Slot], ...]) -> ProjectFunction | None:
         """A function of the file that is certainly meant by a name, with what it captures."""
-        definition = self._definition(LOCAL + qualname)
+        definition = self.function(LOCAL + qualname)
         return ProjectFunction(definition, captured) if definition is not None else None
 
     def anonymous(
@@ -438,9 +460,9 @@ class CalleeResolver:
         """The resolved name of one that only a star import, or Python itself, can bind."""
         return self.summaries.project.starred(self.unit, name)
 
-    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]) -> Launched | None:
+    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Launched | None:
         """The writes of a kernel when launched with these arguments; None for anything else."""
-        definition = self._definition(name)
+        definition = self.function(name)
         if definition is None or not is_kernel(definition) or any(slot.starred for slot in arguments):
             return None
         bound = {**dict(zip(parameters_of(definition), arguments)), **keywords}
@@ -456,10 +478,10 @@ class CalleeResolver:
         )
 
     def operator(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:
         """The declared writes of a custom operator among these arguments; None for anything else."""
-        definition = self._definition(name)
+        definition = self.function(name)
         declared = (
             declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
         )
@@ -469,7 +491,7 @@ class CalleeResolver:
         written = [param for param in declared.params if param in declared.written and param in bound]
         return declared.name, tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
 
-    def _definition(self, name: str) -> Definition | None:
+    def function(self, name: str) -> Definition | None:
         """The project function that a resolved name certainly denotes."""
         return self._function(self._meant(name))
 
@@ -507,8 +529,34 @@ def _for_any_type(event: Return) -> Return:
     return replace(event, value=Opaque(event.node))
 
 
+def _other_keywords(params: tuple[Param, ...], keywords: MappingOf[str, Slot]) -> Value:
+    """The dict of ``**kwargs``."""
+    own = {each.name for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)}
+    others = {name: slot for name, slot in keywords.items() if name not in own}
+    return Mapping(tuple(others.values()), keys=tuple(others))
+
+
+class _Rest:
+    """What the only starred argument of a call, the last one, fills; None if the call has others."""
+
+    def __init__(self, starred: Value | None) -> None:
+        self.starred = starred
+        self.taken = 0
+
+    def next(self, param: Param) -> Value:
+        """The value of one parameter; unknown if its default may apply."""
+        at, self.taken = self.taken, self.taken + 1
+        return Opaque(param.node) if self.starred is None or param.has_default else Item(self.starred, at)
+
+    def all(self, param: Param) -> Slot:
+        """What is left for ``*args``."""
+        if self.starred is None:
+            return Slot(Opaque(param.node), starred=True)
+        return Slot(Item(self.starred, param.node) if self.taken else self.starred, starred=True)
+
+
 def bind_arguments(
-    params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+    params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
 ) -> dict[str, Value] | None:
     """The values of a function's parameters for a call; None if the call does not match or is unknown.
 
@@ -518,19 +566,19 @@ def bind_arguments(
     bindings: dict[str, Value] = {}
     known = tuple(takewhile(lambda slot: not slot.starred, arguments))
     positional, open_ended = list(known), len(known) < len(arguments)
+    rest = _Rest(arguments[-1].value if open_ended and len(known) + 1 == len(arguments) else None)
     for param in params:
         if param.kind is ParameterKind.VARIADIC:
-            more = (Slot(Opaque(param.node), starred=True),) if open_ended else ()
-            bindings[param.name] = Sequence("tuple", (*positional, *more))
+            bindings[param.name] = Sequence("tuple", (*positional, *([rest.all(param)] if open_ended else [])))
             positional = []
         elif param.kind is ParameterKind.KEYWORDS:
-            bindings[param.name] = Opaque(param.node)
+            bindings[param.name] = _other_keywords(params, keywords)
         elif param.kind is ParameterKind.POSITIONAL and positional:
             bindings[param.name] = positional.pop(0).value
         elif param.name in keywords:
             bindings[param.name] = keywords[param.name].value
         elif open_ended and param.kind is ParameterKind.POSITIONAL:
-            bindings[param.name] = Opaque(param.node)
+            bindings[param.name] = rest.next(param)
         elif param.has_default:
             bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
         else:

@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.values import (
     Item,
     SavedTensor,
     Tri,
+    Variadic,
     View,
     is_none,
     permuted_storage,
@@ -71,7 +72,7 @@ def _written(target: Value | None) -> Value | None:
     base = origin
     while isinstance(base, (Item, View)):
         base = base.of
-    return origin if isinstance(base, (Argument, ContextAttribute, SavedTensor)) else None
+    return origin if isinstance(base, (Argument, ContextAttribute, SavedTensor, Variadic)) else None
 
 
 def _step(definition: Definition, mutation: Mutation) -> Step:
