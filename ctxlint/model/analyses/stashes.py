@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
