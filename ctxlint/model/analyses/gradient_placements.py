@@ -7,6 +7,8 @@ it also determines where the missing None belong.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.gradient_names import leaves_out, named_input
@@ -102,7 +104,22 @@ def shortfalls(fn: FunctionClass, *, defaults_are_bound: bool) -> Iterator[Short
         if returned.count < expected.count:
             placement = explain(fn, returned, expected.count)
             guess = guessed(fn, returned, expected.count) if placement is None else None
-            yield Shortfall(returned, expected, placement, guess)
+            yield Shortfall(
+                returned, expected, _with_optional(fn, placement, expected), _with_optional(fn, guess, expected)
+            )
+
+
+def _with_optional(fn: FunctionClass, placement: Placement | None, expected: Expectation) -> Placement | None:
+    """The explanation, with None for the optional inputs after the expected ones that are certainly not tensors.
+
+    A call that passes them expects these as well; to any other, a surplus None does no harm.
+    """
+    if placement is None or fn.variadic_inputs is not None:
+        return placement
+    optional = takewhile(lambda each: each.is_tensor is Tri.NO, fn.inputs[expected.count :])
+    added = tuple(each.index for each in optional)
+    missing, slots = (*placement.missing, *added), (*placement.slots, *(None for _each in added))
+    return replace(placement, missing=missing, slots=slots)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
