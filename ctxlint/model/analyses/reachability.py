@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
-from ctxlint.model.interpreter.events import Question
+from ctxlint.model.interpreter.events import Assigned, ContextWrite, Escape, Question
 from ctxlint.model.interpreter.values import (
     Kind,
     NeedsInputGrad,
@@ -22,10 +24,11 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     kind_of,
 )
+from ctxlint.model.syntax import literal_text
 from ctxlint.torch_api import types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ctxlint.model.function import FunctionClass, Input, Method, MethodFacts, Returned
     from ctxlint.model.interpreter.events import Guard
@@ -94,11 +97,14 @@ def _without_gradient(output: Value, marked: tuple[Value, ...]) -> bool:
 
 
 def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
-    """The Function without the code of backward that requires the gradient of a tensor to be None: it never is."""
-    if fn.materializes_grads is not Tri.YES or fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
+    """The Function without the code of backward that never runs.
+
+    It requires the gradient of a tensor to be None, or ctx to have an attribute that only the class has.
+    """
+    if fn.has_subclass or not fn.called_directly.isdisjoint(_RUN_BY_AUTOGRAD):
         return fn
     methods = {name: fn.methods[name] for name in _RUN_BY_AUTOGRAD if name in fn.methods}
-    changed = {name: replace(each, facts=_taken(fn, each.facts)) for name, each in methods.items()}
+    changed = {name: replace(each, facts=_taken(fn, each)) for name, each in methods.items()}
     if all(each.facts is methods[name].facts for name, each in changed.items()):
         return fn
     taken = {id(event) for each in changed.values() for event in each.returns}
@@ -109,10 +115,13 @@ def without_untaken_arms(fn: FunctionClass) -> FunctionClass:
 _RUN_BY_AUTOGRAD = ("backward", "vjp")
 
 
-def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
-    """The facts of a walk, without those on paths that require a gradient to be None that never is."""
+def _taken(fn: FunctionClass, method: Method) -> MethodFacts:
+    """The facts of a walk, without those on paths that autograd never takes."""
+    facts = method.facts
     tested = {guard for event in facts.events for guard in event.guards}.union(*facts.fall_paths)
-    untaken = {guard for guard in tested if _needs_undefined_gradient(fn, guard)}
+    untaken = {
+        each for each in tested if _needs_undefined_gradient(fn, each) or _needs_class_attribute(fn, method, each)
+    }
     if not untaken:
         return facts
     paths = tuple(path for path in facts.fall_paths if untaken.isdisjoint(path))
@@ -124,6 +133,46 @@ def _taken(fn: FunctionClass, facts: MethodFacts) -> MethodFacts:
         fall_paths=paths,
         untaken=frozenset(untaken),
     )
+
+
+def _needs_class_attribute(fn: FunctionClass, method: Method, guard: Guard) -> bool:
+    """Whether a test holds only if ctx has an attribute of the class: ``if getattr(ctx, "DEBUG", False):``."""
+    return not fn.known_in_part and _asks_for_class_attribute(fn, method, guard) and not any(_escapes(fn, method))
+
+
+def _escapes(fn: FunctionClass, reader: Method) -> Iterator[Escape]:
+    """Where ctx is passed to unknown code, except under such a test."""
+    for method in (*fn.context_methods, reader):
+        for each in method.facts.of(Escape):
+            if not any(_asks_for_class_attribute(fn, method, guard) for guard in each.guards):
+                yield each
+
+
+def _asks_for_class_attribute(fn: FunctionClass, method: Method, guard: Guard) -> bool:
+    """Like ``_needs_class_attribute``, if ctx does not escape."""
+    test = guard.test if guard.holds else None
+    if isinstance(test, cst.Name):
+        bound = [each for each in method.facts.of(Assigned) if each.name == test.value]
+        test = bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
+    name = _attribute_asked_for(method, test)
+    written = {each.attribute for each in method.facts.of(ContextWrite)} | fn.writes_by_attribute.keys()
+    return name in fn.class_attributes and name not in written
+
+
+def _attribute_asked_for(method: Method, node: cst.BaseExpression | None) -> str | None:
+    """The attribute in ``hasattr(ctx, "name")``, or in ``getattr(ctx, "name", False)``."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name) or any(each.keyword for each in node.args):
+        return None
+    owner, name, *default = (each.value for each in node.args) if len(node.args) > 1 else (None, None)
+    takes_default = {"hasattr": 0, "getattr": 1}.get(node.func.value)
+    falsy = all(isinstance(each, (cst.Name, cst.Integer)) and each.value in _FALSY for each in default)
+    if len(default) != takes_default or not falsy or not isinstance(owner, cst.Name) or method.ctx is None:
+        return None
+    text = literal_text(name) if owner.value == method.ctx.name and isinstance(name, cst.SimpleString) else None
+    return text if isinstance(text, str) else None
+
+
+_FALSY = ("False", "None", "0")
 
 
 def _needs_undefined_gradient(fn: FunctionClass, guard: Guard) -> bool:
