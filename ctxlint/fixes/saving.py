@@ -59,7 +59,7 @@ def save_instead(fn: FunctionClass, stash: Stash) -> Fix | None:
         [*saving, *reading],
         Applicability.UNSAFE
         if _may_be_no_tensor(fn, stash.write.value)
-        else _applicability(stash.uses, stash.write.value),
+        else _applicability(stash.uses, stash.write.value, shared=stash.shares_an_output),
         joins=joins,
     )
 
@@ -108,15 +108,16 @@ def drop_attribute(fn: FunctionClass, write: ContextWrite, save: ContextCall) ->
     )
 
 
-def _applicability(uses: KeptUses, value: Value | None) -> Applicability:
+def _applicability(uses: KeptUses, value: Value | None, *, shared: bool = False) -> Applicability:
     """Unsafe if the fix may change behaviour.
 
     That is the case if the tensor escapes from backward, because unpacking under saved-tensor hooks returns another
     object; and if backward does not always use a tensor that others can modify, because each unpacking checks for
-    modifications. One that is stored under a condition is assumed to be used under the same.
+    modifications: an input, or the ``shared`` memory of an output. One that is stored under a condition is assumed to
+    be used under the same.
     """
     options = value.options() if value is not None else ()
-    changed_by_others = NONE not in options and not all(isinstance(each, Fresh) for each in options)
+    changed_by_others = shared or (NONE not in options and not all(isinstance(each, Fresh) for each in options))
     return Applicability.UNSAFE if uses.as_object or (changed_by_others and not uses.always) else Applicability.SAFE
 
 

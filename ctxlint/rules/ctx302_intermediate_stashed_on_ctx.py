@@ -113,16 +113,25 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
                 continue
             yield Finding(
                 fn.span(stash.write.node),
-                f"`{fn.storing_ctx}.{attribute}` keeps {_what(stash)}{metadata_clause(stash)}; it stays in memory as long as the graph, and "
-                f"saved-tensor hooks do not see it. {remedy(stash)}",
+                f"`{fn.storing_ctx}.{attribute}` keeps {_what(stash)}{metadata_clause(stash)}; {_effect(stash)}, and saved-tensor hooks do "
+                f"not see it. {remedy(stash)}",
                 save_instead(fn, stash),
                 (*way_to(fn, stash.write), *reads_of(fn, attribute)),
                 stash.rests_on,
             )
 
 
+def _effect(stash: Stash) -> str:
+    """What happens, apart from the hooks."""
+    if stash.shares_an_output and not stash.uses.only_metadata:
+        return "in-place modifications of the output silently give wrong gradients"
+    return "it stays in memory as long as the graph"
+
+
 def _what(stash: Stash) -> str:
     """What forward stores there."""
     if stash.converted_input is not None:
         return f"the input `{stash.converted_input}` or a copy of it"
+    if stash.shares_an_output:
+        return "the memory of an output"
     return "memory that `forward` allocated" if stash.may_be_scratch else "a tensor that `forward` computed"

@@ -104,10 +104,25 @@ class ReservedCtxAttribute(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for method in fn.own_protocol_methods:
             for write in method.facts.of(ContextWrite):
-                consequence = _consequence(write, method, settings)
+                consequence = _read_back(fn, write, method) or _consequence(write, method, settings)
                 if consequence is not None:
                     message = f"`{method.ctx_name}.{write.attribute}` {consequence}"
                     yield Finding(fn.span(write.node), message, related=way_to(fn, write))
+
+
+def _read_back(fn: FunctionClass, write: ContextWrite, method: Method) -> str | None:
+    """The consequence of an assignment that hides a method, where backward reads the value by that name."""
+    name, ctx = write.attribute, method.ctx_name
+    read = any(name in each.context_attributes for each in fn.reading_methods)
+    if not read or name not in _READ_WITH or method.name not in ("forward", "setup_context") or write.deletes:
+        return None
+    return (
+        f"is a method of ctx; what is assigned to it is a plain attribute that saved-tensor hooks do not see. Call "
+        f"`{ctx}.{name}(...)`, and read `{fn.reading_ctx}.{_READ_WITH[name]}` instead."
+    )
+
+
+_READ_WITH = {"save_for_backward": "saved_tensors", "save_for_forward": "saved_tensors"}
 
 
 def _consequence(write: ContextWrite, method: Method, settings: Settings) -> str | None:

@@ -35,6 +35,7 @@ from ctxlint.model.interpreter.values import (
     Variadic,
     View,
     before_views,
+    detaches,
     is_detached,
     is_tensor,
     kind_of,
@@ -121,6 +122,18 @@ class Stash:
             return False
         written = (each.target for method in self.fn.context_methods for each in method.facts.of(Mutation))
         return all(target is None or usual_storage(target) != origin for target in written)
+
+    @property
+    def shares_an_output(self) -> bool:
+        """Whether the computed tensor and an output are one but for ``detach()``.
+
+        Another view, as an output of a Function, cannot be modified in place.
+        """
+        if self.held is not Held.COMPUTED or self.write.value is None:
+            return False
+        origin = _same_memory(self.write.value)
+        returned = (option for value in self.fn.outputs_values() for option in value.options())
+        return any(_before_detach(each) == origin for each in returned if is_tensor(each) is Tri.YES)
 
     @property
     def with_others(self) -> bool:
@@ -413,6 +426,13 @@ def _same_memory(value: Value) -> Value:
     while isinstance(origin, View) and origin.alias is Alias.ALWAYS:
         origin = origin.of
     return origin
+
+
+def _before_detach(value: Value) -> Value:
+    """The tensor of which a value is only the detached twin, if it is one."""
+    while isinstance(value, View) and detaches(value):
+        value = value.of
+    return value
 
 
 def _viewed(value: Value) -> Value | None:
