@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.tensor_containers import is_tensor_container
 from ctxlint.model.function import SourceFile
 from ctxlint.model.interpreter.values import Tri, is_none
 from ctxlint.rules.base import Finding, Rule
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import Param
+    from ctxlint.model.function import Operator, Param
 
 
 class OperatorGradientCount(Rule[SourceFile]):
@@ -96,8 +97,12 @@ class OperatorGradientCount(Rule[SourceFile]):
                 if count < len(names) or any(is_none(value) is Tri.NO for value in surplus):
                     since = ""
                     few = count < len(names)
-                elif surplus and all(is_none(value) is Tri.YES for value in surplus) and settings.torch.reach(2, 15):
-                    since = " since 2.15" if settings.torch.fall_below(2, 15) else ""
+                elif (
+                    surplus
+                    and all(is_none(value) is Tri.YES for value in surplus)
+                    and _refuses_none(operator, settings)
+                ):
+                    since = " since 2.15" if settings.torch.fall_below(2, 15) and not _takes_list(operator) else ""
                     few = False
                 else:
                     continue
@@ -106,8 +111,26 @@ class OperatorGradientCount(Rule[SourceFile]):
                     f"`{operator.backward.node.name.value}` returns {counted(count, 'gradient')} but `{operator.name}` "
                     f"takes {listed(len(names), 'input', names)}; torch raises RuntimeError at backward{since}"
                     f"{_when_set(operator.inputs[count:]) if few else ''}. "
-                    f"{_RETURN_ALL if few else 'Remove the surplus.'}",
+                    f"{_remedy(file, operator, count) or (_RETURN_ALL if few else 'Remove the surplus.')}",
                 )
+
+
+def _refuses_none(operator: Operator, settings: Settings) -> bool:
+    """Whether a surplus None raises: since 2.15; in every release if an input is a list of tensors."""
+    return settings.torch.reach(2, 15) or _takes_list(operator)
+
+
+def _takes_list(operator: Operator) -> bool:
+    return any(is_tensor_container(each.annotation) for each in operator.inputs)
+
+
+def _remedy(file: SourceFile, operator: Operator, count: int) -> str:
+    """What to write if the number is right for another operator that the same function is registered for."""
+    here = operator.backward.node.name
+    for other in file.operators:
+        if len(other.inputs) == count and other.span(other.backward.node.name) == operator.span(here):
+            return f"Write another function, as this one fits `{other.name}`."
+    return ""
 
 
 def _when_set(missing: Sequence[Param]) -> str:
