@@ -128,6 +128,15 @@ def internal_error(path: str, message: str) -> Diagnostic:
     return Diagnostic(path, WHOLE_FILE, INTERNAL_ERROR, "internal-error", message)
 
 
+def nested_too_deeply(path: str) -> Diagnostic:
+    """The finding for a file that Python cannot walk."""
+    from ctxlint.diagnostic import Diagnostic
+    from ctxlint.source.source import WHOLE_FILE
+
+    message = "The code is nested too deeply to be parsed; this file was not checked in full."
+    return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)
+
+
 def io_error(path: str, reason: str) -> Diagnostic:
     """The finding for a file that could not be read or written."""
     from ctxlint.diagnostic import Diagnostic

@@ -125,6 +125,7 @@ class Recurses(_WordRule):
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the rules of this module, and those about files, instead of the real ones."""
     from ctxlint import rule_names, rules
+    from ctxlint.run import check_file
     from ctxlint.rules.ctx901_invalid_syntax import InvalidSyntax
     from ctxlint.rules.ctx902_io_error import IoError
 
@@ -146,5 +147,6 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         IoError,
     )
     made: tuple[Rule[Any], ...] = tuple(kind() for kind in kinds)
-    monkeypatch.setattr(rules, "all_rules", lambda: made)
+    for module in (rules, check_file):
+        monkeypatch.setattr(module, "all_rules", lambda: made)
     monkeypatch.setattr(rule_names, "_rule_names", lambda: {rule.code: rule.name for rule in made})

@@ -148,6 +148,11 @@ class Settings(NamedTuple):
 
     # Which rules
 
+    @property
+    def reports_unused_suppressions(self) -> bool:
+        """Whether suppression comments that hide nothing are reported, so that the findings of all rules matter."""
+        return self.is_selected("CTX910", "unused-suppression", default=False)
+
     def is_selected(self, code: str, name: str, *, default: bool) -> bool:
         """Whether a rule is on; ``default`` is used if no selector matches."""
         own = Selection(self.select, self.extend_select, (*self.ignore, *self.extend_ignore))

@@ -1,22 +1,34 @@
-"""From the model of a file to its findings: run the rules, sort, and apply suppression comments."""
+"""From the model of a file to its findings: run the rules, sort, and apply suppression comments.
+
+What only a file with findings needs is imported by the first of them.
+"""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ctxlint.config.settings import ALL, Settings
+from ctxlint.diagnostic import Diagnostic, Severity
+from ctxlint.effort import Effort, EffortExceeded, steps
+from ctxlint.fix import Applicability, with_line_endings_of
+from ctxlint.model.analyses.reachability import backward_never_runs
+from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
+from ctxlint.model.function_store import STORE
+from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
 from ctxlint.profiling import stage, stage_of_each
-from ctxlint.result import FileResult, describe, internal_error
+from ctxlint.result import FileResult, describe, internal_error, nested_too_deeply
 from ctxlint.rule_names import rule_names
+from ctxlint.rules import all_rules
+from ctxlint.rules.base import Category
+from ctxlint.rules.ctx903_too_complex import TooComplex, too_complex
+from ctxlint.source.source import WHOLE_FILE, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ctxlint.diagnostic import Diagnostic
-    from ctxlint.effort import Effort
-    from ctxlint.model.function import FunctionClass, SourceFile
     from ctxlint.model.function_store import KnownFindings
     from ctxlint.rules.base import Finding, Rule
     from ctxlint.source.source import Source
@@ -42,7 +54,7 @@ def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Setti
     broken = len(file.broken)
     result = FileResult(source.path, source, diagnostics, broken=broken, linted=True, settings=settings)
     # A directive that suppresses nothing may still be needed where the code cannot be parsed.
-    unused_matter = not (broken or result.failed) and reports_unused(settings)
+    unused_matter = not (broken or result.failed) and settings.reports_unused_suppressions
     if settings.ignore_noqa or not (diagnostics or unused_matter or "ctxlint" in source.text.lower()):
         return result
     from ctxlint.suppression.noqa import suppress
@@ -51,11 +63,6 @@ def suppressed(file: SourceFile, findings: Iterable[Diagnostic], settings: Setti
     if unused_matter and any(each.concerns_ctxlint for each in split.directives):
         split = _with_unused(file, split, settings)
     return result._replace(diagnostics=split.kept, hidden=split.hidden, warnings=split.warnings)
-
-
-def reports_unused(settings: Settings) -> bool:
-    """Whether unused suppression comments are reported, so that the findings of all rules matter."""
-    return settings.is_selected("CTX910", "unused-suppression", default=False)
 
 
 @stage("suppress")
@@ -81,10 +88,6 @@ def _with_unused(file: SourceFile, split: Suppression, settings: Settings) -> Su
 
 def run_rules(file: SourceFile, settings: Settings) -> Iterator[tuple[str, Diagnostic]]:
     """Like ``rule_findings``, in no particular order."""
-    from ctxlint.model.function import ApplyCall, FunctionClass, SourceFile
-    from ctxlint.model.index.outside_facts import MODULE_BACKWARDS
-    from ctxlint.source.source import Span
-
     subjects: dict[type, Sequence[Any]] = {
         FunctionClass: file.functions,
         ApplyCall: file.calls,
@@ -102,10 +105,6 @@ def _run_rules(
     subjects: Mapping[type, Sequence[Any]], source: Source, settings: Settings
 ) -> Iterator[tuple[Any, Diagnostic]]:
     """The findings of all enabled rules about ``subjects``, which are grouped by type; each after its subject."""
-    from ctxlint.effort import Effort, EffortExceeded
-    from ctxlint.model.function import FunctionClass
-    from ctxlint.rules import all_rules
-
     path, effort = source.path, Effort()
     rules = _those_that_are_on(all_rules(), settings)
     if settings.per_file_ignores or settings.extend_per_file_ignores:
@@ -124,7 +123,7 @@ def _run_rules(
             except EffortExceeded:
                 found.extend(_given_up(subject, source, settings))
             except RecursionError:
-                found.append(too_deep(path))
+                found.append(nested_too_deeply(path))
             except Exception as error:  # noqa: BLE001  (one rule must not silence the others)
                 found.append(internal_error(path, describe(f"{rule.code} ({rule.name})", error)))
             yield from ((subject, each) for each in found)
@@ -134,9 +133,6 @@ def _known(
     functions: Iterable[FunctionClass], rules: Iterable[Rule[Any]], settings: Settings, effort: Effort
 ) -> dict[int, KnownFindings | None]:
     """The known findings about Functions that have not changed, by their identity."""
-    from ctxlint.model.function import FunctionClass
-    from ctxlint.model.function_store import STORE
-
     store = STORE.get()
     if store is None:
         return {}
@@ -154,9 +150,6 @@ def _findings_of(
     rule: Rule[Any], subject: Any, settings: Settings, effort: Effort, stored: KnownFindings | None
 ) -> Iterator[Finding]:
     """The findings of a rule about a subject, computed or known."""
-    from ctxlint.effort import steps
-    from ctxlint.model.analyses.reachability import backward_never_runs
-
     name = getattr(subject, "qualname", None)
     earlier = stored.get(rule.code) if stored is not None else None
     if earlier is not None and stored is not None and (stored.is_charged or effort.charge(name, earlier.steps)):
@@ -179,19 +172,13 @@ def _is_out_of_use(subject: Any, settings: Settings) -> bool:
 
 def _given_up(subject: Any, source: Source, settings: Settings) -> tuple[Diagnostic, ...]:
     """The finding for a class that a rule needs too much work for; the other rules still run."""
-    from ctxlint.diagnostic import Diagnostic, Severity
-    from ctxlint.model.function import FunctionClass
-    from ctxlint.rules.ctx903_too_complex import TooComplex as Rule
-    from ctxlint.rules.ctx903_too_complex import too_complex
-    from ctxlint.source.source import WHOLE_FILE, Span
-
-    if not settings.is_selected(Rule.code, Rule.name, default=True):
+    if not settings.is_selected(TooComplex.code, TooComplex.name, default=True):
         return ()
     span, name = WHOLE_FILE, os.path.basename(source.path)
     if isinstance(subject, FunctionClass):
         start = subject.start(subject.node.name)
         span, name = Span(start, start), subject.name
-    return (Diagnostic(source.path, span, Rule.code, Rule.name, too_complex(name), Severity.WARNING),)
+    return (Diagnostic(source.path, span, TooComplex.code, TooComplex.name, too_complex(name), Severity.WARNING),)
 
 
 def _with_helpers(subject: Any, finding: Finding) -> Finding:
@@ -210,13 +197,6 @@ def _those_that_are_on(rules: tuple[Rule[Any], ...], settings: Settings) -> tupl
 
 def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Settings, *, doubted: bool) -> Diagnostic:
     """The diagnostic of a finding; its fix is not safe if it is ``doubted``."""
-    from dataclasses import replace
-
-    from ctxlint.diagnostic import Diagnostic, Severity
-    from ctxlint.fix import Applicability, with_line_endings_of
-    from ctxlint.fixes.formatting import formatted
-    from ctxlint.rules.base import Category
-
     fix = finding.fix if settings.is_fixable(rule.code, rule.name) else None
     if fix is not None and not source.can_take(fix.edits):
         fix = None
@@ -224,6 +204,8 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
         unsafe = doubted and fix.applicability is Applicability.SAFE
         applicability = Applicability.UNSAFE if unsafe else fix.applicability
         applicability = settings.applicability(rule.code, rule.name, applicability)
+        from ctxlint.fixes.formatting import formatted
+
         fix = formatted(source, fix, settings.line_length)
         fix = replace(with_line_endings_of(source, fix), applicability=applicability)
     errs = rule.category is Category.CORRECTNESS and not finding.only_warns
@@ -236,12 +218,3 @@ def _diagnostic(source: Source, rule: Rule[Any], finding: Finding, settings: Set
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Sorted by position and code, without duplicates."""
     return tuple(sorted({each.sort_key: each for each in diagnostics}.values(), key=lambda each: each.sort_key))
-
-
-def too_deep(path: str) -> Diagnostic:
-    """The finding for a file that Python cannot walk."""
-    from ctxlint.diagnostic import Diagnostic
-    from ctxlint.source.source import WHOLE_FILE
-
-    message = "The code is nested too deeply to be parsed; this file was not checked in full."
-    return Diagnostic(path, WHOLE_FILE, "CTX901", "invalid-syntax", message)

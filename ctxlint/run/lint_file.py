@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ctxlint.cache.stamp import digest
 from ctxlint.config.project_files import project_tables
 from ctxlint.libcst_import import import_libcst
-from ctxlint.result import Alone, FileResult, describe, internal_error, io_error
-from ctxlint.run.check_file import reports_unused, rule_findings, suppressed, too_deep
+from ctxlint.result import Alone, FileResult, describe, internal_error, io_error, nested_too_deeply
 from ctxlint.source.decode import decode, source_of
 from ctxlint.source.modules import root_of_file
 from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, content_of, read_bytes, refusal
@@ -171,8 +170,9 @@ def _checked(
     from dataclasses import replace
 
     from ctxlint.model.reader import read, read_facts, read_finding_facts, read_if_concerned
+    from ctxlint.run.check_file import rule_findings, suppressed
 
-    if reports_unused(settings):
+    if settings.reports_unused_suppressions:
         alone = None  # findings of rules that are off matter, too
     project = _project(settings.extra_bases, root_of_file(source.path))
     trace = project.start_trace()
@@ -199,7 +199,11 @@ def _checked(
             alone = Alone(findings, reading.functions)
     consulted = trace.sorted()
     by_itself = alone._replace(consulted=consulted) if alone is not None else None
-    at_stake = reading.facts.all_keys if reports_unused(settings) else {key for key, _diagnostic in findings if key}
+    at_stake = (
+        reading.facts.all_keys
+        if settings.reports_unused_suppressions
+        else {key for key, _diagnostic in findings if key}
+    )
     facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)))
     return result._replace(
         outside=reading.outside,
@@ -224,7 +228,7 @@ def _guarded(source: Source, settings: Settings, read: Callable[[], Read]) -> Re
     try:
         return read()
     except RecursionError:
-        found = _selected([too_deep(source.path)], settings)
+        found = _selected([nested_too_deeply(source.path)], settings)
         return FileResult(source.path, source, found, broken=1, linted=True, settings=settings)
     except Exception as error:  # noqa: BLE001  (one file must not end the run)
         failure = internal_error(source.path, describe("The model", error))
