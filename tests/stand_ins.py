@@ -125,9 +125,9 @@ class Recurses(_WordRule):
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the rules of this module, and those about files, instead of the real ones."""
     from ctxlint import rule_names, rules
-    from ctxlint.run import check_file
     from ctxlint.rules.ctx901_invalid_syntax import InvalidSyntax
     from ctxlint.rules.ctx902_io_error import IoError
+    from ctxlint.run import check_file
 
     kinds = (
         Wrong,
