@@ -44,6 +44,10 @@ class Answers(NamedTuple):
     given: tuple[tuple[bytes, bool], ...] = ()
 
 
+Read = tuple[tuple[str, bytes | None], ...]
+LookUps = tuple[tuple[tuple[str, str], str | None], ...]
+
+
 class Kept(NamedTuple):
     """The findings in a file. ``key`` is the digest of the request, ``read`` and ``look_ups`` are the dependencies.
 
@@ -52,8 +56,8 @@ class Kept(NamedTuple):
     """
 
     key: bytes
-    read: tuple[tuple[str, bytes | None], ...]
-    look_ups: tuple[tuple[tuple[str, str], str | None], ...]
+    read: Read
+    look_ups: LookUps
     packed: str
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ctxlint.cache.relevant import relevant_settings
 from ctxlint.cache.stamp import digest, stamp_at, stamp_of
 from ctxlint.profiling import stage
 from ctxlint.result import shows_text
@@ -16,9 +17,11 @@ from ctxlint.source.reading import OPEN, NotPython, Undecodable, Unreadable, con
 from ctxlint.source.scanner import holds_candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ctxlint.cache.folder_tables import Kept, Tables
+    from ctxlint.cache.whole_run import Stored, WholeRun
+    from ctxlint.config.configuration import Configuration
     from ctxlint.config.settings import Settings
     from ctxlint.model.index.outside_facts import KnownNames
     from ctxlint.result import Candidate, FileResult
@@ -44,6 +47,7 @@ class Cache:
         self._leads: dict[tuple[str, str], str | None] = {}
         self._settings: Settings | None = None
         self._its_tables: Tables | None = None
+        self._whole: WholeRun | None = None
 
     @stage("cache")
     def write(self) -> None:
@@ -139,6 +143,7 @@ class Cache:
             if self._holds_still(entry, tables):
                 found = self._restored(candidate, entry)
                 if found is not None:
+                    self._note(found, entry)
                     return found
         return None
 
@@ -147,6 +152,8 @@ class Cache:
         """Store the result of linting the file, before anything else was done with it."""
         tables = self._tables(candidate.settings)
         if tables is None or result.failed or not result.linted or not result.read or result.consulted is None:
+            if self._whole is not None:
+                self._whole.give_up()
             return
         from ctxlint.cache.folder_tables import Kept, packed
 
@@ -156,10 +163,49 @@ class Cache:
         }
         (absolute, content), *_ = result.read
         short = packed(_in_short(candidate, result))
-        tables.keep(absolute, Kept(_key(candidate), result.read, tuple(look_ups.items()), short))
+        entry = Kept(_key(candidate), result.read, tuple(look_ups.items()), short)
+        tables.keep(absolute, entry)
+        self._note(result, entry)
         tables.keep_content(absolute, content)  # it was read after it was stamped
 
-    def _holds_still(self, entry: Kept, tables: Tables) -> bool:
+    def _note(self, result: FileResult, entry: Kept) -> None:
+        if self._whole is not None:
+            self._whole.note(result, entry.read, entry.look_ups)
+
+    # The whole run
+
+    @stage("cache")
+    def results_of_run(
+        self, paths: Iterable[str], files: Sequence[tuple[Found, Settings]], configuration: Configuration
+    ) -> dict[str, FileResult] | None:
+        """The linted ones of the results for these files, by path, if nothing changed since an earlier run."""
+        tables = self._tables(files[0][1]) if self.used and files and not OPEN else None
+        if tables is None:
+            return None
+        from ctxlint.cache.file_records import Refused
+        from ctxlint.cache.whole_run import WholeRun
+
+        self._whole = WholeRun(paths, files, configuration, tables)
+        stored = self._whole.stored()
+        if stored is None or not self._holds_still(stored, tables):
+            return None
+        try:
+            found = {each.path: each for each in self._whole.restored(stored)}
+            for path, each in found.items():
+                if shows_text(each):
+                    content = self._digest(os.path.abspath(path), tables)
+                    found[path] = each._replace(source=_source(path, content))
+        except (Changed, Unreadable, Undecodable, NotPython, Refused):
+            return None
+        return found
+
+    @stage("cache")
+    def keep_run(self, reported: Collection[str]) -> None:
+        """Store the results of the run, given the files that it has linted and reports on."""
+        if self._whole is not None:
+            self._whole.keep(reported)
+
+    def _holds_still(self, entry: Kept | Stored, tables: Tables) -> bool:
         if any(self._digest(path, tables) != content for path, content in entry.read):
             return False
         return all(self._leads_to(*each) == found for each, found in entry.look_ups)
@@ -186,7 +232,7 @@ class Cache:
 
         try:
             found = unpacked(entry.packed, candidate.path)
-            source = _source(candidate.path, entry) if shows_text(found) else None
+            source = _source(candidate.path, entry.read[0][1]) if shows_text(found) else None
         except (Changed, Unreadable, Undecodable, NotPython, Refused):
             return None
         told = candidate.outside if candidate.known is None else found.outside
@@ -202,9 +248,9 @@ class Changed(Exception):
     """A file is not the linted version any more."""
 
 
-def _source(path: str, entry: Kept) -> Source:
+def _source(path: str, content: bytes | None) -> Source:
     data = read_bytes(path)
-    if entry.read[0][1] != digest(data):
+    if content != digest(data):
         raise Changed
     return decode(path, data)
 
@@ -230,11 +276,6 @@ def _digest(path: str, tables: Tables) -> bytes | None:
 _MANY = 3
 """If files are searched more often than that, caching their imports pays."""
 
-_IRRELEVANT_SETTINGS = frozenset(
-    ["output_format", "show_fixes", "cache_dir", "no_cache", "config_file", "baseline", "required_version", "fix"]
-)
-"""The settings that do not affect findings."""
-
 
 @lru_cache(maxsize=64)
 def _question(mentions: Mentions) -> bytes:
@@ -245,13 +286,8 @@ def _question(mentions: Mentions) -> bytes:
 def _key(candidate: Candidate) -> bytes:
     """A digest of the request for a file: its name, its settings, and its outside facts."""
     told = (candidate.outside, _digest_of_names(candidate.known), candidate.facts_only)
-    asked = (candidate.path, _relevant_settings(candidate.settings), *told)
+    asked = (candidate.path, relevant_settings(candidate.settings), *told)
     return digest(repr(asked).encode("utf-8", "replace"))
-
-
-@lru_cache(maxsize=256)
-def _relevant_settings(settings: Settings) -> str:
-    return repr([each for each in settings._asdict().items() if each[0] not in _IRRELEVANT_SETTINGS])
 
 
 @lru_cache(maxsize=256)

@@ -90,6 +90,11 @@ class Table(Generic[Record]):
         """Replace a record that was returned or stored in this run, keeping its stamp."""
         self.put(name, record, tuple(self._rows[name][1]))
 
+    def trim(self, most: int) -> None:
+        """Drop the rows that were stored first, except for this number of them."""
+        for name in list(self._rows)[:-most]:
+            del self._rows[name]
+
     def fresh(self) -> dict[str, Any]:
         """The rows that were used recently."""
         oldest = self._today - KEPT_DAYS

@@ -60,7 +60,7 @@ def lint_paths(
         # They may all be cached.
         begin = (lambda _candidates, _count: None) if cached else partial(workers.begin, work)
         lint = partial(_lint_candidates, cache=cache, work=partial(workers.map, work), finish=finish, watch=watch)
-        yield from _lint_paths(paths, configuration, cache, begin, lint, workers.at_once)
+        yield from _lint_paths(paths, configuration, cache, begin, lint, finish, workers.at_once)
     cache.write()
 
 
@@ -70,11 +70,13 @@ def _lint_paths(
     cache: Cache,
     begin: Callable[[Sequence[Candidate], int], None],
     lint: Callable[[Sequence[Candidate]], Iterator[FileResult]],
+    finish: Callable[[FileResult], FileResult] | None,
     at_once: int,
 ) -> Iterator[FileResult]:
     candidates: list[Candidate] = []
     batches, first = Batches(at_once), list[Candidate]()
     others: list[tuple[Found, Settings]] = []
+    files: list[tuple[Found, Settings]] = []
     for each in stage_of_each("discover", _find(paths, configuration)):
         found, settings = each
         if isinstance(found, Skipped):
@@ -89,6 +91,7 @@ def _lint_paths(
         except Unreadable as error:
             yield unreadable(found.path, str(error), settings)
             continue
+        files.append((found, settings))
         if not holds:
             others.append((found, settings))
             continue
@@ -104,10 +107,28 @@ def _lint_paths(
     if not candidates and not any(index.leads(path_of(found)) for found, _settings in others):
         yield from (FileResult(found.path, settings=settings) for found, settings in others)
         return
+    if cache.used and all(map(index.covers, {found.folder for found, _settings in files})):
+        known = cache.results_of_run(paths, files, configuration)
+        if known is not None:
+            yield from (_finished(each, finish) for each in known.values())
+            unrelated = (each for each in others if each[0].path not in known)
+            yield from (FileResult(found.path, settings=settings) for found, settings in unrelated)
+            return
     from ctxlint.run.cross_file import lint_together
 
     ask = (partial(mentioning, cache), partial(admit, configuration))
-    yield from lint_together(candidates, others, *ask, lint, index, at_once)
+    yield from _noted(lint_together(candidates, others, *ask, lint, index, at_once), candidates, cache)
+
+
+def _noted(results: Iterable[FileResult], candidates: Sequence[Candidate], cache: Cache) -> Iterator[FileResult]:
+    """The results, which are stored at the end."""
+    linted = set()
+    for result in results:
+        if result.linted:
+            linted.add(result.path)
+        yield result
+    if linted.issuperset(each.path for each in candidates):
+        cache.keep_run(linted)
 
 
 @stage("scan")

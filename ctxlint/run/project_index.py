@@ -47,7 +47,11 @@ class ProjectIndex:
 
     def leads(self, path: str, data: bytes | None = None) -> frozenset[str]:
         """The names by which a file with this absolute path, and this content, may call something in the rest."""
-        return frozenset() if self._covers(project_of(os.path.dirname(path))[0]) else self._leads.names(path, data)
+        return frozenset() if self.covers(os.path.dirname(path)) else self._leads.names(path, data)
+
+    def covers(self, folder: str) -> bool:
+        """Whether the run walks all of the project that contains a folder."""
+        return self._covers(project_of(folder)[0])
 
     def _covers(self, root: str) -> bool:
         """Whether the run walks all of a project."""
