@@ -30,9 +30,9 @@ _QUESTIONS = 6
 
 
 class Seen(NamedTuple):
-    """Facts derived from the bytes of a file. ``content`` is their digest, if it was needed."""
+    """Facts derived from the bytes of a file, as far as they were needed. ``content`` is a digest of them."""
 
-    candidate: bool
+    candidate: bool | None = None
     content: bytes | None = None
     answers: str = ""
     """The key of its ``Answers``: most files share the same ones."""
@@ -92,8 +92,8 @@ class Tables:
 
     # Facts from bytes
 
-    def see(self, path: str, stamp: Stamp, *, candidate: bool) -> None:
-        """Store the facts of a file that was read."""
+    def see(self, path: str, stamp: Stamp, *, candidate: bool | None = None) -> None:
+        """Store the facts of a file with this stamp."""
         self.seen.put(path, Seen(candidate), tuple(stamp))
 
     def keep_content(self, path: str, content: bytes | None) -> None:

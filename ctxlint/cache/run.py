@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -88,7 +87,7 @@ class Cache:
             return holds_candidate(read_bytes(found.path))
         path, stamp = found.entry.path, stamp_of(found.entry)
         seen = tables.seen.get(path, stamp) if stamp is not None else None
-        if seen is not None:
+        if seen is not None and seen.candidate is not None:
             return seen.candidate
         candidate = holds_candidate(read_bytes(path))
         if stamp is not None and stamp.is_settled:
@@ -127,8 +126,7 @@ class Cache:
         """Stamp the current state of a file; one that is not reported on was not stamped before."""
         stamp = stamp_of(entry) if tables.seen.now(entry.path) is None else None
         if stamp is not None and tables.seen.get(entry.path, stamp) is None and stamp.is_settled:
-            with suppress(Unreadable):
-                tables.see(entry.path, stamp, candidate=holds_candidate(read_bytes(entry.path)))
+            tables.see(entry.path, stamp)
 
     # Linting
 
@@ -268,7 +266,7 @@ def _digest(path: str, tables: Tables) -> bytes | None:
         return None
     content = digest(data)
     if seen is None and stamp is not None and stamp.is_settled:
-        tables.see(path, stamp, candidate=holds_candidate(data))
+        tables.see(path, stamp)
     tables.keep_content(path, content)
     return content
 
