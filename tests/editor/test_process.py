@@ -120,9 +120,7 @@ def test_messages_out_of_their_time_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_client_is_answered_before_libcst_is_imported() -> None:
-    code = (
-        "import sys, ctxlint.editor.language_server as s; s.create(); print([m for m in sys.modules if m.startswith('libcst')])"
-    )
+    code = "import sys, ctxlint.editor.language_server as s; s.create(); print([m for m in sys.modules if m.startswith('libcst')])"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"[]\n"
 
 
