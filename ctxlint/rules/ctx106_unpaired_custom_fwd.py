@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
 from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
+from ctxlint.model.syntax import dotted
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.torch_api.autograd import CAST_UNDER_AUTOCAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,8 +121,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
         elif entry is not None and exit_ is None and not backward.raises_only and not _sets_autocast(backward):
             yield Finding(
                 fn.span(entry.node),
-                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; {_other_mode(entry)}, which raises "
-                f"or silently changes the precision. Add `custom_bwd` to `backward`.",
+                f"`forward` of `{fn.name}` has `custom_fwd` but `backward` has no `custom_bwd`; {_other_mode(entry)}"
+                f"{', which raises or silently changes the precision' * _is_cast(backward)}. Add `custom_bwd` to `backward`.",
                 add_other_half(fn, entry, backward),
             )
 
@@ -128,6 +132,24 @@ def _other_mode(entry: Decorator) -> str:
     if entry.casts_inputs:
         return "torch runs `backward` with autocast on if it is called under autocast"
     return "torch runs `backward` with autocast off"
+
+
+def _is_cast(backward: Method) -> bool:
+    """Whether backward runs an operation that autocast affects, or a function of the project, which may."""
+    if any(call.definition is not None for call in backward.facts.of(GenericCall)):
+        return True
+    return any(
+        isinstance(node, (cst.MatrixMultiply, cst.Power, cst.MatrixMultiplyAssign, cst.PowerAssign))
+        or (
+            isinstance(node, cst.Call)
+            and (dotted(node.func) or _method(node)).rpartition(".")[2] in CAST_UNDER_AUTOCAST
+        )
+        for node in backward.parents
+    )
+
+
+def _method(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def _advice(fn: FunctionClass, entry: Decorator) -> str:

@@ -111,3 +111,17 @@ OPERATOR_KERNELS = frozenset({"register_kernel", "register_fake", "register_vmap
 
 VARIABLE = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
 """Once made a tensor differentiable; now returns an alias of it."""
+
+CAST_UNDER_AUTOCAST = frozenset(
+    str.split(
+        """
+        acos addbmm addcdiv addcmul addmm addmv addr asin atan2 baddbmm bilinear binary_cross_entropy
+        binary_cross_entropy_with_logits bmm cdist chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+        conv_transpose3d cosh cosine_similarity cross cross_entropy cumprod cumsum dist dot einsum erfinv exp expm1
+        grid_sample group_norm index_put kl_div l1_loss layer_norm linear log log10 log1p log2 log_softmax matmul mm
+        mse_loss multi_dot mv nll_loss norm normalize pdist pow prelu prod reciprocal renorm rsqrt
+        scaled_dot_product_attention scatter_add sinh smooth_l1_loss softmax softmin softplus sum tan tensordot
+        """
+    )
+)
+"""The functions and methods whose tensors autocast converts, on CUDA or CPU; operators of Python: ``@`` and ``**``."""
