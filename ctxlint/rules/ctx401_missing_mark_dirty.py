@@ -23,7 +23,7 @@ from ctxlint.model.interpreter.events import ContextCall
 from ctxlint.model.interpreter.values import Tri, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted
+from ctxlint.rules.wording import quoted, unless_copied
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -246,8 +246,9 @@ def _message(fn: FunctionClass, tensor: Parameter, mutation: Mutation) -> str:
     otherwise = " if each call gets a new tensor, else work" if buffer else ", or work"
     markable = _mark_helps(fn, tensor, mutation)
     remedy = f"Call `{fn.storing_ctx}.mark_dirty({name})`{where}{otherwise}" if markable else "Work"
+    unless = f"{unless_copied(mutation)}," if unless_copied(mutation) else ""
     leaf = "" if buffer else "a leaf is silently overwritten, and "
     effect = "later uses of the input silently bypass this `backward`"
     if _saved_before(fn, tensor, mutation):
         leaf, effect = leaf.replace("silently ", ""), "the saved tensor silently has the new values"
-    return f"`{mutation.doer}` modifies the input `{name}` in place without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`."
+    return f"`{mutation.doer}` modifies the input `{name}` in place{unless} without `mark_dirty`; {leaf}{effect}. {remedy} on `{name}.clone()`."

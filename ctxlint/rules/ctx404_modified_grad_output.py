@@ -13,7 +13,7 @@ from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
-from ctxlint.rules.wording import quoted, under_flag
+from ctxlint.rules.wording import quoted, under_flag, unless_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,9 +172,10 @@ def _message(method: Method, gradient: str, mutation: Mutation) -> str:
     node = mutation.target_node
     written = code_of(node) if node is not None else gradient
     subject = f"`{mutation.doer}` modifies the incoming gradient `{gradient}` in place"
-    if written != gradient and "\n" not in written:
+    if written != gradient and "\n" not in written and not unless_copied(mutation):
         subject += f" through `{written}`"
     subject += " if no branch has replaced it" if gradient_written(mutation) is None else under_flag(mutation)
+    subject += unless_copied(mutation)
     wrong = "wrong, or torch raises" if mutation.how in _RESHAPING else "silently wrong"
     if not mutation.by or node is None:  # a nested function may see it without
         remedy = "Write to a new tensor, or `.clone()` it first"

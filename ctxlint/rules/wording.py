@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.mutations import usually_no_copy
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.model.analyses.gradient_placements import Expectation
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.events import ContextEvent, Event, Guard, Unpacking
+    from ctxlint.model.interpreter.events import ContextEvent, Event, Guard, Mutation, Unpacking
     from ctxlint.model.interpreter.method import Method
     from ctxlint.source.source import Span
 
@@ -59,6 +61,12 @@ def under_flag(event: Event) -> str:
     tests = {guard.text: guard for guard in event.guards}
     flags = [guard for guard in tests.values() if guard.holds and isinstance(guard.test, (cst.Name, cst.Attribute))]
     return f" under `{flags[0].text}`" if len(flags) == len(tests) == 1 else ""
+
+
+def unless_copied(mutation: Mutation) -> str:
+    """`` unless `contiguous` copies it``, if the tensor comes from such a method; it copies only unusual layouts."""
+    method = usually_no_copy(mutation)
+    return f" unless `{method}` copies it" if method else ""
 
 
 def doer(fn: FunctionClass, method: Method, event: ContextEvent | Unpacking) -> str:

@@ -9,6 +9,7 @@ import libcst as cst
 from ctxlint.model.interpreter.events import Escape, Question
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
+    Alias,
     Choice,
     Fresh,
     Item,
@@ -83,6 +84,19 @@ def through_data(value: Value | None) -> bool:
 
 _TEMPORARY = (cst.Call, cst.BinaryOperation, cst.UnaryOperation)
 """Expressions whose result nothing else can reference."""
+
+
+def usually_no_copy(mutation: Mutation) -> str:
+    """The method on the way to the modified tensor that copies it if its layout is unusual; empty if there is none."""
+    value = mutation.target
+    while isinstance(value, View):
+        called = getattr(value.node, "func", None)
+        if value.alias is Alias.USUALLY and isinstance(called, (cst.Attribute, cst.Name)):
+            return (
+                dotted(called) or called.attr.value if isinstance(called, cst.Attribute) else called.value
+            ).rpartition(".")[2]
+        value = value.of
+    return ""
 
 
 def on_a_temporary(mutation: Mutation) -> bool:
