@@ -105,11 +105,23 @@ class SavedTensorsReadTwice(Rule[FunctionClass]):
                 remedy, fix = _remedy(fn, method, reads, read)
                 yield Finding(
                     fn.span(read.node),
-                    f"`{read.via}` is read {when}; torch unpacks all saved tensors again and raises CheckpointError under "
+                    f"{_subject(read)} {when}; torch unpacks all saved tensors again and raises CheckpointError under "
                     f"non-reentrant checkpointing. {remedy}.",
                     fix,
                     way_to(fn, *reads),
                 )
+
+
+def _subject(read: SavedRead) -> str:
+    """What is read, and by which helper."""
+    called = dotted(read.node.func) if isinstance(read.node, cst.Call) else None
+    helper = called if called is not None and called.endswith(f".{read.by}") else read.by
+    return f"`{helper}` reads `{read.via}`" if read.by else f"`{read.via}` is read"
+
+
+def _by_one_helper(before: SavedRead, read: SavedRead) -> bool:
+    """Whether one call of a helper makes both reads."""
+    return bool(read.by) and before.node is read.node
 
 
 def _remedy(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...], read: SavedRead) -> tuple[str, Fix | None]:
@@ -119,6 +131,8 @@ def _remedy(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...], rea
         return f"Drop the unused read on {fn.line(before.node)}", drop_read(fn, method, before)
     if before is not None and is_unused(method, read, None):
         return "Drop it, as nothing uses it", drop_read(fn, method, read)
+    if before is not None and _by_one_helper(before, read):
+        return "Bind it to a name there", None
     if read.by or (before is not None and before.by):
         return "Pass the tensors of one read on instead", None
     name = name_of_tuple(fn, method)
@@ -138,6 +152,8 @@ def _first_again(fn: FunctionClass, method: Method, reads: tuple[SavedRead, ...]
     for read in reads:
         if read in twice:
             before, here = fn.line(twice[read].node), fn.line(read.node)
+            if _by_one_helper(twice[read], read):
+                return read, "twice"
             return read, f"twice on {here}" if before == here else f"again after {before}"
         if loop_around(method, read) is not None:
             return read, "again in each iteration of the loop"
