@@ -164,6 +164,7 @@ WRITING_FUNCTIONS = {
         for name, parameter in _COLLECTIVES_THAT_WRITE.items()
     },
     **{f"torch.nn.{name}": each.writes[0] for name, each in OPERATIONS.items() if each.where == "I"},
+    "deepspeed.comm.inference_all_reduce": "tensor",
 }
 """Functions that certainly write to their first argument, by full name, with the name of that parameter."""
 
