@@ -126,6 +126,8 @@ class _Run:
 
     def led(self) -> Iterator[Candidate]:
         """The other files that are reported on and may call Functions of files that are not."""
+        if all(map(self.index.covers, {os.path.dirname(path) for path in self.reported})):
+            return
         for path in self.reported:
             self.leads[root_of_file(path)] |= self.index.leads(path)
         for found, settings in self.others:
