@@ -111,7 +111,8 @@ class Checker:
         self, source: Source, settings: Settings, find_outside: FindOutsideFacts | None
     ) -> tuple[FileResult, SourceFile | None]:
         layout = layout_on_demand() if self._trusts_ast else nullcontext()
-        with layout, self._parsed.in_use(), self._pieces.in_use(), self._indexes.in_use(), self._functions.in_use():
+        parsed = self._parsed.in_use(replaces=not settings.fix)
+        with layout, parsed, self._pieces.in_use(), self._indexes.in_use(), self._functions.in_use():
             file = read_source(source, settings, find_outside)
             return (file, None) if isinstance(file, FileResult) else (check_file(file, settings), file)
 

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Walks the body of a method, with the abstract values of its parameters, and adds the resulting facts."""
 
+    FactsOf = Callable[[Method, dict[str, Value], Callable[[], MethodFacts]], MethodFacts]
+
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
 
@@ -110,6 +112,8 @@ class Builder:
         ).union(subclassed_elsewhere)
         self.stored_elsewhere = tuple(stored_elsewhere)
         self.summaries = Summaries(project)
+        self.facts_of: FactsOf = lambda _method, _bindings, work: work()
+        """Walks a method of the class that is built, or finds what an earlier walk recorded."""
 
     # Classes
 
@@ -335,7 +339,8 @@ class Builder:
         if home is not None and method.receiver is not None and _is_called_on(home, method):
             bindings = {**bindings, method.receiver.name: Imported(LOCAL + home.qualname)}
         try:
-            facts = interpret(method.node, bindings, scope, resolver, home is None or home.unit.source.has_walrus)
+            walrus = home is None or home.unit.source.has_walrus
+            facts = self.facts_of(method, bindings, lambda: interpret(method.node, bindings, scope, resolver, walrus))
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)

@@ -10,6 +10,7 @@ results. What rules read from the whole text is recorded when they read it.
 
 from __future__ import annotations
 
+import ast
 import re
 import unicodedata
 from bisect import bisect_right
@@ -17,8 +18,11 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from enum import Enum
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+import libcst as cst
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
@@ -32,10 +36,11 @@ if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
     from ctxlint.model.builder import Builder
     from ctxlint.model.finding import Finding
-    from ctxlint.model.function import Evidence, FunctionClass, Input
+    from ctxlint.model.function import Evidence, FunctionClass, Input, Method, MethodFacts
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.interpreter.values import Value
 
 Result = TypeVar("Result")
 
@@ -53,6 +58,8 @@ _STRING_OR_COMMENT = re.compile(
 _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = re.compile(r"\bline \d")
 _OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
+_DEFINED = re.compile(r"\bdef\s+\w+")
+_WALKS_KEPT = 32
 _VERSIONS_KEPT = 3
 """Versions of a Function to keep: the current text, the one before, and the one with fixes applied."""
 
@@ -94,6 +101,15 @@ class _StoredFindings:
     rules: dict[str, _Kept] = field(default_factory=dict)
 
 
+class _Walked(NamedTuple):
+    """What a walk over a method recorded, and what that depends on: the arguments, and the code around."""
+
+    bindings: dict[str, Value]
+    around: Hashable
+    facts: MethodFacts
+    steps: int
+
+
 class FunctionStore:
     """The Functions of some files, valid while nothing that they depend on has changed."""
 
@@ -105,6 +121,7 @@ class FunctionStore:
         self._reach: tuple[Unit, _Reach] | None = None
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
+        self._walked: OrderedDict[cst.FunctionDef, _Walked] = OrderedDict()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -121,6 +138,7 @@ class FunctionStore:
         """Other files changed: drop everything."""
         self._entries.clear()
         self._operators.clear()
+        self._walked.clear()
 
     # The model
 
@@ -138,6 +156,7 @@ class FunctionStore:
         entry = versions.get(key)
         if (
             entry is not None
+            and not _is_released(entry.function)
             and _has_same_answers(entry.queries, source)
             and (not entry.has_places or entry.firsts == firsts)
         ):
@@ -147,6 +166,7 @@ class FunctionStore:
         else:
             broken, before = len(unit.slices.broken), steps.left
             source.queries.clear()
+            builder.facts_of = partial(self._facts_of, reach, record, facts)
             built = builder.build(record)
             if built is None or len(unit.slices.broken) > broken:
                 return built
@@ -159,6 +179,34 @@ class FunctionStore:
                 versions.popitem(last=False)
         self._of[id(function)] = (function, entry, firsts)
         return function
+
+    def _facts_of(
+        self,
+        reach: _Reach,
+        record: ClassRecord,
+        facts: tuple[Hashable, ...],
+        method: Method,
+        bindings: dict[str, Value],
+        work: Callable[[], MethodFacts],
+    ) -> MethodFacts:
+        """The result of ``work``, or that of an earlier walk over the same nodes with the same code around them.
+
+        So a keystroke in ``backward`` does not walk ``forward`` again, unless it changes what is known of the inputs.
+        """
+        home = method.home
+        if home is None or home.unit.source is not reach.source or home.qualname != record.qualname:
+            return work()
+        around = (facts, *reach.around(record, method.name))
+        known = self._walked.pop(method.node, None)
+        if known is None or known[:2] != (bindings, around) or _is_bound_to_old_text(method, known.facts):
+            before, found = steps.left, work()
+            known = _Walked(bindings, around, found, before - steps.left)
+        else:
+            spend(known.steps)
+        self._walked[method.node] = known
+        while len(self._walked) > _WALKS_KEPT:
+            self._walked.popitem(last=False)
+        return known.facts
 
     def _versions(self, unit: Unit, qualname: str) -> OrderedDict[Hashable, _Entry]:
         of_file = self._entries.setdefault(unit.path, {})
@@ -271,6 +319,7 @@ class _Reach:
         self.words: dict[str, frozenset[str]] = {}
         self._texts: dict[int, str] = {}
         self._next: dict[int, frozenset[int]] = {}
+        self._members: dict[str, tuple[dict[str, str], str]] = {}
 
     def text(self, statement: int) -> str:
         """The lines of a statement."""
@@ -299,8 +348,51 @@ class _Reach:
         """The statements with one of some words."""
         return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
 
+    def around(self, record: ClassRecord, method: str) -> tuple[Hashable, ...]:
+        """The code that a walk over a method of a class may depend on, apart from the method, and where it is.
+
+        That are the statements that its names lead to, the other methods that are named there, and what is in the class
+        but in no method.
+        """
+        own, methods, rest = record.statement, *self._members_of(record)
+        found, statements = {method}, set(self._stars)
+        pending = [rest, methods.get(method, ""), *map(self.text, self._stars)]
+        while pending:
+            words = self._words_in(_DEFINED.sub("", pending.pop()))
+            new = methods.keys() & words - found
+            more = frozenset().union(*(self.bound[name] for name in words & self.bound.keys())) - statements - {own}
+            found |= new
+            statements |= more
+            pending += [*(methods[name] for name in new), *map(self.text, more)]
+        found.discard(method)
+        return (
+            self.lines[own][0],
+            rest,
+            tuple((name, methods[name]) for name in sorted(found)),
+            tuple((self.lines[each][0], self.text(each)) for each in sorted(statements)),
+        )
+
+    def _members_of(self, record: ClassRecord) -> tuple[dict[str, str], str]:
+        """The text of each method of a class, and of the rest."""
+        if record.qualname not in self._members:
+            first, last = self.lines[record.statement]
+            methods: dict[str, str] = {}
+            rest: list[str] = []
+            for each in record.node.body:
+                if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    start = min([each.lineno, *(decorator.lineno for decorator in each.decorator_list)])
+                    end = each.end_lineno or each.lineno
+                    rest.append(self.source.lines(first, start - 1) if start > first else "")
+                    methods[each.name] = methods.get(each.name, "") + self.source.lines(start, end)
+                    first = end + 1
+            rest.append(self.source.lines(first, last) if first <= last else "")
+            self._members[record.qualname] = (methods, "\n".join(rest))
+        return self._members[record.qualname]
+
     def _words_of(self, statement: int) -> frozenset[str]:
-        text = self.text(statement)
+        return self._words_in(self.text(statement))
+
+    def _words_in(self, text: str) -> frozenset[str]:
         if text not in self.words:
             words = self._known_words.get(text)
             if words is None:
@@ -354,6 +446,27 @@ def _homes(function: FunctionClass, unit: Unit) -> dict[str, str]:
     """The classes of a file that contain the methods."""
     homes = ((name, method.home) for name, method in function.methods.items())
     return {name: home.qualname for name, home in homes if home is not None and home.unit is unit}
+
+
+def _is_released(function: FunctionClass) -> bool:
+    """Whether nodes of a Function are those of a later version now."""
+    slices = (function.slice, *(method.slice for method in function.methods.values()))
+    return any(each.statement.released for each in slices)
+
+
+def _is_bound_to_old_text(method: Method, facts: MethodFacts) -> bool:
+    """Whether ``setup_context`` may get a function or object of the earlier version of the file from ``forward``."""
+    seen: set[int] = set()
+    pending: list[object] = [each.value for each in facts.returns] if method.name == "forward" else []
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Definition):
+            return True
+        if id(each) in seen or isinstance(each, (str, int, Enum, cst.CSTNode)):
+            continue
+        seen.add(id(each))
+        pending += each if isinstance(each, (tuple, frozenset)) else getattr(each, "__dict__", {}).values()
+    return False
 
 
 def _has_places(function: FunctionClass) -> bool:

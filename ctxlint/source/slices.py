@@ -22,7 +22,7 @@ from ctxlint.source.nesting import with_room
 from ctxlint.source.positions import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from ctxlint.source.source import Source, Span
 
@@ -43,6 +43,9 @@ class Statement:
     parse: Callable[[], cst.Module]
     find: Callable[[cst.CSTNode], Span | None] | None = None
     """The span of an ``ast`` node, with lines counted from the first one; None if only LibCST knows it."""
+
+    released = False
+    """Whether some of its nodes are those of a later version now."""
 
     @cached_property
     def module(self) -> cst.Module:
@@ -136,6 +139,12 @@ def kept_statement(parse: Callable[..., Parsed], text: str, *more: object) -> Pa
     return parse(text, *more) if statements is None else statements.statement(parse, text, *more)
 
 
+def replaced_statement(parse: Callable[..., Parsed], text: str, name: Hashable) -> Parsed | None:
+    """The statement with this name that is replaced by the one with this text; see ``ParsedStatements.replaced``."""
+    kept = _KEPT.get()
+    return None if kept is None else kept.replaced(parse, text, name)
+
+
 def parse_statement(text: str) -> Statement:
     """Parse a statement; raises the same as ``parse_slice``."""
     module = parse_text(text)
@@ -152,6 +161,9 @@ def parse_text(text: str) -> cst.Module:
         raise cst.ParserSyntaxError(str(error), lines=lines, raw_line=1, raw_column=0) from error
 
 
+_NAMES_KEPT = 64
+
+
 class ParsedStatements:
     """The parsed statements, and pieces of them, of the last ``readings`` readings of a file, by text.
 
@@ -165,12 +177,18 @@ class ParsedStatements:
         self.readings = readings
         self.limit = limit
         self._reading = 0
+        self._replaces = False
         self._size = 0
         self._statements: OrderedDict[tuple[Callable[..., Any], str], tuple[int, Any]] = OrderedDict()
+        self._latest: OrderedDict[Hashable, tuple[Callable[..., Any], str]] = OrderedDict()
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """During this context, ``parse_slice`` looks up and stores statements here. For one reading of one file."""
+    def in_use(self, *, replaces: bool = False) -> Iterator[None]:
+        """During this context, ``parse_slice`` looks up and stores statements here. For one reading of one file.
+
+        With ``replaces``, the text is the next version of the file: see ``replaced``.
+        """
+        self._replaces = replaces
         self._reading += 1
         token = _KEPT.set(self)
         try:
@@ -194,6 +212,22 @@ class ParsedStatements:
             self._statements[key] = (self._reading, statement)
             self._statements.move_to_end(key)
         return statement  # type: ignore[no-any-return]
+
+    def replaced(self, parse: Callable[..., Parsed], text: str, name: Hashable) -> Parsed | None:
+        """The last statement with a name, unless it is in use; the one with this text is the last one now.
+
+        It is dropped, so that its nodes can be used for the new statement.
+        """
+        if not self._replaces:
+            return None
+        before = self._latest.pop(name, None)
+        self._latest[name] = (parse, text)
+        while len(self._latest) > _NAMES_KEPT:
+            self._latest.popitem(last=False)
+        if before is None or self._statements.get(before, (self._reading, None))[0] == self._reading:
+            return None
+        self._size -= len(before[1])
+        return self._statements.pop(before)[1]  # type: ignore[no-any-return]
 
     def _evict(self) -> None:
         """Evict what was not used recently, and what exceeds the limit."""

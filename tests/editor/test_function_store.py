@@ -13,11 +13,14 @@ from ctxlint.editor.checking import Checker
 from ctxlint.editor.documents import Document
 from ctxlint.editor.workspace import Workspace
 from ctxlint.model.builder import Builder
+from ctxlint.model.interpreter.interpret import interpret
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    import libcst as cst
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.file_index import ClassRecord
@@ -75,11 +78,22 @@ def edited(chance: random.Random, text: str) -> str:
     return f"{text[:at]}{typed}{text[at:]}"
 
 
+def typed(chance: random.Random, text: str, places: Sequence[int] = ()) -> Iterator[str]:
+    """The texts while a line is typed key by key, below one of the lines ``places``, or anywhere."""
+    lines = text.split("\n")
+    at = chance.choice(places) - 1 if places else chance.randrange(len(lines))
+    line = re.sub(r"\S.*", "", lines[at]) + chance.choice(PIECES).strip()
+    for end in range(len(line) - len(line.lstrip()), len(line) + 1):
+        yield "\n".join([*lines[: at + 1], line[:end], *lines[at + 1 :]])
+
+
 def texts(chance: random.Random, first: str, number: int) -> Iterator[str]:
     """A sequence of edits of the first text; some of them start again from it."""
     text = first
     for _ in range(number):
         yield text
+        if chance.random() < 0.1:
+            yield from (text := each for each in typed(chance, text))
         text = edited(chance, first if chance.random() < 0.1 else text)
 
 
@@ -102,6 +116,22 @@ def compare(first: str, name: str, number: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_what_is_kept_is_what_an_analysis_from_nothing_gives(path: Path, tmp_path: Path) -> None:
     compare(path.read_text(), path.name, 60, tmp_path)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_same_when_methods_are_edited(path: Path, tmp_path: Path) -> None:
+    text, chance, workspace = path.read_text(), random.Random(path.name), Workspace(lambda _: None, (str(tmp_path),))
+    checker, uri = Checker(workspace), (tmp_path / path.name).as_uri()
+    for version in range(8):
+        methods = re.finditer(r"^    def \w+\((?:ctx|self|cls|x).*\n(?:(?: {8}.*)?\n)*", text, re.MULTILINE)
+        spans = [(text.count("\n", 0, each.start()), text.count("\n", 0, each.end())) for each in methods]
+        versions = list(typed(chance, text, [line for first, last in spans for line in range(first + 1, last)]))
+        for each in [*versions[:6], versions[-1], *([text] if version % 2 else [])]:
+            document = Document(uri, each, version, "python")
+            assert shown(checker, document) == shown(Checker(workspace), document), each
+            if version % 3 == 0:
+                checker.fixed(checker.check(document), lambda: None)
+        text = versions[-1] if version % 4 == 1 else text
 
 
 def test_the_same_in_files_of_many_functions(tmp_path: Path) -> None:
@@ -359,3 +389,43 @@ def test_only_what_may_be_different_is_analysed(
     after = checker.check(Document(uri, changed, 2, "python"))
     assert set(names) == built
     assert len(after.diagnostics) == len(before.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "walked"),
+    [
+        ("ctx.scale\n\n\ndef", "ctx.scale * 1\n\n\ndef", {"backward"}),
+        ("x * scale", "x * scale * 1", {"forward"}),
+        ("grad_output * ctx", "First.forward(ctx, grad_output, 1) * ctx", {"forward", "backward"}),
+        (
+            "    @staticmethod\n    def f",
+            "    helper = torch.nn\n    @staticmethod\n    def f",
+            {"forward", "backward"},
+        ),
+        ("grad_output * ctx", "helper(grad_output) * ctx", {"backward"}),
+        (
+            "    return grad_output * ctx.scale",
+            "    return grad_output * ctx.scale, grad_output",
+            {"forward", "backward"},
+        ),
+    ],
+)
+def test_only_methods_that_may_be_different_are_walked(
+    old: str, new: str, walked: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def noted(function: cst.FunctionDef, *more: object) -> object:
+        names.append(function.name.value)
+        return interpret(function, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("ctxlint.model.builder.interpret", noted)
+    text = HEAD + "def helper(x):\n    return x\n" + missing_none("First")
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    checker.check(Document(uri, text, 1, "python"))
+    assert set(names) == {"forward", "backward"}
+    names.clear()
+    changed = text.replace(old, new, 1)
+    assert changed != text
+    checker.check(Document(uri, changed, 2, "python"))
+    assert set(names) == walked

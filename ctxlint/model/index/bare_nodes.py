@@ -89,6 +89,21 @@ class BareLayout:
                     _set(bare, name, value)
         return piece is not None
 
+    def release(self) -> bool:
+        """Make its nodes bare again, for a later version of the statement; False if the whole layout was parsed."""
+        if "module" in vars(self):
+            return False
+        _WAITING.pop(self._number, None)
+        for owner in self._filled:
+            piece = self._pieces[owner]
+            for bare, _read in piece.pairs if piece is not None else ():
+                if not isinstance(bare, _OPERATORS):
+                    for name in frozenset(type(bare).__slots__).difference(FIELDS_OF_CODE[type(bare)], _WORDS):
+                        with suppress(AttributeError):
+                            getattr(type(bare), name).__delete__(bare)
+        self._filled.clear()
+        return True
+
     def _piece_of(self, node: cst.CSTNode) -> LayoutPiece | None:
         owner = self.owners[id(node)]
         if owner is None or self._places is None:
@@ -104,6 +119,9 @@ class BareLayout:
         """The statement whose piece contains each node, by the identity of the node."""
         return owners_of(self._top)
 
+
+_OPERATORS = (cst.BaseBinaryOp, cst.BaseAugOp, cst.BaseUnaryOp, cst.BaseBooleanOp, cst.BaseCompOp)
+"""All statements share one node for each operator."""
 
 _NUMBERS = count()
 _WAITING: WeakValueDictionary[int, BareLayout] = WeakValueDictionary()

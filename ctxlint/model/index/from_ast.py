@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
 
 from ctxlint.model.index.bare_nodes import bare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ctxlint.source.source import Source
 
@@ -45,13 +46,45 @@ def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
     return _made(_Maker(source).class_, node)
 
 
-def statement_from_ast(node: ast.stmt, source: Source, places: dict[int, ast.AST] | None = None) -> cst.CSTNode:
-    """Like ``function_from_ast``, for any compound statement."""
+class MadeMethod(NamedTuple):
+    """The nodes of a method, and their ``ast`` origins by identity."""
+
+    node: cst.FunctionDef
+    places: dict[int, ast.AST]
+
+
+Methods = dict[tuple[int, str], MadeMethod]
+"""The methods of a class, by the lines between those around them: the number of the first one, and their text."""
+
+
+def statement_from_ast(
+    node: ast.stmt, source: Source, places: dict[int, ast.AST] | None = None, methods: Methods | None = None
+) -> cst.CSTNode:
+    """Like ``function_from_ast``, for any compound statement.
+
+    ``methods`` are those of an earlier version of a class, whose nodes are used again; they are replaced by its own.
+    """
     text = source.lines(node.lineno, node.end_lineno or node.lineno)
     if type(node) not in _COMPOUND or "\f" in text or not (text.isascii() or _is_utf8(text)):
         raise NotMade
-    made: cst.CSTNode = _made(_Maker(source, places).statement, node)
+    maker = _Maker(source, places)
+    if methods is not None and isinstance(node, ast.ClassDef) and "\r" not in text:
+        maker.earlier = dict(methods)
+        maker.methods = methods
+        maker.lines = {id(each): (first, source.lines(first, last)) for each, first, last in _method_lines(node)}
+        methods.clear()
+    made: cst.CSTNode = _made(maker.statement, node)
     return made
+
+
+def _method_lines(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, int, int]]:
+    """The methods in the body of a class, with the lines between the statements around them, comments included."""
+    last = node.lineno - 1
+    for each, after in zip_longest(node.body, node.body[1:]):
+        first, last = last + 1, each.end_lineno or each.lineno
+        until = last if after is None else min(x.lineno for x in (after, *getattr(after, "decorator_list", ()))) - 1
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield each, first, until
 
 
 def _is_utf8(text: str) -> bool:
@@ -79,6 +112,10 @@ class _Maker:
         self.ascii = source.text.isascii()
         self.in_string = False
         """Whether the current expression is in an f-string; Python 3.11 has no positions there."""
+        self.lines: dict[int, tuple[int, str]] = {}
+        """The lines of methods whose nodes may be those of an earlier version, by the identity of the method."""
+        self.earlier: Methods = {}
+        self.methods: Methods = {}
 
     # Expressions
 
@@ -380,7 +417,17 @@ class _Maker:
         compound = _COMPOUND.get(type(node))
         if compound is None:
             raise NotMade
-        return self.noted(compound(self, node), node)
+        lines = self.lines.get(id(node))
+        if lines is None:
+            return self.noted(compound(self, node), node)
+        found = self.earlier.get(lines)
+        if found is None:
+            places, self.places = self.places, {}
+            found = MadeMethod(self.noted(compound(self, node), node), self.places)
+            self.places = places
+        self.places.update(found.places)
+        self.methods[lines] = found
+        return found.node
 
     def assign(self, node: ast.Assign) -> cst.Assign:
         targets = [bare.AssignTarget(self.expression(each)) for each in node.targets]

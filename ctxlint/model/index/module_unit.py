@@ -23,7 +23,7 @@ from ctxlint.model.index.scopes import Scope
 from ctxlint.model.syntax import code_of
 from ctxlint.records import entity
 from ctxlint.source.nesting import too_deep
-from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text
+from ctxlint.source.slices import Slice, Statement, kept_statement, parse_slice, parse_text, replaced_statement
 from ctxlint.source.source import Position
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord, FileIndex, FunctionRecord
+    from ctxlint.model.index.from_ast import Methods
     from ctxlint.source.source import Source, Span
 
 
@@ -230,12 +231,26 @@ class _BareStatement(Statement):
     """A statement whose nodes have no layout yet."""
 
     top: cst.CSTNode = field(kw_only=True)
+    layout: BareLayout = field(kw_only=True)
+    methods: Methods = field(kw_only=True)
+    """Those of a class, for its next version."""
+
+    def release(self) -> Methods:
+        """The methods, to be used in the next version."""
+        if not self.layout.release():
+            return {}
+        object.__setattr__(self, "released", True)
+        return dict(self.methods)
 
 
 def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) -> _BareStatement:
     if too_deep(text) is not None:
         raise NotMade
     made_from: dict[int, ast.AST] = {}
-    top = statement_from_ast(statement, source, made_from)
+    methods: Methods = {}
+    if isinstance(statement, ast.ClassDef):
+        before = replaced_statement(_bare_statement, text, (source.path, statement.name))
+        methods = before.release() if before is not None else {}
+    top = statement_from_ast(statement, source, made_from, methods)
     layout = BareLayout(top, partial(parse_text, text), AstPlaces(text, first, made_from))
-    return _BareStatement(text, lambda: layout.module, layout.span, top=top)
+    return _BareStatement(text, lambda: layout.module, layout.span, top=top, layout=layout, methods=methods)
