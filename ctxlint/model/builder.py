@@ -13,6 +13,7 @@ from ctxlint.model.analyses.context_parameter import lacks_context
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
+from ctxlint.model.analyses.objects_on_ctx import inputs_on_ctx, objects_on_ctx, reads_any
 from ctxlint.model.analyses.reachability import without_untaken_arms
 from ctxlint.model.analyses.returns import joined, returned_by
 from ctxlint.model.analyses.shifted import is_shifted
@@ -46,10 +47,12 @@ from ctxlint.model.interpreter.values import (
     Kind,
     Opaque,
     Parameter,
+    ProjectObject,
     Tri,
     Value,
     constant,
 )
+from ctxlint.model.interpreter.walk import NO_OBJECTS
 from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
@@ -68,7 +71,10 @@ if TYPE_CHECKING:
     Walk = Callable[[Method, dict[str, Value]], Method]
     """Walks the body of a method, with the abstract values of its parameters, and adds the resulting facts."""
 
-    FactsOf = Callable[[Method, dict[str, Value], Callable[[], MethodFacts]], MethodFacts]
+    Known = tuple[dict[str, Value], Mapping[Value, ProjectObject]]
+    """What is known before the walk: the values of parameters, and which values are objects of project classes."""
+
+    FactsOf = Callable[[Method, Known, Callable[[], MethodFacts]], MethodFacts]
 
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
@@ -112,7 +118,7 @@ class Builder:
         ).union(subclassed_elsewhere)
         self.stored_elsewhere = tuple(stored_elsewhere)
         self.summaries = Summaries(project)
-        self.facts_of: FactsOf = lambda _method, _bindings, work: work()
+        self.facts_of: FactsOf = lambda _method, _known, work: work()
         """Walks a method of the class that is built, or finds what an earlier walk recorded."""
 
     # Classes
@@ -147,6 +153,10 @@ class Builder:
         calls = tuple(self.calls.get(record.qualname, ()))
         inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
         methods.update(self.walk_forward(methods, inputs, walk))
+        if self.walk_with_objects(methods):
+            gradients = tuple(returned_by(methods["backward"]))
+            inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
+            methods.update(self.walk_forward(methods, inputs, walk))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
         names = tuple(_decorator_name(decorator, record.scope) for decorator in node.decorators)
@@ -294,6 +304,19 @@ class Builder:
             methods[name] = method
         return methods
 
+    def walk_with_objects(self, methods: dict[str, Method]) -> bool:
+        """Walk backward again if forward keeps objects of project classes on ctx for it; whether that is so."""
+        backward, forward = methods.get("backward"), methods.get("forward")
+        passed: dict[Value, ProjectObject] = {}
+        if forward is not None and forward.home is not None:
+            resolver = CalleeResolver(forward.home.unit, self.summaries)
+            passed = resolver.declared(forward.params, inputs_on_ctx(methods.values()))
+        objects = objects_on_ctx(methods.values(), passed)
+        if backward is None or not reads_any(backward, objects):
+            return False
+        methods["backward"] = self.walk(backward, bound_parameters(backward, "gradient", Tri.YES), objects)
+        return True
+
     def walk_forward(self, methods: Mapping[str, Method], inputs: tuple[Input, ...], walk: Walk) -> dict[str, Method]:
         """Walk forward and vmap with what is known of the inputs, and setup_context with what forward returns."""
         walked: dict[str, Method] = {}
@@ -328,7 +351,9 @@ class Builder:
             walked["vmap"] = walk(vmap, bindings)
         return walked
 
-    def walk(self, method: Method, bindings: dict[str, Value]) -> Method:
+    def walk(
+        self, method: Method, bindings: dict[str, Value], objects: Mapping[Value, ProjectObject] = NO_OBJECTS
+    ) -> Method:
         """A method with the facts of its body; without any if the body is a stub."""
         home = method.home
         if _is_stub(method):
@@ -336,11 +361,17 @@ class Builder:
         resolver = CalleeResolver(home.unit, self.summaries) if home is not None else None
         qualname = f"{home.qualname}.{method.name}" if home is not None else ""
         scope = Scope("function", qualname, _class_scope(home) if home is not None else None)
+        if resolver is not None:
+            objects = {**resolver.declared(method.params, bindings), **objects}
         if home is not None and method.receiver is not None and _is_called_on(home, method):
             bindings = {**bindings, method.receiver.name: Imported(LOCAL + home.qualname)}
         try:
             walrus = home is None or home.unit.source.has_walrus
-            facts = self.facts_of(method, bindings, lambda: interpret(method.node, bindings, scope, resolver, walrus))
+            facts = self.facts_of(
+                method,
+                (bindings, objects),
+                lambda: interpret(method.node, bindings, scope, resolver, walrus, objects=objects),
+            )
         except RecursionError:
             facts = MethodFacts(complete=False)
         return _changed(method, facts=facts)

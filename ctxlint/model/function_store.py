@@ -34,13 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.builder import Builder
+    from ctxlint.model.builder import Builder, Known
     from ctxlint.model.finding import Finding
     from ctxlint.model.function import Evidence, FunctionClass, Input, Method, MethodFacts
     from ctxlint.model.index.apply_calls import ApplyCall
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.interpreter.values import Value
 
 Result = TypeVar("Result")
 
@@ -102,9 +101,9 @@ class _StoredFindings:
 
 
 class _Walked(NamedTuple):
-    """What a walk over a method recorded, and what that depends on: the arguments, and the code around."""
+    """What a walk over a method recorded, and what that depends on: what was known before, and the code around."""
 
-    bindings: dict[str, Value]
+    before: Known
     around: Hashable
     facts: MethodFacts
     steps: int
@@ -186,7 +185,7 @@ class FunctionStore:
         record: ClassRecord,
         facts: tuple[Hashable, ...],
         method: Method,
-        bindings: dict[str, Value],
+        before: Known,
         work: Callable[[], MethodFacts],
     ) -> MethodFacts:
         """The result of ``work``, or that of an earlier walk over the same nodes with the same code around them.
@@ -198,9 +197,9 @@ class FunctionStore:
             return work()
         around = (facts, *reach.around(record, method.name))
         known = self._walked.pop(method.node, None)
-        if known is None or known[:2] != (bindings, around) or _is_bound_to_old_text(method, known.facts):
-            before, found = steps.left, work()
-            known = _Walked(bindings, around, found, before - steps.left)
+        if known is None or known[:2] != (before, around) or _is_bound_to_old_text(method, known.facts):
+            steps_left, found = steps.left, work()
+            known = _Walked(before, around, found, steps_left - steps.left)
         else:
             spend(known.steps)
         self._walked[method.node] = known

@@ -99,6 +99,18 @@ def test_what_is_not(tmp_path: Path, name: str) -> None:
     assert found(tmp_path, "f(g)", DOES_NOT[name], "from helpers import f") == []
 
 
+EITHER = "try:\n    from helpers import f\nexcept ImportError:\n    from others import f"
+
+
+@pytest.mark.parametrize(
+    ("other", "codes"), [("t.add_(2)", ["CTX404"]), ("t = t + 2", []), ("raise OSError", ["CTX404"])]
+)
+def test_one_of_two_imports(tmp_path: Path, other: str, codes: list[str]) -> None:
+    (tmp_path / "others.py").write_text(f"def f(t):\n    {other}\n    return t\n")
+    found_here = found(tmp_path, "f(g)", "def f(t):\n    t.mul_(2)\n    return t\n", EITHER)
+    assert [each.code for each in found_here] == codes
+
+
 def test_the_caller_decides(tmp_path: Path) -> None:
     helper = "def f(t, inplace=False):\n    return t.mul_(2) if inplace else t * 2\n"
     for given, codes in {"": [], ", True": ["CTX404"], ", inplace=True": ["CTX404"], ", ctx.flag": []}.items():

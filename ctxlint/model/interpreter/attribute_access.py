@@ -53,6 +53,7 @@ from ctxlint.model.interpreter.values import (
     View,
     is_container,
     is_tensor,
+    join_all,
     kind_of,
     tensor_when_used,
 )
@@ -86,7 +87,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
         return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
     if name in operations.VIEW_ATTRIBUTES and tensor_when_used(base):
         return View(base, node, layout=changed_layout(node))
-    field = _field(base, name, node)
+    field = _field(walk, base, name, node)
     if field is not None:
         return field
     if name in ("values", "indices") and isinstance(base, Sequence) and len(base.slots) == 2 and base.exact:
@@ -96,12 +97,17 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
 
 
-def _field(base: Value, name: str, node: cst.Attribute) -> Value | None:
+def _field(walk: Walk, base: Value, name: str, node: cst.Attribute) -> Value | None:
     """The field of a named tuple, or the attribute of an object; None for anything else."""
     if isinstance(base, Sequence) and name in base.names:
         return base.slots[base.names.index(name)].value
     if isinstance(base, ProjectObject):
-        return dict(base.attributes)[name].value if name in dict(base.attributes) else Opaque(node)
+        if name in dict(base.attributes):
+            return dict(base.attributes)[name].value
+        instance = walk.resolver.attribute(base, name) if walk.resolver is not None else None
+        if instance is not None:
+            return instance
+        return Item(base.origin, f".{name}") if isinstance(base.origin, Value) else Opaque(node)
     return None
 
 
@@ -228,7 +234,9 @@ def _slice_of(value: Variadic | TensorTuple, node: cst.Subscript) -> Value:
 
 
 def _item_of_key(value: Mapping, index: cst.BaseExpression | None, node: cst.Subscript) -> Value:
-    """``value["name"]`` of a dict with known keys."""
+    """``value["name"]`` of a dict with known keys; with an unknown key, one of the functions in it."""
+    if not isinstance(index, cst.SimpleString) and all(isinstance(slot.value, Imported) for slot in value.slots):
+        return join_all(slot.value for slot in value.slots) if value.keys else Opaque(node)
     key = literal_text(index) if isinstance(index, cst.SimpleString) else None
     return value.slots[value.keys.index(key)].value if isinstance(key, str) and key in value.keys else Opaque(node)
 

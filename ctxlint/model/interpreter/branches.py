@@ -158,9 +158,10 @@ def execute_match(walk: Walk, node: cst.Match) -> None:
     walk.evaluate(node.subject)
     before = walk.state
     arms: list[State] = []
-    irrefutable = False
+    irrefutable = any(_always_matches(case) for case in node.cases)
+    count = len(node.cases) + (not irrefutable)
     for number, case in enumerate(node.cases):
-        walk.state = before.fork(Guard(id(node), f"case {number}"))
+        walk.state = before.fork(Guard(id(node), f"case {number} of {count}"))
         for name in _captures(case.pattern):
             walk.state.names[name] = Opaque(case)
         if case.guard is not None:
@@ -168,11 +169,14 @@ def execute_match(walk: Walk, node: cst.Match) -> None:
             enter_arm(walk, walk.state, case, case.guard, holds=True)
         walk.execute(case.body)
         arms.append(walk.state)
-        wildcard = isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None
-        irrefutable = irrefutable or (wildcard and case.guard is None)
     if not irrefutable:
         arms.append(before.fork(Guard(id(node), "no case")))
     walk.state = join_states(before, arms)
+
+
+def _always_matches(case: cst.MatchCase) -> bool:
+    """``case _:``, ``case name:``."""
+    return isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None and case.guard is None
 
 
 def _either_or_between(before: Value, after: Value) -> Value:

@@ -8,9 +8,9 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
-from ctxlint.model.interpreter.effects import apply_summary, record_writes
+from ctxlint.model.interpreter.effects import apply_summary, either, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MemoryRead
-from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, sees_context
+from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
     after_method,
@@ -27,8 +27,10 @@ from ctxlint.model.interpreter.values import (
     NONE,
     UNKNOWN,
     Argument,
+    Choice,
     Constant,
     Context,
+    ContextAttribute,
     Fresh,
     Imported,
     Item,
@@ -93,8 +95,9 @@ def _call(walk: Walk, node: cst.Call) -> Value:
         receiver = walk.evaluate(func.value)
         if isinstance(receiver, Context):
             return _context_method(walk, node, func.attr.value)
-        if isinstance(receiver, ProjectObject):
-            return _instance_method(walk, node, receiver, func.attr.value)
+        instance = object_of(walk, receiver)
+        if instance is not None:
+            return _instance_method(walk, node, instance, func.attr.value)
         if isinstance(func.value, cst.Call) and canonical(walk, func.value.func) == "builtins.super":
             return _method_of_base(walk, node, func.value, func.attr.value)
         if not isinstance(receiver, Imported):
@@ -239,6 +242,14 @@ def _instance_method(walk: Walk, node: cst.Call, receiver: ProjectObject, name: 
     return _call_value(walk, node, method and method[0], arguments, method[1] if method else ())
 
 
+def object_of(walk: Walk, value: Value) -> ProjectObject | None:
+    """The object of a project class that a value is, by itself or as known from outside."""
+    if isinstance(value, ProjectObject):
+        return value
+    from_outside = isinstance(value, (Argument, ContextAttribute, Parameter))
+    return walk.objects.get(value) if walk.objects and from_outside else None
+
+
 def _method_of_base(walk: Walk, node: cst.Call, base: cst.Call, name: str) -> Value:
     """``super().name(...)``, or ``super(Class, …).name(...)``."""
     arguments = _evaluate_arguments(walk, node, f"super().{name}", lends_context=True)
@@ -378,7 +389,11 @@ def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
 
 
 def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple[Definition, Summary] | None:
-    if walk.resolver is None or not isinstance(node.func, cst.Name):
+    if walk.resolver is None:
+        return None
+    if isinstance(node.func, cst.Subscript):
+        return _summary_of_either(walk, node, list(walk.peek(node.func).options()), arguments)
+    if not isinstance(node.func, cst.Name):
         return None
     name, scope = node.func.value, walk.names.scope
     made = walk.bound(name)
@@ -392,6 +407,8 @@ def _summary_of_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> tuple
         made = function_of(walk, made, name) if scope.qualname else None
     if isinstance(made, ProjectFunction):
         return _summary_of(walk, node, made, arguments)
+    if isinstance(made, Choice):
+        return _summary_of_either(walk, node, list(made.alternatives), arguments)
     owner = scope.owner(name) if name not in walk.state.names and name not in walk.names.local else None
     return _summary_of(walk, node, LOCAL + name, arguments) if owner is not None and owner.kind == "module" else None
 
@@ -425,9 +442,32 @@ def _callee(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> tupl
     """A project function and its summary for this call, if the name certainly denotes one."""
     if name.startswith(_NEVER_RESOLVED) or name in operations.WRITING_FUNCTIONS:
         return None
-    if walk.resolver is None or arguments.open_ended or certain_meaning(walk, node.func) is None:
+    if walk.resolver is None or arguments.open_ended:
         return None
-    return _summary_of(walk, node, name, arguments)
+    names = dict.fromkeys(meanings(walk, node.func))
+    return _summary_of_either(
+        walk, node, [Imported(each) if each is not None else UNKNOWN for each in names], arguments
+    )
+
+
+def _summary_of_either(
+    walk: Walk, node: cst.Call, functions: list[Value], arguments: Arguments
+) -> tuple[Definition, Summary] | None:
+    """What a call of one of several functions does."""
+    if len(functions) > _MOST_FUNCTIONS or not functions:
+        return None
+    found: list[tuple[Definition, Summary] | None] = []
+    for each in functions:
+        function = function_of(walk, each) if isinstance(each, Scalar) and walk.names.scope.qualname else each
+        known = isinstance(function, ProjectFunction)
+        known = known or (isinstance(function, Imported) and not function.name.startswith(_NEVER_RESOLVED))
+        if not known or not isinstance(function, (Imported, ProjectFunction)):
+            return None
+        meant = function.name if isinstance(function, Imported) else function
+        found.append(_summary_of(walk, node, meant, arguments))
+        if found[-1] is None:
+            return None
+    return either(found)
 
 
 def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> Value:
@@ -451,6 +491,9 @@ def _builtin_call(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -
         return Fresh(node, kind_of(first))
     return Opaque(node)
 
+
+_MOST_FUNCTIONS = 8
+"""A call of more functions than this is unknown."""
 
 _OPERATORS = "torch.ops."
 

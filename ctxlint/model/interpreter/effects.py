@@ -17,19 +17,49 @@ from ctxlint.model.interpreter.events import (
     Mutation,
     SavedRead,
 )
-from ctxlint.model.interpreter.summary import Write
-from ctxlint.model.interpreter.values import Choice, Item, Sequence, Slot, Tri, View, holds_context, is_tensor, leaves
+from ctxlint.model.interpreter.summary import Summary, Write
+from ctxlint.model.interpreter.values import (
+    NEVER,
+    Choice,
+    Item,
+    Sequence,
+    Slot,
+    Tri,
+    View,
+    holds_context,
+    is_tensor,
+    join_all,
+    leaves,
+)
 from ctxlint.model.syntax import root_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Sequence as Sequence_
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import ContextEvent, Orders, Unpacking
-    from ctxlint.model.interpreter.summary import ContextEffects, Summary
+    from ctxlint.model.interpreter.summary import ContextEffects
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
+
+
+def either(found: Sequence_[tuple[Definition, Summary] | None]) -> tuple[Definition, Summary] | None:
+    """What a call of one of several functions does, whichever it is; named after the first. None if unknown."""
+    known = [each for each in found if each is not None]
+    if not known or len(known) < len(found):
+        return None
+    (definition, first), *others = [each for each in known if each[1].returned != NEVER] or known[:1]
+    if not others:
+        return definition, first
+    if any(each.on_context is not None for _definition, each in known):
+        return None
+    written = [{each.target for each in summary.writes} for _definition, summary in others]
+    writes = tuple(each for each in first.writes if all(each.target in targets for targets in written))
+    reads = tuple(read for summary in (first, *(each for _definition, each in others)) for read in summary.reads)
+    returned = join_all([first.returned, *(summary.returned for _definition, summary in others)])
+    return definition, Summary(returned, writes, reads)
 
 
 def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary], arguments: Arguments) -> Value:

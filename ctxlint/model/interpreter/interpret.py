@@ -16,15 +16,17 @@ from ctxlint.model.interpreter.signatures import used_as_context
 from ctxlint.model.interpreter.state import State
 from ctxlint.model.interpreter.statements import EXECUTORS
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.interpreter.walk import MethodNames, Walk
+from ctxlint.model.interpreter.walk import NO_OBJECTS, MethodNames, Walk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import libcst as cst
 
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.summary import Resolver
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import ProjectObject, Value
 
 
 def interpret(
@@ -34,6 +36,7 @@ def interpret(
     resolver: Resolver | None = None,
     walrus: bool = True,
     kinds: frozenset[type[Event]] | None = None,
+    objects: Mapping[Value, ProjectObject] = NO_OBJECTS,
 ) -> MethodFacts:
     """Walk a method or function.
 
@@ -44,13 +47,14 @@ def interpret(
         resolver: Resolves the functions that are called.
         walrus: As for ``bound_names``.
         kinds: As for ``Recorder``.
+        objects: As for ``Walk``.
 
     Raises:
         RecursionError: An expression is absurdly deep.
     """
     star_may_bind_ctx = scope.sees_star_import() and not used_as_context(function.body, "ctx")
     names = MethodNames(function, scope, bound_names(function, walrus), star_may_bind_ctx)
-    walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver)
+    walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver, objects)
     walk.execute(function.body)
     end = walk.state
     return MethodFacts(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import ContextEvent, Orders, Step
+    from ctxlint.model.interpreter.values import Mapping as Mapping_
     from ctxlint.model.interpreter.values import ProjectFunction, ProjectObject, Slot, Value
 
 
@@ -118,6 +119,12 @@ class Resolver(Protocol):
 
     def instance(self, name: str) -> ProjectObject | None:
         """The object that a name of the module is certainly bound to."""
+
+    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
+        """The object that an attribute of an object certainly holds."""
+
+    def table(self, name: str) -> Mapping_ | None:
+        """The dict of functions that a name of the module is certainly bound to, if nothing in the file changes it."""
 
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""

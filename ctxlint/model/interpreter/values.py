@@ -356,7 +356,8 @@ class ProjectFunction(Value):
 class ProjectObject(Value):
     """An object of a project class that descends from no external one.
 
-    ``attributes`` are those that are set when it is created, and never again. ``origin`` is what created it.
+    ``attributes`` are those that are set when it is created, and never again. ``origin`` is what created it, or the
+    value from outside that it is.
     """
 
     definition: Definition

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.recorder import Recorder
     from ctxlint.model.interpreter.state import State, Turn
     from ctxlint.model.interpreter.summary import Resolver
+    from ctxlint.model.interpreter.values import ProjectObject
 
     Evaluators = Mapping[type[cst.CSTNode], Callable[["Walk", Any], Value]]
     """The transfer functions of expressions, by node type."""
     Executors = Mapping[type[cst.CSTNode], Callable[["Walk", Any], None]]
     """The transfer functions of statements, by node type."""
+
+
+NO_OBJECTS: Mapping[Value, ProjectObject] = MappingProxyType({})
 
 
 class MethodNames:
@@ -82,6 +87,7 @@ class Walk:
         state: State,
         recorder: Recorder,
         resolver: Resolver | None,
+        objects: Mapping[Value, ProjectObject],
     ) -> None:
         self._evaluators = evaluators
         self._executors = executors
@@ -90,6 +96,8 @@ class Walk:
         self.recorder = recorder
         self.resolver = resolver
         """Resolves the project functions that are called; None if calls are not resolved."""
+        self.objects = objects
+        """The values from outside of which it is known that they are objects of project classes."""
         self.statement: cst.CSTNode | None = None
         """The statement that is being walked."""
         self.loops = 0

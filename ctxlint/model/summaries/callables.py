@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.sequences import literal
-from ctxlint.model.interpreter.values import UNKNOWN, Slot
+from ctxlint.model.interpreter.values import UNKNOWN, Imported, Mapping, Slot
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
@@ -69,6 +69,34 @@ def _made(unit: Unit, value: ast.Call, scope: Scope) -> Made | None:
         return None
     keywords = {each.arg: _slot(each.value) for each in value.keywords if each.arg is not None}
     return Made(unit, target, tuple(map(_slot, value.args[1:])), keywords)
+
+
+def table_of_functions(unit: Unit, name: str) -> Mapping | None:
+    """``KERNELS = {"name": function, …}`` in a module that never changes the dict, and keeps no alias of it."""
+    bounds = unit.index.module.names.get(name, [])
+    value = bounds[0].value if len(bounds) == 1 else None
+    if not isinstance(value, ast.Dict) or not value.keys or unit.tree is None:
+        return None
+    keys = [each.value if isinstance(each, ast.Constant) else None for each in value.keys]
+    functions = [resolve_certainly(dotted_name(each) or "", unit.index.module) for each in value.values]
+    slots = tuple(Slot(Imported(each)) for each in functions if each is not None)
+    names = tuple(each for each in keys if isinstance(each, str))
+    if len(names) != len(set(keys)) or len(slots) != len(keys) or not _is_only_read(unit.tree, name):
+        return None
+    return Mapping(slots, keys=names)
+
+
+def _is_only_read(tree: ast.Module, name: str) -> bool:
+    """Whether a file only reads items of a dict, or asks for its keys and the like."""
+    times = reads = 0
+    for node in ast.walk(tree):
+        times += isinstance(node, ast.Name) and node.id == name
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.value, ast.Name):
+            known = isinstance(node, ast.Subscript) or node.attr in ("get", "keys", "values", "items")
+            reads += node.value.id == name and known and isinstance(node.ctx, ast.Load)
+        elif isinstance(node, ast.Compare):
+            reads += any(isinstance(each, ast.Name) and each.id == name for each in node.comparators)
+    return times == reads + 1
 
 
 def _slot(node: ast.expr) -> Slot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,10 @@ _NAMED_TUPLES = ("typing.NamedTuple", "typing_extensions.NamedTuple")
 _DATACLASS = "dataclasses.dataclass"
 _PLAIN_BASES = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol")
 _CHANGES_ACCESS = frozenset(["__new__", "__getattribute__", "__getattr__", "__setattr__"])
+
+
+_NOT_OF_PROJECT = ("torch.", "builtins.", "typing.")
+_NAME = re.compile(r"\.*\w+(?:[.:]\w+)*")
 
 
 class _Field(NamedTuple):
@@ -96,17 +101,81 @@ def only_base(project: Project, definition: Definition) -> Definition | None:
 
 
 def instance_of_module(project: Project, unit: Unit, name: str) -> ProjectObject | None:
-    """The object that a resolved name denotes: a module certainly binds it, once, to a call of a class."""
+    """The object that a resolved name denotes: a module or class certainly binds it, once, to a call of a class."""
     found = owner_of(project, unit, name)
-    if found is None or found[1]:
-        return None
-    home, _, last, scope = found
+    if found is None:
+        owner, _, last = name.rpartition(".")
+        holder = instance_of_module(project, unit, owner) if owner.strip(".") else None
+        return attribute_of(project, holder, last) if holder is not None else None
+    home, owner, last, scope = found
     bounds = scope.names.get(last, [])
     value = bounds[0].value if len(bounds) == 1 and not bounds[0].conditional else None
-    if not isinstance(value, ast.Call):
+    if not isinstance(value, ast.Call) or (owner and last in home.index.attribute_owners):
         return None
     definition = _class_called(project, home, value, scope)
     return ProjectObject(definition, (), (home.path, last)) if definition is not None else None
+
+
+def attribute_of(project: Project, instance: ProjectObject, name: str) -> ProjectObject | None:
+    """The object that only ``__init__`` creates for an attribute of an object: ``self.name = Class(…)``."""
+    definition = instance.definition
+    key = ("attribute", definition.qualname, name)
+    made = project.once(key, lambda: _class_of_attribute(project, definition, name), definition.unit.summaries)
+    return ProjectObject(made, (), (definition.unit.path, definition.qualname, name)) if made is not None else None
+
+
+def _class_of_attribute(project: Project, definition: Definition, name: str) -> Definition | None:
+    """The class of the object that ``__init__`` creates for an attribute."""
+    index = definition.unit.index
+    init = index.functions.get(f"{definition.qualname}.__init__")
+    if init is None or not init.certain or not init.node.args.args:
+        return None
+    if not all(owner == f"{definition.qualname}.__init__" for owner in index.attribute_owners.get(name, ())):
+        return None
+    stores = [each for each in init.node.body if isinstance(each, (ast.Assign, ast.AnnAssign))]
+    wanted = f"{init.node.args.args[0].arg}.{name}"
+    values = [each.value for each in stores if _target(each) == wanted]
+    value = values[0] if len(values) == 1 else None
+    return _class_called(project, definition.unit, value, init.scope) if isinstance(value, ast.Call) else None
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> str | None:
+    """The dotted name that an assignment binds."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return dotted_name(targets[0]) if len(targets) == 1 else None
+
+
+def declared_class(project: Project, unit: Unit, annotation: str) -> Definition | None:
+    """The plain class that an annotation of a file names; None if it may be meant for its subclasses."""
+    if not _NAME.fullmatch(annotation) or annotation.startswith(_NOT_OF_PROJECT):
+        return None
+    return project.once(("declared", annotation), lambda: _declared_class(project, unit, annotation), unit.summaries)
+
+
+def _declared_class(project: Project, unit: Unit, annotation: str) -> Definition | None:
+    local = annotation.startswith(LOCAL)
+    definition = Definition(unit, annotation[len(LOCAL) :]) if local else project.certainly(unit, annotation)
+    record = definition.record if definition is not None else None
+    if definition is None or record is None or _leaves_methods_open(record.node):
+        return None
+    bases = {base for each in _line(project, definition) for bases in project.bases(each) for base in bases}
+    in_sight = (each for home in (unit, definition.unit) for each in home.index.classes.values())
+    named = {(base or "").rpartition(".")[2] for each in in_sight for bases in each.bases for base in bases}
+    if definition.name in {each.rpartition(":")[2] for each in named} or bases & {"abc.ABC", "typing.Protocol"}:
+        return None
+    made = _constructor(project, definition)
+    return definition if made is not None and not made.is_tuple else None
+
+
+def _leaves_methods_open(node: ast.ClassDef) -> bool:
+    """Whether a class leaves a method to its subclasses: it only raises, or does nothing."""
+    functions = (each for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return any(isinstance(each.body[-1], (ast.Raise, ast.Pass)) or _is_constant(each.body[-1]) for each in functions)
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    """Whether it is ``...`` or a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _class_called(project: Project, unit: Unit, call: ast.Call, scope: Scope) -> Definition | None:

@@ -65,9 +65,11 @@ def _made_at(value: Value, node: cst.Call, position: int | None) -> Value:
 def _with_parts(value: ProjectFunction | ProjectObject, change: Callable[[Value], Value]) -> Value:
     """A function or an object with other values in what it captures or holds."""
     parts = value.captured if isinstance(value, ProjectFunction) else value.attributes
+    changed = tuple((name, Slot(change(slot.value))) for name, slot in parts)
+    if isinstance(value, ProjectObject) and isinstance(value.origin, Value):
+        return ProjectObject(value.definition, changed, change(value.origin))
     if not parts:
         return value
-    changed = tuple((name, Slot(change(slot.value))) for name, slot in parts)
     if isinstance(value, ProjectFunction):
         return ProjectFunction(value.definition, changed, value.unwrapped)
     return ProjectObject(value.definition, changed, value.origin)

@@ -24,11 +24,13 @@ from ctxlint.model.interpreter.values import (
     CONTEXT,
     NEVER,
     UNKNOWN,
+    Argument,
     Constant,
     Imported,
     Item,
     Mapping,
     Opaque,
+    Parameter,
     ProjectFunction,
     ProjectObject,
     Sequence,
@@ -38,17 +40,25 @@ from ctxlint.model.interpreter.values import (
     is_container,
     is_tensor,
 )
-from ctxlint.model.summaries.callables import made_callable
+from ctxlint.model.summaries.callables import made_callable, table_of_functions
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
 from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
 from ctxlint.model.summaries.memory_reads import reads_of
-from ctxlint.model.summaries.objects import instance_of_module, member, new_object, only_base
+from ctxlint.model.summaries.objects import (
+    attribute_of,
+    declared_class,
+    instance_of_module,
+    member,
+    new_object,
+    only_base,
+)
 from ctxlint.model.summaries.shapes import Shape
 from ctxlint.model.summaries.wrappers import wrapper_of
 from ctxlint.model.summaries.writes import writes_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from collections.abc import Mapping as MappingOf
 
     import libcst as cst
@@ -263,15 +273,18 @@ class Summaries:
                     known = self.of(wrapper.definition, arguments, keywords, ((wrapper.wrapped, Slot(within)),))
                     spend(known.cost)
                     return known.summary
-        bindings = bind_arguments(params_of(node, scope), arguments, keywords)
+        params = params_of(node, scope)
+        bindings = bind_arguments(params, arguments, keywords)
         if bindings is None:
             return None
+        resolver = CalleeResolver(unit, self)
+        objects = resolver.declared(params, bindings)
         captured = {name: slot.value for name, slot in call.captured}
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
         kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
         try:
-            facts = interpret(node, bindings, scope, CalleeResolver(unit, self), unit.source.has_walrus, kinds)
+            facts = interpret(node, bindings, scope, resolver, unit.source.has_walrus, kinds, objects)
         except RecursionError:
             return None
         if facts.is_generator or not facts.complete:
@@ -455,6 +468,27 @@ class CalleeResolver:
     def instance(self, name: str) -> ProjectObject | None:
         """The object that a name of the module is certainly bound to."""
         return instance_of_module(self.summaries.project, self.unit, name)
+
+    def table(self, name: str) -> Mapping | None:
+        """The dict of functions that a name of the module is certainly bound to, if nothing in the file changes it."""
+        unit = self.unit
+        return self.summaries.project.once(("table", name), lambda: table_of_functions(unit, name), unit.summaries)
+
+    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
+        """The object that an attribute of an object certainly holds."""
+        return attribute_of(self.summaries.project, instance, name)
+
+    def declared(self, params: Iterable[Param], bindings: MappingOf[str, Value]) -> dict[Value, ProjectObject]:
+        """The values from outside of parameters whose annotation names a project class, as objects of it."""
+        found: dict[Value, ProjectObject] = {}
+        for param in params:
+            value = bindings.get(param.name) if param.annotation is not None and not param.has_default else None
+            if param.annotation is None or not isinstance(value, (Argument, Parameter)) or is_tensor(value) is Tri.YES:
+                continue
+            definition = declared_class(self.summaries.project, self.unit, param.annotation)
+            if definition is not None:
+                found[value] = ProjectObject(definition, (), value)
+        return found
 
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""

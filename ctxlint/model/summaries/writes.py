@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.events import Mutation, Question, Step
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
     """The writes of a function to its arguments, in the order of its code, each tensor once."""
     seen: set[Value] = set()
-    doubted: dict[Value, list[Guard]] = {}
+    doubted: dict[Value, list[tuple[Guard, ...]]] = {}
     tests: _Tests | None = None
     for mutation in facts.of(Mutation):
         target = mutation.target
@@ -45,22 +46,35 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
         if target is None or origin is None or origin in seen:
             continue
         tests = tests or _Tests(definition, bound_names(node, definition.unit.source.has_walrus))
-        doubts = [guard for guard in mutation.guards if not tests.let(guard)]
-        if doubts and not _completes(doubts, doubted.setdefault(origin, [])):
+        doubts = doubted.setdefault(origin, [])
+        doubts.append(tuple(guard for guard in mutation.guards if not tests.let(guard)))
+        if not _is_certain(doubts):
             continue
         seen.add(origin)
         yield Write(target, mutation.how, (_step(definition, mutation), *mutation.through), mutation.order)
 
 
-def _completes(doubts: list[Guard], before: list[Guard]) -> bool:
-    """Whether the other arm of the only test that a write depends on has written, too; otherwise it is deferred."""
-    (first, *more) = doubts
-    if more:
-        return False
-    if any(each.block == first.block and each.arm != first.arm for each in before):
-        return first.arm in ("True", "False")
-    before.append(first)
-    return False
+def _is_certain(paths: list[tuple[Guard, ...]]) -> bool:
+    """Whether one of several writes happens whatever the tests on the paths to them give."""
+    if not all(paths):
+        return True
+    first = paths[0][0]
+    arms: dict[str, list[tuple[Guard, ...]]] = {}
+    for guard, *more in paths:
+        if guard.block == first.block:
+            arms.setdefault(guard.arm, []).append(tuple(more))
+    return len(arms) == _number_of_arms(first) and all(map(_is_certain, arms.values()))
+
+
+def _number_of_arms(guard: Guard) -> int:
+    """How many arms a statement has; an impossible number if that is unknown."""
+    if guard.arm in ("True", "False"):
+        return 2
+    case = _CASE.fullmatch(guard.arm)
+    return int(case["count"]) if case is not None else sys.maxsize
+
+
+_CASE = re.compile(r"case \d+ of (?P<count>\d+)")
 
 
 def _written(target: Value | None) -> Value | None:
