@@ -168,6 +168,9 @@ WRITING_FUNCTIONS = {
 }
 """Functions that certainly write to their first argument, by full name, with the name of that parameter."""
 
+FOREACH = "torch._foreach_"
+"""Functions of lists of tensors; those whose names end in ``_`` write to each tensor of the first list."""
+
 IN_PLACE_COLLECTIVES = frozenset(_COLLECTIVES_THAT_WRITE)
 """The last names of collectives that write to their first argument."""
 

@@ -51,7 +51,9 @@ def are_tensors(fn: FunctionClass) -> bool:
 
 def _is_of_tensors(mutation: Mutation) -> bool:
     """Whether only a tensor can be modified like this: a number and a list are changed by ``+=``, too."""
-    return mutation.how == "out=" or mutation.how in operations.INPLACE_METHODS | operations.IN_PLACE_COLLECTIVES
+    if mutation.how == "out=" or mutation.how.startswith("_foreach_"):
+        return True
+    return mutation.how in operations.INPLACE_METHODS | operations.IN_PLACE_COLLECTIVES
 
 
 def _is_of_any(guard: Guard) -> bool:

@@ -9,9 +9,10 @@ import libcst as cst
 from ctxlint.model.interpreter.attribute_access import saved_tuple_used
 from ctxlint.model.interpreter.events import Differentiated, GradientFlag, LayoutAsked, MemoryRead, Mutation
 from ctxlint.model.interpreter.layouts import changed_layout, unless_copied
-from ctxlint.model.interpreter.sequences import integer
+from ctxlint.model.interpreter.sequences import integer, iterated_item
 from ctxlint.model.interpreter.values import (
     NONE,
+    UNKNOWN,
     Alias,
     Constant,
     Fresh,
@@ -176,6 +177,24 @@ def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, va
     )
 
 
+def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
+    """A collective, or a function of ``torch.nn.init``."""
+    parameter = operations.WRITING_FUNCTIONS[callee]
+    target = arguments.value(0, parameter)
+    if target is not None:
+        written = arguments.node(0) or arguments.keywords[parameter].node
+        mutated(walk, node, written, target, callee.rpartition(".")[2])
+    return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
+
+
+def _each_mutated(walk: Walk, node: cst.Call, how: str, arguments: Arguments) -> None:
+    """Record that ``torch._foreach_mul_(tensors, 2)`` and the like write to each tensor of a list."""
+    tensors, written = arguments.value(0, "self"), arguments.node(0)
+    slots = tensors.slots if isinstance(tensors, Sequence) else ()
+    for slot in slots or (Slot(tensors or UNKNOWN, starred=True),):
+        mutated(walk, node, written, iterated_item(slot.value, node) if slot.starred else slot.value, how)
+
+
 def differentiated(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> None:
     """Record the first argument of ``torch.autograd.grad`` and the like: one tensor, or several in a list or tuple."""
     name = "outputs" if callee.endswith(".grad") else "tensors"
@@ -217,12 +236,10 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
         differentiated(walk, node, callee, arguments)
         return _gradients(node, arguments) if callee == "torch.autograd.grad" else NONE
     if callee in operations.WRITING_FUNCTIONS:
-        parameter = operations.WRITING_FUNCTIONS[callee]
-        target = arguments.value(0, parameter)
-        if target is not None:
-            written = arguments.node(0) or arguments.keywords[parameter].node
-            mutated(walk, node, written, target, callee.rpartition(".")[2])
-        return target if target is not None and callee.startswith("torch.nn.init.") else Opaque(node)
+        return _writing_function(walk, node, callee, arguments)
+    if callee.startswith(operations.FOREACH) and callee.endswith("_"):
+        _each_mutated(walk, node, callee.rpartition(".")[2], arguments)
+        return NONE
     if callee in ("torch.Tensor", "torch.nn.Parameter"):
         return Fresh(node, Kind.FLOAT)
     if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
