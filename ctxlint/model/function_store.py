@@ -26,6 +26,7 @@ import libcst as cst
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
+from ctxlint.model.summaries.callables import tables_in
 from ctxlint.source.recorded import RecordedSource
 from ctxlint.source.slices import Slice
 from ctxlint.source.source import Position, Source, Span
@@ -428,6 +429,8 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         builder.stored_for(project.ancestry(Definition(unit, name))),
         unit.source.has_walrus,
         project.torch_bases,
+        frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
+        tables_in(unit),
     )
 
 

@@ -134,6 +134,45 @@ def test_the_same_when_methods_are_edited(path: Path, tmp_path: Path) -> None:
         text = versions[-1] if version % 4 == 1 else text
 
 
+CALLED = """\
+import torch
+
+
+class Plan:
+    def run(self, tensor):
+        return tensor.mul_(2)
+
+
+def halve(tensor):
+    return tensor.div_(2)
+
+
+TABLE = {"halve": halve}
+
+
+class Run(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, mode, plan: Plan):
+        return plan.run(x) + TABLE[mode](y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, grad / 2, None, None
+"""
+
+
+def test_statements_that_no_name_leads_to(tmp_path: Path) -> None:
+    workspace = Workspace(lambda _: None, (str(tmp_path),))
+    checker = Checker(workspace)
+    uri = (tmp_path / "called.py").as_uri()
+    numbers = []
+    for version, more in enumerate(("", "class Other(Plan):\n    pass\n", 'TABLE["other"] = len\n', "")):
+        document = Document(uri, f"{CALLED}\n\n{more}", version, "python")
+        assert shown(checker, document) == shown(Checker(workspace), document)
+        numbers.append(sum(each.code == "CTX401" for each in checker.check(document).result.diagnostics))
+    assert numbers == [2, 1, 1, 2]
+
+
 def test_the_same_in_files_of_many_functions(tmp_path: Path) -> None:
     heirs = "".join(f"\n\nclass Heir{at}(Layer{at}):\n    scale = {at}\n" for at in range(3))
     text = HEAD + "".join(missing_none(f"Layer{at}") for at in range(6)) + heirs

@@ -86,6 +86,12 @@ def table_of_functions(unit: Unit, name: str) -> Mapping | None:
     return Mapping(slots, keys=names)
 
 
+def tables_in(unit: Unit) -> frozenset[str]:
+    """The names of the dicts of functions that a file never changes."""
+    dicts = (name for name, bounds in unit.index.module.names.items() if isinstance(bounds[0].value, ast.Dict))
+    return frozenset(name for name in dicts if table_of_functions(unit, name) is not None)
+
+
 def _is_only_read(tree: ast.Module, name: str) -> bool:
     """Whether a file only reads items of a dict, or asks for its keys and the like."""
     times = reads = 0
