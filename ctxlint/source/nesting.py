@@ -1,7 +1,7 @@
 """Text that would kill the process: nesting that overruns the C stack of LibCST's parser, or of CPython's own.
 
 Both parsers recurse in C. LibCST 1.9 has no limit and crashes with a segmentation fault; ``ast.parse`` does the same in
-threads with a small stack, and on Python 3.9 and 3.10 everywhere. No exception is raised, so the text is measured
+threads with a small stack, and on Python 3.10 everywhere. No exception is raised, so the text is measured
 first: how much stack would be in use at the deepest point? The costs were determined by experiment in a thread with 512
 KiB, the smallest stack in practice. Little is lost by refusing: at these sizes a visitor ends in RecursionError.
 Blocks cost LibCST the most: text with more of them than the usual stack allows is parsed in a thread with a larger one.

@@ -1,8 +1,8 @@
-"""Rewrites newer syntax as Python 3.9, for the ``ast`` of a Python that is older than the code.
+"""Rewrites newer syntax as Python 3.10, for the ``ast`` of a Python that is older than the code.
 
 LibCST parses all syntax on every Python. What its tree shows to be newer is overwritten: every line keeps its number,
-and nearly everything else its column, so that the file's index comes out as on a newer Python. A ``match`` becomes
-tests, and the contents of types and patterns are dropped.
+and nearly everything else its column, so that the file's index comes out as on a newer Python. The contents of types
+are dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _NEW_WORDS = re.compile(
     "|".join(
         pattern
         for version, pattern in (
-            ((3, 10), r"\bmatch\b"),
             ((3, 11), r"\bexcept\s*\*|[\[,:]\s*\*\s*[\w(\[]"),
             ((3, 12), r"\b(?:def|class|type)\s+\w+\s*\["),
             ((3, 12), r"\btype\s+\w"),
@@ -113,20 +112,6 @@ class _NewerSyntax(cst.CSTVisitor):
         text = "\n".join(blank)
         text = opening + text[len(opening) :]
         self.replaced.append((start, end, text[: len(text) - len(closing)] + closing))
-
-    # Python 3.10
-
-    def visit_Match(self, node: cst.Match) -> None:
-        bare = isinstance(node.subject, cst.Tuple) and not node.subject.lpar
-        self.write_over(self.start(node), self.start(node.subject), "if", "(" if bare else "")
-        if bare:
-            self.replaced.append((self.end(node.subject), self.end(node.subject), ")"))
-
-    def visit_MatchCase(self, node: cst.MatchCase) -> None:
-        if node.guard is None:
-            self.write_over(self.start(node), self.end(node.pattern), "if 1")
-        else:
-            self.write_over(self.start(node), self.start(node.guard), "if")
 
     # Python 3.11
 
