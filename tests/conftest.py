@@ -21,9 +21,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.set_threshold(50_000, 20, 50)  # thousands of tests and LibCST are alive; traversing them often takes long
 
-# pytest-lsp, as the release of torch that the tests are pinned to, wants Python 3.10.
-collect_ignore = [] if sys.version_info >= (3, 10) else ["editor/test_clients.py"]
-
 # `HYPOTHESIS_PROFILE=long pytest tests/test_fuzz.py` tries a hundred times harder.
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("default", max_examples=100, derandomize=True, **_COMMON)  # type: ignore[arg-type]
