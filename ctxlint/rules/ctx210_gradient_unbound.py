@@ -11,6 +11,7 @@ from ctxlint.model.analyses.flags import (
     flags_of,
     needed_at,
     none_uses,
+    saves_only_under_others,
     shares_its_statement,
     stored_flags,
     stored_only_under_others,
@@ -146,7 +147,10 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     returned = {index for index, name in names if name == use.name}
     if len(returned) == 1 and returned.isdisjoint(flags):
         too = " too" if shares_its_statement(fn, use.name) else ""
-        return f"Compute it under `{_test(fn, backward, *returned)}`{too}"
+        saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
+        return (
+            f"{'Save for it and compute it' if saved else 'Compute it'} under `{_test(fn, backward, *returned)}`{too}"
+        )
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)

@@ -11,12 +11,13 @@ from ctxlint.model.interpreter.values import (
     NONE,
     ContextAttribute,
     NeedsInputGrad,
+    Parameter,
     SavedTensor,
     Tri,
     before_views,
     is_none,
 )
-from ctxlint.model.syntax import dotted, literal_integer, single_index
+from ctxlint.model.syntax import dotted, literal_integer, single_index, words_of
 from ctxlint.records import record
 from ctxlint.torch_api.operations import IN_PLACE_COLLECTIVES
 
@@ -278,6 +279,23 @@ def stored_only_under_others(fn: FunctionClass, method: Method, name: str, flags
         if stored and all(flags_of(each.guards) - flags for each in stored):
             return True
     return False
+
+
+def saves_only_under_others(fn: FunctionClass, method: Method, name: str, flags: frozenset[int]) -> bool:
+    """Whether forward saves only if other flags than these are set, and ``name`` is computed from what it saves."""
+    if not fn.saves or not all((flags_of(each.guards) | _requiring_grad(each.guards)) - flags for each in fn.saves):
+        return False
+    assigned = method.facts.of(Assigned)
+    saved = {each.name for each in assigned if isinstance(each.value, SavedTensor)}
+    values = (each.value_node for each in assigned if each.name == name)
+    return any(value is not None and not saved.isdisjoint(words_of(value)) for value in values)
+
+
+def _requiring_grad(guards: Iterable[Guard]) -> frozenset[int]:
+    """The inputs that require a gradient under this path condition: ``if x.requires_grad``."""
+    asked = (each.asks for each in guards if each.asks is not None and each.asks.question is Question.REQUIRES_GRAD)
+    tested = (before_views(each.value) for each in asked if each.answer)
+    return frozenset(each.index for each in tested if isinstance(each, Parameter) and each.role == "input")
 
 
 def _refused(bindings: Iterable[Assigned]) -> frozenset[int]:
