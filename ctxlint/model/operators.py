@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.method import Param
+    from ctxlint.model.interpreter.summary import Resolver
     from ctxlint.source.source import Source
 
 _REGISTER = "torch.library.register_autograd"
@@ -45,7 +46,7 @@ class _Owner(NamedTuple):
     function: Definition
 
 
-def operators_of(unit: Unit, project: Project) -> Iterator[Operator | GivenUp]:
+def operators_of(unit: Unit, project: Project, resolver: Resolver) -> Iterator[Operator | GivenUp]:
     """The operators whose gradient is registered in this file, in call order; and those given up."""
     effort = Effort()
     registrations = _registrations(unit)
@@ -53,7 +54,7 @@ def operators_of(unit: Unit, project: Project) -> Iterator[Operator | GivenUp]:
     for call in registrations:
         try:
             with effort.on(call):
-                found = _operator(unit, project, call, names)
+                found = _operator(unit, project, resolver, call, names)
         except EffortExceeded:
             yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
             continue
@@ -135,7 +136,9 @@ def _holder(call: CallRecord) -> tuple[ast.expr, Scope] | None:
     return func.value if isinstance(func, ast.Attribute) else func, call.scope
 
 
-def _operator(unit: Unit, project: Project, call: CallRecord, names: Mapping[str, str]) -> Operator | None:
+def _operator(
+    unit: Unit, project: Project, resolver: Resolver, call: CallRecord, names: Mapping[str, str]
+) -> Operator | None:
     arguments = list(call.node.args)
     if any(isinstance(each, ast.Starred) for each in arguments):
         return None
@@ -147,7 +150,7 @@ def _operator(unit: Unit, project: Project, call: CallRecord, names: Mapping[str
     backward = arguments[0] if arguments else keywords.get("backward")
     if owner is None or backward is None or None in keywords:
         return None
-    return _assembled(unit, call, owner, backward, keywords.get("setup_context"))
+    return _assembled(unit, resolver, call, owner, backward, keywords.get("setup_context"))
 
 
 def _named_operator(
@@ -181,12 +184,12 @@ def _own_operator(unit: Unit, node: ast.expr, scope: Scope, names: Mapping[str, 
 
 
 def _assembled(
-    unit: Unit, call: CallRecord, owner: _Owner, backward: ast.expr, setup: ast.expr | None
+    unit: Unit, resolver: Resolver, call: CallRecord, owner: _Owner, backward: ast.expr, setup: ast.expr | None
 ) -> Operator | None:
     home, qualname = owner.function.unit, owner.function.qualname
     function = home.slices.find_function(qualname)
     certain = Tri.YES if gives_tensors(home, qualname) else Tri.UNKNOWN
-    method = _method(unit, backward, call.scope, "backward", certain)
+    method = _method(unit, resolver, backward, call.scope, "backward", certain)
     if function is None or method is None:
         return None
     params = params_of(function, home.index.module)
@@ -199,7 +202,7 @@ def _assembled(
         keyword_only=tuple(param for param in params if param.kind is ParameterKind.KEYWORD_ONLY),
         outputs=_outputs(home, qualname) if returns is not None else None,
         backward=method,
-        setup_context=_method(unit, setup, call.scope, "setup_context") if setup is not None else None,
+        setup_context=_method(unit, resolver, setup, call.scope, "setup_context") if setup is not None else None,
         gradients=tuple(returned_by(method)),
         floating=_floating(function, params, returned_by(method), Scope("function", qualname, home.index.module)),
     )
@@ -232,7 +235,9 @@ def _floating(
     return frozenset(set.intersection(*found)) if found else frozenset()
 
 
-def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN) -> Method | None:
+def _method(
+    unit: Unit, resolver: Resolver, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN
+) -> Method | None:
     """The walked function of the file that serves as backward or setup_context; None for any other expression.
 
     ``gradient``: whether the gradients that backward gets are certainly tensors.
@@ -262,7 +267,7 @@ def _method(unit: Unit, node: ast.expr, scope: Scope, name: str, gradient: Tri =
         facts=MethodFacts(),
     )
     try:
-        facts = interpret(function, bound_parameters(method, "gradient", gradient), inner)
+        facts = interpret(function, bound_parameters(method, "gradient", gradient), inner, resolver)
     except RecursionError:
         facts = MethodFacts(complete=False)
     return replace(method, facts=facts)

@@ -198,10 +198,11 @@ class Reader:
 
     def operators(self) -> tuple[Operator | GivenUp, ...]:
         """The custom operators whose gradient is registered in the file."""
-        store = STORE.get()
+        store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
         if store is None or not registers_own(self.unit):
-            return tuple(operators_of(self.unit, self.project))
-        found = store.of_operators("gradients", self.unit, lambda: tuple(operators_of(self.unit, self.project)))
+            return tuple(operators_of(self.unit, self.project, resolver))
+        work = lambda: tuple(operators_of(self.unit, self.project, resolver))  # noqa: E731
+        found = store.of_operators("gradients", self.unit, work)
         return tuple(each if isinstance(each, GivenUp) else in_source(each, self.unit.source) for each in found)
 
     def operator_results(self) -> tuple[SharedResult | UndeclaredWrite, ...]:

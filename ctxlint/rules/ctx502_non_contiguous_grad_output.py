@@ -23,7 +23,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first, and the launch of a
     kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or in a function of
     the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous, and a compiled
-    extension that gets one, if the code makes sure that other tensors are contiguous.
+    extension, or an operator that torch itself does not have, that gets one as it came.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
@@ -69,9 +69,9 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
-    Off by default: for many shapes, `view` works with any strides. A `backward` under a decorator of the project, which
-    may make the gradient contiguous, is not checked. Extensions are known by the names of their modules: `_C`, `_ext`,
-    `..._cuda`.
+    Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. A `backward` under
+    a decorator of the project, which may make the gradient contiguous, is not checked. Extensions are known by the names
+    of their modules (`_C`, `_ext`, `..._cuda`), or because the file loads them with `torch.utils.cpp_extension.load`.
 
     ## References
     - [torch.Tensor.view](https://pytorch.org/docs/stable/generated/torch.Tensor.view.html)
@@ -88,7 +88,7 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         if fn.backward is None or fn.backward.inherited:
             return
-        for use in layout_uses(fn.backward, fn.methods.values(), fn.outputs):
+        for use in layout_uses(fn.backward, fn.outputs):
             message = assumed_contiguous(use)
             if use.how == ASSERTED:
                 fact = (

@@ -18,7 +18,8 @@ def assumed_contiguous(use: LayoutUse) -> str:
     if use.by:
         passed = f"`{use.by}` passes the incoming gradient `{use.name}` to `{use.reader}`"
     if use.how == EXTENSION:
-        return f"{passed} in any layout; if that ignores strides, it {_WRONG}. {instead}"
+        wrong = "raises, or silently reads wrong values of transposed or expanded ones"
+        return f"{passed} in any layout; unless that handles strides, it {wrong}. {instead}"
     if use.how == KERNEL:
         return f"{passed} but none of its strides; it {_WRONG}. {instead}"
     fact = f"`{use.name}.{use.how}` assumes a contiguous gradient"

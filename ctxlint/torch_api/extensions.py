@@ -5,6 +5,14 @@ from __future__ import annotations
 _NAMES = frozenset({"_C", "_ext"})
 _ENDINGS = ("_cpp", "_cuda", "_ext", "_gpu")
 
+EXTENSION_LOADERS = ("torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline", "ext_loader.load_ext")
+"""Ends of the names of functions that return the module of a compiled extension."""
+
+OPERATORS_OF_TORCH = frozenset(
+    ["aten", "c10d", "_c10d_functional", "c10d_functional", "higher_order", "inductor", "prim", "prims", "quantized"]
+)
+"""The namespaces under ``torch.ops`` that torch itself fills."""
+
 
 def is_of_extension(callee: str) -> bool:
     """Whether a dotted name is that of a function in a compiled extension, by the names of its modules."""

@@ -14,7 +14,7 @@ from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ctxlint.model.function import Returned
     from ctxlint.model.interpreter.events import Step
@@ -46,21 +46,17 @@ class LayoutUse:
     through: tuple[Step, ...] = ()
 
 
-def layout_uses(
-    backward: Method, methods: Iterable[Method] = (), outputs: Sequence[Returned] = ()
-) -> Iterator[LayoutUse]:
+def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[LayoutUse]:
     """The uses of incoming gradients, as they come, that assume a contiguous one, in the order of the code.
 
     The gradients of ``outputs`` without dimensions have one element, which is contiguous.
 
     Only the first among the arguments of compiled code and helpers counts; and none if the body asks for the layout
-    of the gradient, for it treats that on purpose. A compiled extension may accept any layout: it counts only where
-    the code around, or in the ``methods`` of the same Function, makes sure that other tensors are contiguous.
+    of the gradient, for it treats that on purpose.
     """
     if any(not (each.name or "").startswith(_FROM_OUTSIDE) for each in backward.decorators):
         return
     asked = {option for each in backward.facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
-    careful = any(method.facts.of(LayoutAsked) for method in (backward, *methods))
     seen = set(asked)
     for read in backward.facts.of(MemoryRead):
         node = read.value_node
@@ -70,7 +66,7 @@ def layout_uses(
             continue
         if not read.by and read.how not in (KERNEL, EXTENSION):
             yield _use(read.node, code_of(node), read)
-        elif read.value not in seen and (read.how != EXTENSION or careful or read.careful):
+        elif read.value not in seen:
             seen.add(read.value)
             yield _use(node, code_of(node), read)
     for asking in backward.facts.of(LayoutAsked):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.interpreter.calls import is_launch
 from ctxlint.model.interpreter.events import GenericCall
 from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar
 from ctxlint.model.syntax import code_of, dotted
@@ -56,7 +57,7 @@ def _unrecorded(fn: FunctionClass, method: Method, node: cst.CSTNode, called: Ge
         return f"`.{node.func.attr.value}()`"
     if _differentiates_a_local(method, node):
         return "`.backward()` without `create_graph`"
-    if isinstance(node.func, cst.Subscript) and not _is_kept(method, node.func.value):
+    if isinstance(node.func, cst.Subscript) and is_launch(node) and not _is_kept(method, node.func.value):
         return "a kernel launch"
     callee = called.callee if called is not None else None
     if called is None or callee is None:

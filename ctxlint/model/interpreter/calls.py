@@ -10,6 +10,7 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
 from ctxlint.model.interpreter.effects import apply_summary, either, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MemoryRead
+from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
@@ -52,7 +53,6 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import code_of, dotted, single_index
 from ctxlint.torch_api import autograd, operations, python
-from ctxlint.torch_api.extensions import is_of_extension
 
 if TYPE_CHECKING:
     from ctxlint.model.index.project import Definition
@@ -197,6 +197,8 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
         return Opaque(node)
     keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)
     arguments = _evaluate_arguments(walk, node, f".{name}", keeps_context=keeps)
+    if calls_loaded_extension(walk, func):
+        _read_by(walk, node, arguments, EXTENSION, code_of(func))
     if any(is_mutable(option) for option in receiver.options()):
         return _container_method(walk, node, receiver, name, arguments)
     if not tensor_when_used(receiver):
@@ -323,7 +325,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
         _call_operator(walk, node, callee, arguments)
-        if is_of_extension(callee):
+        if calls_extension(callee):
             _read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)

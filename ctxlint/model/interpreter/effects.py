@@ -79,7 +79,6 @@ def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary],
             reader=each.reader,
             by=by,
             through=each.steps,
-            careful=each.careful,
         )
     if summary.on_context is not None:
         _lend_context(walk, node, by, summary, arguments)

@@ -315,8 +315,7 @@ class MemoryRead(Event):
     """The memory of ``value`` read without regard to its layout, or so it seems.
 
     ``how`` is ``view`` or ``data_ptr`` for these methods, ``KERNEL`` or ``EXTENSION`` for an argument of ``reader``, a
-    kernel or a function of a compiled extension. ``by`` and ``through`` are as for a ``Mutation``. ``careful``: the
-    function ``by`` asks for the layout of other tensors, or makes them contiguous.
+    kernel or a function of a compiled extension. ``by`` and ``through`` are as for a ``Mutation``.
     """
 
     value: Value = UNKNOWN
@@ -325,7 +324,6 @@ class MemoryRead(Event):
     reader: str = ""
     by: str = ""
     through: tuple[Step, ...] = ()
-    careful: bool = False
 
     @property
     def is_for_a_shape(self) -> bool:

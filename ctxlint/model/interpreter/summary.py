@@ -48,7 +48,6 @@ class Read:
     how: str
     reader: str
     steps: tuple[Step, ...]
-    careful: bool
 
 
 @record

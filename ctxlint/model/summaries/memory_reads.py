@@ -21,15 +21,14 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
 
     None whose layout matters to it.
     """
-    asked = facts.of(LayoutAsked)
-    seen = {option for each in asked if not each.changed for option in each.value.options()}
+    seen = {option for each in facts.of(LayoutAsked) if not each.changed for option in each.value.options()}
     for read in facts.of(MemoryRead):
         base = read.value.of if isinstance(read.value, Item) else read.value
         if not isinstance(base, Argument) or read.value in seen or read.is_for_a_shape:
             continue
         seen.add(read.value)
         steps = (_step(definition, read), *read.through)
-        yield Read(read.value, read.how, read.reader, steps, read.careful or bool(asked))
+        yield Read(read.value, read.how, read.reader, steps)
 
 
 def _step(definition: Definition, read: MemoryRead) -> Step:
