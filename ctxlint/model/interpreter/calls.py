@@ -324,22 +324,22 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if known is None:
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
-        _call_operator(walk, node, callee, arguments)
-        if calls_extension(callee):
+        if not _call_operator(walk, node, callee, arguments) and calls_extension(callee):
             _read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)
 
 
-def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> None:
-    """A call of a custom operator of the project, by its function or as ``torch.ops.namespace.name``."""
+def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> bool:
+    """Whether a call is one of a custom operator of the project: its function, or ``torch.ops.namespace.name``."""
     if walk.resolver is None or arguments.open_ended:
-        return
+        return False
     if not name.startswith(_OPERATORS) and name.startswith(_NEVER_RESOLVED):
-        return
+        return False
     called = walk.resolver.operator(name, arguments.positional, arguments.keywords)
     if called is not None:
         record_writes(walk, node, *called, arguments)
+    return called is not None
 
 
 def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:

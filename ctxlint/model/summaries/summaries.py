@@ -514,13 +514,15 @@ class CalleeResolver:
     def operator(
         self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:
-        """The declared writes of a custom operator among these arguments; None for anything else."""
+        """A custom operator, and what it writes among these arguments; None for anything else."""
         definition = self.function(name)
         declared = (
             declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
         )
-        if declared is None or not declared.written or any(slot.starred for slot in arguments):
+        if declared is None:
             return None
+        if any(slot.starred for slot in arguments):
+            return declared.name, ()
         bound = {**dict(zip(declared.params, arguments)), **keywords}
         written = [param for param in declared.params if param in declared.written and param in bound]
         return declared.name, tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
