@@ -8,7 +8,7 @@ from ctxlint.fixes.gradient_flags import compute_under_flag
 from ctxlint.model.analyses.unconditional_gradients import unconditional_gradients
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
-from ctxlint.rules.wording import gradient_for
+from ctxlint.rules.wording import computed_in_vain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +69,8 @@ class UnconditionalGradient(Rule[FunctionClass]):
 
     ## Known limits
     Off by default. Only matrix products and convolutions of torch count as expensive, also where they are written into a
-    new tensor, and only a `backward` with one `return` is checked. Not reported if the flags are used as a whole, or
-    under a test that mentions gradients or training.
+    new tensor, or computed by a function of the project that returns several gradients; and only a `backward` with one
+    `return` is checked. Not reported if the flags are used as a whole, or under a test that mentions gradients or training.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -89,10 +89,8 @@ class UnconditionalGradient(Rule[FunctionClass]):
             return
         for each in unconditional_gradients(fn):
             input_name = fn.inputs[each.slot].name
-            what = gradient_for(each.name, input_name)
             yield Finding(
                 fn.span(each.value),
-                f"`{fn.backward.name}` of `{fn.name}` computes {what} with `{each.operation}` even if `{input_name}` needs no "
-                f"gradient; autograd drops the result. Test `{fn.reading_ctx}.needs_input_grad[{each.slot}]`.",
+                f"`{fn.backward.name}` of `{fn.name}` {computed_in_vain(each, input_name, fn.reading_ctx)}",
                 fix=compute_under_flag(fn, each),
             )

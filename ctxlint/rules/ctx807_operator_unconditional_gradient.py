@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.unconditional_gradients import unconditional_operator_gradients
 from ctxlint.model.function import SourceFile
 from ctxlint.rules.base import Category, Finding, Rule
-from ctxlint.rules.wording import gradient_for
+from ctxlint.rules.wording import computed_in_vain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,9 +96,5 @@ class OperatorUnconditionalGradient(Rule[SourceFile]):
             ctx = operator.backward.ctx_name
             for each in unconditional_operator_gradients(operator):
                 input_name = operator.inputs[each.slot].name
-                what = gradient_for(each.name, input_name)
-                yield Finding(
-                    operator.span(each.value),
-                    f"`{operator.backward.node.name.value}` of `{operator.name}` computes {what} with `{each.operation}` even "
-                    f"if `{input_name}` needs no gradient; autograd drops the result. Test `{ctx}.needs_input_grad[{each.slot}]`.",
-                )
+                backward = f"`{operator.backward.node.name.value}` of `{operator.name}`"
+                yield Finding(operator.span(each.value), f"{backward} {computed_in_vain(each, input_name, ctx)}")

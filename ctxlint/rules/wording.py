@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ctxlint.model.analyses.gradient_placements import Expectation
+    from ctxlint.model.analyses.unconditional_gradients import Unconditional
     from ctxlint.model.function import FunctionClass, Returned
     from ctxlint.model.interpreter.events import ContextEvent, Event, Guard, Mutation, Unpacking
     from ctxlint.model.interpreter.method import Method
@@ -115,6 +116,17 @@ def own_place(fn: FunctionClass, method: Method | None) -> Span:
 def gradient_for(name: str | None, input_name: str) -> str:
     """The gradient of an input, by its own name if it has one."""
     return f"`{name}`" if name is not None else f"the gradient of `{input_name}`"
+
+
+def computed_in_vain(found: Unconditional, input_name: str, ctx: str) -> str:
+    """What backward computes even if nobody needs it, and the remedy."""
+    what, flag = gradient_for(found.name, input_name), f"`{ctx}.needs_input_grad[{found.slot}]`"
+    where = f" in `{found.helper}`" if found.helper else ""
+    remedy = f"Test {flag}" if found.has_ctx else f"Pass {flag} to it"
+    return (
+        f"computes {what} with `{found.operation}`{where} even if `{input_name}` needs no gradient; "
+        f"autograd drops the result. {remedy}."
+    )
 
 
 def when(path: tuple[Guard, ...]) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from ctxlint.model.analyses.returns import returned_by
-from ctxlint.model.interpreter.events import Assigned, NeedsInputGradRead
-from ctxlint.model.interpreter.values import NONE
+from ctxlint.model.index.scopes import Scope
+from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
+from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.signatures import params_of
+from ctxlint.model.interpreter.values import CONTEXT, NONE, Parameter
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
@@ -17,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass, Operator, Returned
+    from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Slot
+    from ctxlint.model.interpreter.values import Slot, Value
 
 _words = str.split
 _EXPENSIVE = frozenset(
@@ -30,7 +35,7 @@ _EXPENSIVE = frozenset(
     )
 )
 _LAYOUT = frozenset(_words("contiguous flatten float permute reshape sum t to transpose type_as view"))
-_FLAG_WORDS = re.compile(r"grad|train|frozen|freeze", re.IGNORECASE)
+_FLAG_WORDS = re.compile(r"grad|train|frozen|freeze|need|want", re.IGNORECASE)
 """What a test mentions that may be about whether a gradient is needed."""
 
 
@@ -40,7 +45,8 @@ class Unconditional:
 
     ``name`` is that of the gradient, which nothing else reads; None if it is written in the return itself. ``filled``:
     the gradient is a tensor made before, and the expression is what is written into it, or added to it. ``again``:
-    other statements compute the gradient, or change its layout, too.
+    other statements compute the gradient, or change its layout, too. ``helper``: a project function computes it, and
+    ``value`` is its call; ``has_ctx``: which passes the ctx.
     """
 
     slot: int
@@ -49,6 +55,8 @@ class Unconditional:
     name: str | None
     filled: bool = False
     again: bool = False
+    helper: str = ""
+    has_ctx: bool = True
 
 
 def unconditional_gradients(fn: FunctionClass) -> Iterator[Unconditional]:
@@ -74,16 +82,80 @@ def _untested(backward: Method, gradients: tuple[Returned, ...], inputs: int) ->
     tested = {each.index for each in backward.facts.of(NeedsInputGradRead)}
     if None in tested:  # the flags are used as a whole, for an unknown purpose
         return
+    if not tested:
+        yield from _in_helpers(backward, slots[:inputs])
     for at, slot in enumerate(slots[:inputs]):
         if at in tested:
             continue
-        found = _computed(backward, slot)
-        filled = _filled(backward, slot) if found is None else None
-        value, name, guards = found or filled or (None, None, [])
+        found = _expensive_gradient(backward, at, slot)
+        if found is not None:
+            yield found
+
+
+def _expensive_gradient(method: Method, at: int, slot: Slot) -> Unconditional | None:
+    for computed in (_computed, _filled):
+        value, name, guards = computed(method, slot) or (None, None, [])
         operation = _expensive(value) if value is not None else None
         if value is not None and operation is not None and not any(_FLAG_WORDS.search(each) for each in guards):
-            again = name is not None and len(backward.binders.get(name, ())) > 1
-            yield Unconditional(at, value, operation, name, filled is not None, again)
+            again = name is not None and len(method.binders.get(name, ())) > 1
+            return Unconditional(at, value, operation, name, computed is _filled, again)
+    return None
+
+
+def _in_helpers(backward: Method, slots: tuple[Slot, ...]) -> Iterator[Unconditional]:
+    """The gradients that a project function computes, several of them in one call: ``gx, gw = helper(g, x, w)``."""
+    for call in backward.facts.of(GenericCall):
+        node, home = call.node, call.definition
+        if home is None or call.guards or call.in_loop or not isinstance(node, cst.Call):
+            continue
+        placed = _gradients_of(backward, node, slots)
+        has_ctx = any(slot.value == CONTEXT for slot in call.arguments)
+        returned = _helper(backward, home) if len(placed) > 1 else None
+        for index, at in sorted(placed.items()) if returned is not None else ():
+            helper, elements = returned or (backward, ())
+            found = _expensive_gradient(helper, at, elements[index]) if index < len(elements) else None
+            if found is not None:
+                gradient = slots[at].node
+                name = gradient.value if isinstance(gradient, cst.Name) else None
+                yield Unconditional(at, node, found.operation, name, again=True, helper=home.name, has_ctx=has_ctx)
+
+
+def _gradients_of(method: Method, call: cst.Call, slots: tuple[Slot, ...]) -> dict[int, int]:
+    """The inputs whose gradients are elements of the result of a call, and nothing else; by their index in it."""
+    around = method.parents.get(call)
+    if isinstance(around, cst.Return):
+        return {at: at for at, slot in enumerate(slots) if _wanted(slot)}
+    target = around.targets[0].target if isinstance(around, cst.Assign) and len(around.targets) == 1 else None
+    elements = target.elements if isinstance(target, cst.Tuple) else ()
+    names = [each.value.value if isinstance(each.value, cst.Name) else None for each in elements]
+    found: dict[int, int] = {}
+    for at, slot in enumerate(slots):
+        node = _without_layout(slot.node)
+        if isinstance(node, cst.Name) and node.value in names and len(method.named.get(node.value, ())) == _ONCE_EACH:
+            found[names.index(node.value)] = at
+    return found
+
+
+_ONCE_EACH = 2
+"""How often a name occurs that is bound once and read once."""
+
+
+def _helper(caller: Method, home: Definition) -> tuple[Method, tuple[Slot, ...]] | None:
+    """A project function as a method, and the elements of the only tuple that it returns."""
+    unit, qualname = home.unit, home.qualname
+    node = unit.slices.find_bare_function(qualname)
+    if node is None:
+        return None
+    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
+    params = params_of(node, scope)
+    bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
+    try:
+        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus)
+    except RecursionError:
+        return None
+    method = replace(caller, name=home.name, node=node, decorators=(), params=params, ctx=None, facts=facts)
+    returned = returned_by(method)
+    return (method, returned[0].slots) if len(returned) == 1 and returned[0].exact else None
 
 
 def _wanted(slot: Slot) -> bool:
@@ -105,7 +177,13 @@ def _computed(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str | Non
     value = values[0]
     if value is None or not arms or (len(values) > 1 and any(each is None or not _expensive(each) for each in values)):
         return None
-    return value, name, [guard.text for each in bindings for guard in each.guards]
+    return value, name, _deciding(bindings)
+
+
+def _deciding(bindings: list[Assigned]) -> list[str]:
+    """The conditions that decide whether one of the bindings happens; not how, if both arms of a test have one."""
+    guards = [guard for each in bindings for guard in each.guards]
+    return [one.text for one in guards if not any(one.is_opposite_of(other) for other in guards)]
 
 
 def _apart_from_layout(method: Method, name: str) -> tuple[list[Assigned], list[cst.Name]]:
@@ -115,9 +193,7 @@ def _apart_from_layout(method: Method, name: str) -> tuple[list[Assigned], list[
     for each in method.facts.of(Assigned):
         if each.name != name:
             continue
-        base = each.value_node
-        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value in _LAYOUT:
-            base = base.func.value
+        base = _without_layout(each.value_node)
         if base is each.value_node or not isinstance(base, cst.Name) or base.value != name or each.in_loop:
             bindings.append(each)
         else:
@@ -126,17 +202,25 @@ def _apart_from_layout(method: Method, name: str) -> tuple[list[Assigned], list[
     return bindings, nodes
 
 
+def _without_layout(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """``g`` for ``g.reshape(…).to(…)``."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _LAYOUT:
+        node = node.func.value
+    return node
+
+
 def _filled(method: Method, slot: Slot) -> tuple[cst.BaseExpression, str, list[str]] | None:
     """An expensive expression that is written into a new tensor, which is then returned; its name, and path condition.
 
     None if anything else reads the tensor.
     """
-    name = slot.node.value if isinstance(slot.node, cst.Name) else None
+    returned = _without_layout(slot.node)
+    name = returned.value if isinstance(returned, cst.Name) else None
     bindings, nodes = _apart_from_layout(method, name or "")
     bindings = [each for each in bindings if not each.augmented]
     if name is None or len(bindings) != 1 or bindings[0].in_loop or not _is_new(bindings[0].value_node):
         return None
-    nodes = [each for each in nodes if each is not slot.node and each is not bindings[0].node]
+    nodes = [each for each in nodes if each is not returned and each is not bindings[0].node]
     written = [_written_to(method, each) for each in nodes]
     values = [each for each in written if each is not None]
     found = next((each for each in values if _expensive(each) is not None), None)
@@ -163,6 +247,9 @@ def _written_to(method: Method, node: cst.Name) -> cst.BaseExpression | None:
         place, around = around, method.parents[around]
     if isinstance(around, cst.AugAssign):
         return around.value if around.target is place else None
+    if isinstance(around, cst.Arg) and around.keyword is not None and around.keyword.value == "out":
+        writing = method.parents[around]
+        return writing if isinstance(writing, cst.Call) and isinstance(method.parents[writing], cst.Expr) else None
     if isinstance(around, cst.AssignTarget):
         statement = method.parents[around]
         single = isinstance(statement, cst.Assign) and len(statement.targets) == 1 and place is not node
