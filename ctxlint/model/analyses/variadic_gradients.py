@@ -88,12 +88,29 @@ class _Lengths:
 
     def of_call(self, node: cst.Call, method: Method) -> _Length | None:
         """What keeps the length of an argument: ``tuple(x)``, ``map(f, x)``, ``torch.autograd.grad(y, x)``."""
+        if dotted(node.func) == "range" and len(node.args) == 1:
+            return self.of_number(node.args[0].value, method)
         known = _KEEPS_LENGTH.get(dotted(node.func) or "")
         if known is None or any(each.star for each in node.args) or (known == _MAP and len(node.args) != 2):
             return None
         passed = {each.keyword.value if each.keyword is not None else at: each for at, each in enumerate(node.args)}
         argument = passed.get(known[0], passed.get(known[1]))
         return self.of(argument.value, method) if argument is not None else None
+
+    def of_number(self, node: cst.BaseExpression, method: Method) -> _Length | None:
+        """``len(x)``, or a variable or an attribute of ctx that is such a number."""
+        if isinstance(node, cst.Call):
+            single = dotted(node.func) == "len" and len(node.args) == 1 and not node.args[0].star
+            return self.of(node.args[0].value, method) if single else None
+        if isinstance(node, cst.Name):
+            written = _only_assigned(node.value, method)
+            return self.of_number(written, method) if isinstance(written, cst.Call) else None
+        if not isinstance(node, cst.Attribute) or code_of(node.value) != method.ctx_name:
+            return None
+        writes = [each for each in self.forward.facts.of(ContextWrite) if each.attribute == node.attr.value]
+        writes += [each for each in self.backward.facts.of(ContextWrite) if each.attribute == node.attr.value]
+        written = writes[0].value_node if len(writes) == 1 and not writes[0].by else None
+        return self.of_number(written, self.forward) if isinstance(written, cst.Call) else None
 
     def of_slice(self, node: cst.Subscript, method: Method) -> _Length | None:
         """``args[:n]`` and ``args[n:]``."""
@@ -129,15 +146,21 @@ class _Lengths:
         variadic = self.fn.variadic_inputs
         if method is self.forward and variadic is not None and name == variadic.name:
             return _ALL if times == 0 else None
-        assigned = [
-            each.value
-            for each in method.body_nodes
-            if isinstance(each, cst.Assign)
-            and len(each.targets) == 1
-            and isinstance(each.targets[0].target, cst.Name)
-            and each.targets[0].target.value == name
-        ]
-        return self.of(assigned[0], method) if len(assigned) == times == 1 else None
+        assigned = _only_assigned(name, method)
+        return self.of(assigned, method) if assigned is not None else self.of_rest(name, method)
+
+    def of_rest(self, name: str, method: Method) -> _Length | None:
+        """``args`` of ``*args, last = …``."""
+        for each in method.body_nodes:
+            target = each.targets[0].target if isinstance(each, cst.Assign) and len(each.targets) == 1 else None
+            elements = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+            starred = [part for part in elements if isinstance(part, cst.StarredElement)]
+            if not starred or code_of(starred[0].value) != name or times_bound(method.node.body)[name] != 1:
+                continue
+            whole = self.of(each.value, method) if isinstance(each, cst.Assign) else None
+            fixed = whole.fixed - len(elements) + 1 if whole is not None else -1
+            return _Length(fixed, whole.parts) if whole is not None and fixed >= 0 else None
+        return None
 
     def of_collected(self, name: str, method: Method) -> _Length | None:
         """A list that starts empty, and to which one loop appends one element for each that it iterates over."""
@@ -197,6 +220,19 @@ class _Lengths:
             for method in (self.forward, self.backward)
             for node in method.body_nodes
         )
+
+
+def _only_assigned(name: str, method: Method) -> cst.BaseExpression | None:
+    """What a name is assigned, if that is all that binds it."""
+    assigned = [
+        each.value
+        for each in method.body_nodes
+        if isinstance(each, cst.Assign)
+        and len(each.targets) == 1
+        and isinstance(each.targets[0].target, cst.Name)
+        and each.targets[0].target.value == name
+    ]
+    return assigned[0] if len(assigned) == times_bound(method.node.body)[name] == 1 else None
 
 
 def _appends(block: cst.BaseSuite, name: str) -> int | None:
