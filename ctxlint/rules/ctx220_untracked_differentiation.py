@@ -74,8 +74,8 @@ class UntrackedDifferentiation(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Not reported if the tensor is the result of a call outside of torch, under a `with` statement or a decorator that
-    may switch grad mode on, or in methods that are called directly.
+    Not reported if the tensor is the result of a call outside of torch and the project, under a `with` statement or a
+    decorator that may switch grad mode on, or in methods that are called directly.
 
     ## References
     - [torch.enable_grad](https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.enable_grad.html)

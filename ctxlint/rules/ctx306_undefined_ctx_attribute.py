@@ -190,6 +190,8 @@ def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
             return f"Take `{name}` from `{ctx}.saved_tensors`."
         save = f"Pass `{name}` to `{fn.storing_ctx}.save_for_backward` in `{where}`"
         return f"{save}, and take it from `{ctx}.saved_tensors`."
+    if method in fn.reading_methods and "tensors" in name and fn.saves and not fn.saved_reads and not read.called:
+        return f"Write `{ctx}.saved_tensors`."
     known_there = name in _bound_in(writer) or any(entry.name == name for entry in fn.inputs)
     return f"Write `{ctx}.{name} = {name if known_there else '...'}` in `{where}`."
 

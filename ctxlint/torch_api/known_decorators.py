@@ -27,6 +27,8 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "torch.jit.script",
         "torch.jit.ignore",
         "torch.jit.unused",
+        "torch.jit.script",
+        "torch.jit.script_if_tracing",
         "torch.compiler.disable",
         "torch.compiler.allow_in_graph",
         "torch._dynamo.disable",

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.index.scopes import Scope, resolve_certainly
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag
+from ctxlint.model.interpreter.local_names import only_assigned
 from ctxlint.model.interpreter.values import (
     Fresh,
     Single,
@@ -16,11 +18,12 @@ from ctxlint.model.interpreter.values import (
     detaches,
     same_object,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, parents_below
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
+    from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -101,11 +104,11 @@ def kept_untouched(fn: FunctionClass, method: Method, value: Value | None) -> Va
 def _untracked(homes: tuple[Method, ...], value: Value, wanted: set[Value]) -> bool:
     if value in wanted or not isinstance(value, (Fresh, Single, View)):
         return False
+    if isinstance(value, View):
+        return detaches(value) or all(_untracked(homes, option, wanted) for option in value.of.options())
     method = next((each for each in homes if value.node in each.parents), None)
     if method is None:
         return False
-    if isinstance(value, View):
-        return detaches(value) or all(_untracked(homes, option, wanted) for option in value.of.options())
     return value.part is None and _computes(method, value.node) and _is_off(method, value.node)
 
 
@@ -124,6 +127,9 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
         return isinstance(node.operator, cst.Minus)
     if not isinstance(node, cst.Call) or not isinstance(node.func, (cst.Attribute, cst.Name)):
         return False
+    home = next((each.definition for each in method.facts.of(GenericCall) if each.node is node), None)
+    if home is not None:
+        return _computed_by(home)
     name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
     keywords = {argument.keyword.value for argument in node.args if argument.keyword is not None}
     if name not in _MAKES_COPIES or any(argument.star == "**" for argument in node.args):
@@ -136,14 +142,54 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
     return called.startswith("torch.") if called is not None else isinstance(node.func, cst.Attribute)
 
 
+def _computed_by(home: Definition) -> bool:
+    """Whether a function of the project certainly returns a tensor that it computes, and leaves grad mode as it is."""
+    unit, qualname = home.unit, home.qualname
+    node = unit.slices.find_bare_function(qualname)
+    if node is None or node.decorators:
+        return False
+    below = parents_below(node)
+    if any(isinstance(each, (cst.Lambda, cst.FunctionDef)) or _switches(each) for each in below):
+        return False
+    returned = [each.value for each in below if isinstance(each, cst.Return)]
+    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
+    return bool(returned) and all(_is_computed(each, node, scope) for each in returned)
+
+
+def _indexed(node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """``x`` of ``x[0]``, which has the flag of ``x``."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node
+
+
+def _is_computed(node: cst.BaseExpression | None, function: cst.FunctionDef, scope: Scope) -> bool:
+    """The same of an expression in the function: a torch operation, arithmetic, or an index of such a tensor."""
+    node = _indexed(node)
+    if isinstance(node, cst.Name):
+        node = _indexed(only_assigned(function, node.value))
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return isinstance(node, cst.BinaryOperation)
+    meant = resolve_certainly(dotted(node.func) or "", scope) or ""
+    keywords = {each.keyword.value for each in node.args if each.keyword is not None}
+    copies = node.func.attr.value in _MAKES_COPIES - _TAKES_INPLACE and not keywords & {
+        "out",
+        "requires_grad",
+        "inplace",
+    }
+    return copies and meant.startswith("torch.")
+
+
 def _keeps_the_mode(method: Method) -> bool:
     """Whether only ``with`` statements can switch grad mode in a method."""
     return all(_leaves_it_off(each.node.decorator) for each in method.decorators) and not any(
-        isinstance(node, (cst.Name, cst.Attribute))
-        and (dotted(node) or "").rpartition(".")[2] in _SWITCHES
-        and not _is_with_item(method, node)
-        for node in method.body_nodes
+        _switches(node) and not _is_with_item(method, node) for node in method.body_nodes
     )
+
+
+def _switches(node: cst.CSTNode) -> bool:
+    """Whether a node names something that may switch grad mode."""
+    return isinstance(node, (cst.Name, cst.Attribute)) and (dotted(node) or "").rpartition(".")[2] in _SWITCHES
 
 
 def _is_with_item(method: Method, node: cst.CSTNode) -> bool:

@@ -15,7 +15,7 @@ from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.repeats import names_in
 from ctxlint.model.function import Style
 from ctxlint.model.interpreter.events import ContextWrite
-from ctxlint.model.interpreter.local_names import times_bound
+from ctxlint.model.interpreter.local_names import only_assigned, times_bound
 from ctxlint.model.syntax import code_of, dotted, literal_integer
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class _Lengths:
             single = dotted(node.func) == "len" and len(node.args) == 1 and not node.args[0].star
             return self.of(node.args[0].value, method) if single else None
         if isinstance(node, cst.Name):
-            written = _only_assigned(node.value, method)
+            written = only_assigned(method.node, node.value)
             return self.of_number(written, method) if isinstance(written, cst.Call) else None
         if not isinstance(node, cst.Attribute) or code_of(node.value) != method.ctx_name:
             return None
@@ -146,7 +146,7 @@ class _Lengths:
         variadic = self.fn.variadic_inputs
         if method is self.forward and variadic is not None and name == variadic.name:
             return _ALL if times == 0 else None
-        assigned = _only_assigned(name, method)
+        assigned = only_assigned(method.node, name)
         return self.of(assigned, method) if assigned is not None else self.of_rest(name, method)
 
     def of_rest(self, name: str, method: Method) -> _Length | None:
@@ -220,19 +220,6 @@ class _Lengths:
             for method in (self.forward, self.backward)
             for node in method.body_nodes
         )
-
-
-def _only_assigned(name: str, method: Method) -> cst.BaseExpression | None:
-    """What a name is assigned, if that is all that binds it."""
-    assigned = [
-        each.value
-        for each in method.body_nodes
-        if isinstance(each, cst.Assign)
-        and len(each.targets) == 1
-        and isinstance(each.targets[0].target, cst.Name)
-        and each.targets[0].target.value == name
-    ]
-    return assigned[0] if len(assigned) == times_bound(method.node.body)[name] == 1 else None
 
 
 def _appends(block: cst.BaseSuite, name: str) -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import children
+from ctxlint.model.syntax import children, parents_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
@@ -36,6 +36,19 @@ def times_bound(body: cst.CSTNode, walrus: bool = True) -> Counter[str]:
     for name in outer:
         found[name] = 0
     return found
+
+
+def only_assigned(function: cst.FunctionDef, name: str) -> cst.BaseExpression | None:
+    """What a name is assigned in a function, if that is all that binds it there."""
+    assigned = [
+        each.value
+        for each in parents_below(function.body)
+        if isinstance(each, cst.Assign)
+        and len(each.targets) == 1
+        and isinstance(each.targets[0].target, cst.Name)
+        and each.targets[0].target.value == name
+    ]
+    return assigned[0] if len(assigned) == times_bound(function.body)[name] == 1 else None
 
 
 def borrowed_names(node: Definition) -> frozenset[str]:
