@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxlint.model.analyses.reachability import backward_never_runs
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 class MissingBackward(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function without `backward` and without `vjp` that is applied to a tensor with `requires_grad=True`, and
-    whose result is differentiated in the same function.
+    Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, or that is applied to a tensor
+    with `requires_grad=True`, and whose result is differentiated in the same function.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
@@ -71,7 +72,7 @@ class MissingBackward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Checked only within one block of one function: the tensor with `requires_grad=True`, the call, and `backward()` on a
+    Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and `backward()` on a
     value that operators and tensor methods compute from the result. Not reported under `pytest.raises`.
 
     ## References
@@ -86,6 +87,14 @@ class MissingBackward(Rule[FunctionClass]):
         if not fn.signature_judgeable or fn.backward is not None or fn.forward is None or fn.has_subclass:
             return
         if fn.forward.lacks_ctx or fn.context_calls("mark_non_differentiable") or backward_never_runs(fn):
+            return
+        for save in fn.context_calls("save_for_backward"):
+            yield Finding(
+                fn.span(save.node),
+                f"`{fn.name}` saves tensors, but has neither `backward` nor `vjp`; torch raises NotImplementedError at "
+                f"backward. Define `backward`, or remove the call.",
+                related=way_to(fn, save),
+            )
             return
         for call in fn.calls:
             if not call.differentiated or call.expects_error or call.gradients_off:
