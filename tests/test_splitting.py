@@ -22,7 +22,7 @@ WITHIN_ONE_FILE = {
 }
 """The findings that rest on what is looked for in one file only."""
 
-OF_OPERATORS = frozenset(["CTX801", "CTX802", "CTX803", "CTX805", "CTX806", "CTX807", "CTX809"])
+OF_OPERATORS = frozenset(["CTX801", "CTX802", "CTX803", "CTX805", "CTX806", "CTX807", "CTX809", "CTX810"])
 """The findings about functions that the same file registers for an operator of any file."""
 
 SHOWN_ELSEWHERE = {"CTX108": "CTX703"}

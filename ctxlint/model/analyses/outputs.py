@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import ContextCall, Escape, Question
+from ctxlint.model.interpreter.events import ContextCall, ContextWrite, Escape, Question
 from ctxlint.model.interpreter.values import (
     NONE,
+    Item,
     Kind,
     Parameter,
     Slot,
@@ -176,6 +177,24 @@ def _unread_by_operator(operator: Operator) -> list[Param]:
         if index in operator.floating and not is_read(backward, param)
     ]
 
+
+def stored_operator_outputs(operator: Operator) -> Iterator[tuple[ContextWrite, int]]:
+    """What setup_context of a custom operator stores of the floating-point outputs, with their numbers."""
+    setup = operator.setup_context
+    if setup is None or any(each.method == _MARKS[0] for each in setup.facts.of(ContextCall)):
+        return
+    for write in setup.facts.of(ContextWrite):
+        value = write.value
+        whole = value.of if isinstance(value, Item) else value
+        if not isinstance(whole, Parameter) or whole.index != _OUTPUT or write.by or write.deletes:
+            continue
+        index = 0 if value is whole and operator.outputs == 1 else value.key if isinstance(value, Item) else None
+        if isinstance(index, int) and index in operator.floating:
+            yield write, index
+
+
+_OUTPUT = 1
+"""The position of ``output`` after ctx."""
 
 _MARKS = ("mark_non_differentiable", "set_materialize_grads")
 
