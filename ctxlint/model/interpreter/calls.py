@@ -324,7 +324,8 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if known is None:
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
-        if not _call_operator(walk, node, callee, arguments) and calls_extension(callee):
+        loaded = walk.resolver is not None and walk.resolver.is_loaded(callee)
+        if not _call_operator(walk, node, callee, arguments) and (loaded or calls_extension(callee)):
             _read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)

@@ -29,11 +29,13 @@ def calls_loaded_extension(walk: Walk, function: cst.Attribute) -> bool:
     if not isinstance(module, cst.Name) or module.value in walk.names.local:
         return False
     owner = walk.names.scope.owner(module.value)
-    bounds = owner.live(module.value) if owner is not None and owner.kind == "module" else []
-    return len(bounds) == 1 and owner is not None and _is_loaded(bounds[0].value, owner)
+    return owner is not None and owner.kind == "module" and loads_extension(module.value, owner)
 
 
-def _is_loaded(value: ast.expr | None, scope: Scope) -> bool:
+def loads_extension(name: str, scope: Scope) -> bool:
+    """Whether a name of a module is bound once, to an extension that is loaded there."""
+    bounds = scope.live(name)
+    value = bounds[0].value if len(bounds) == 1 else None
     path = dotted_name(value.func) if isinstance(value, ast.Call) else None
     meant = resolve(path, scope) if path is not None else None
     return meant is not None and meant.endswith(EXTENSION_LOADERS)

@@ -133,6 +133,9 @@ class Resolver(Protocol):
     ) -> tuple[Definition, tuple[Write, ...]] | None:
         """A kernel and its writes when launched with these arguments; None for anything else."""
 
+    def is_loaded(self, name: str) -> bool:
+        """Whether a name is one in a compiled extension that another file of the project loads."""
+
     def operator(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
     ) -> tuple[str, tuple[Write, ...]] | None:

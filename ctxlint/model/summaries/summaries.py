@@ -17,6 +17,7 @@ from ctxlint.model.function import Binding, Param, ParameterKind
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Mutation, Return
+from ctxlint.model.interpreter.extension_calls import loads_extension
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
 from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, Summary, Write
@@ -509,6 +510,19 @@ class CalleeResolver:
         )
         return definition, tuple(
             Write(bound[param].value, KERNEL, way) for param, way in found.items() if param in bound
+        )
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether a name is one in a compiled extension that another file of the project loads."""
+        project = self.summaries.project
+        if project.load is None or name.startswith((LOCAL, "torch.", "builtins.")):
+            return False
+        place = project.locate(self.unit, name)
+        other = project.unit(place.path) if place is not None and "." in place.rest else None
+        return (
+            place is not None
+            and other is not None
+            and loads_extension(place.rest.partition(".")[0], other.index.module)
         )
 
     def operator(
