@@ -27,7 +27,6 @@ SIGNATURE_KEEPING_DECORATORS = frozenset(
         "torch.jit.script",
         "torch.jit.ignore",
         "torch.jit.unused",
-        "torch.jit.script",
         "torch.jit.script_if_tracing",
         "torch.compiler.disable",
         "torch.compiler.allow_in_graph",
