@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.mutations import is_returned
+from ctxlint.model.analyses.outputs import gradients_taken
 from ctxlint.model.analyses.repeats import happens_after
 from ctxlint.model.function import ContextCall, FunctionClass, Mutation
 from ctxlint.model.interpreter.events import GenericCall
@@ -15,9 +16,11 @@ from ctxlint.model.interpreter.values import (
     Constant,
     Fresh,
     Imported,
+    Item,
     Opaque,
     Parameter,
     Scalar,
+    Single,
     Tri,
     View,
     before_views,
@@ -31,6 +34,7 @@ from ctxlint.model.interpreter.values import (
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import way_to
+from ctxlint.rules.wording import quoted
 from ctxlint.torch_api.operations import TORCH_NAMESPACES
 
 if TYPE_CHECKING:
@@ -95,7 +99,8 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the returned tensor may be the marked one: the result of `.contiguous()`, of `.to(...)`, or of an
-    unknown function, unless the functions that `forward` calls get only other tensors and numbers.
+    unknown function, unless the functions that `forward` calls get only other tensors and numbers, or several inputs are
+    marked and one tensor is returned.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
@@ -114,10 +119,11 @@ class MarkDirtyMisuse(Rule[FunctionClass]):
             for call in calls if not method.inherited else ():
                 if any(later is not call and happens_after(later, call) for later in calls):
                     continue  # overridden by a later call
-                for argument in call.arguments:
-                    message = _judged(fn, method, call, argument)
-                    if message is not None:
-                        yield Finding(fn.span(call.node), message, related=way_to(fn, call))
+                judged = [_judged(fn, method, call, argument) for argument in call.arguments]
+                messages = [message for message in judged if message is not None]
+                too_many = _more_than_outputs(fn, method, call) if not messages else None
+                for message in messages if too_many is None else [too_many]:
+                    yield Finding(fn.span(call.node), message, related=way_to(fn, call))
 
 
 def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot) -> str | None:
@@ -150,38 +156,77 @@ def _judged(fn: FunctionClass, method: Method, call: ContextCall, argument: Slot
     return None
 
 
+def _more_than_outputs(fn: FunctionClass, method: Method, call: ContextCall) -> str | None:
+    """The problem with several marked inputs if forward returns a single value, whichever that is."""
+    marked = {each.value: each.node for each in call.arguments if _is_input(each.value) and not each.starred}
+    names = [code_of(node) for node in marked.values() if node is not None]
+    if len(names) < 2 or not any(all(_is_one(fn, each) for each in group) for group in _returns_with(fn, method, call)):
+        return None
+    return (
+        f"{quoted(names)} are marked dirty, but `forward` returns only one tensor; {_raises(call)}. Return all of them, "
+        "or drop the mark."
+    )
+
+
+def _is_input(value: Value) -> bool:
+    """Whether it is an input that certainly is a tensor."""
+    return isinstance(value, Parameter) and value.role == "input" and value.tensor is Tri.YES
+
+
+def _is_one(fn: FunctionClass, returned: Returned) -> bool:
+    """Whether forward returns one output here: backward takes only one gradient, if the value does not show it."""
+    if returned.known:
+        return returned.count == 1
+    backward = fn.judgeable_backward
+    return backward is not None and backward.signature_known and gradients_taken(backward)[1] == 1
+
+
 def _none_returns(fn: FunctionClass, returns: list[Returned], tensor: Value) -> bool:
     """Whether none of these alternatives certainly returns the tensor."""
     return all(is_returned([each], tensor) is Tri.NO or _made_without(fn, each.value, tensor) for each in returns)
 
 
 def _made_without(fn: FunctionClass, value: Value, tensor: Value) -> bool:
-    """Whether an unknown function computed the value from other tensors and numbers, and never received the tensor."""
+    """Whether unknown functions computed the value from other tensors and numbers, and never received the tensor."""
     if not isinstance(value, Opaque) or value.node is None or not isinstance(tensor, Parameter):
         return False
     calls = [each for method in fn.context_methods for each in method.facts.of(GenericCall)]
-    arguments = {id(each): [*each.arguments, *(slot for _, slot in each.keywords)] for each in calls}
     if any(
-        same_object(before_views(leaf), tensor) is not Tri.NO and not isinstance(leaf, Imported)
+        same_object(before_views(leaf), tensor) is not Tri.NO and not _is_other(leaf, tensor, calls)
         for each in calls
         if each.callee is None or not each.callee.startswith(TORCH_NAMESPACES)
-        for slot in arguments[id(each)]
+        for slot in _passed(each)
         for leaf in leaves(slot.value)
+        if not isinstance(leaf, Imported)
     ):
         return False
-    makers = [each for each in calls if each.node is value.node and each.callee is not None]
-    slots = [slot for each in makers for slot in arguments[id(each)]]
-    return bool(makers) and all(
-        not slot.starred and _is_other(leaf, tensor) for slot in slots for leaf in leaves(slot.value)
-    )
+    return _is_other(value, tensor, calls)
 
 
-def _is_other(value: Value, tensor: Value) -> bool:
-    """Whether a value is a number or another tensor, which cannot be ``tensor``."""
+def _passed(call: GenericCall) -> Iterator[Slot]:
+    """All arguments of a call."""
+    yield from call.arguments
+    yield from (slot for _name, slot in call.keywords)
+
+
+def _is_other(value: Value, tensor: Value, calls: list[GenericCall]) -> bool:
+    """Whether a value is a number or another tensor, or what functions that got only such returned.
+
+    ``calls`` are those that may have returned it: what a call in a loop gets from itself is no reason.
+    """
     base = before_views(value)
+    while isinstance(base, Item):
+        base = before_views(base.of)
     if isinstance(base, Parameter):
         return base != tensor and is_tensor(base) is Tri.YES
-    return isinstance(base, (Constant, Fresh)) or (isinstance(base, Scalar) and base.sort != "object")
+    if isinstance(base, Opaque):
+        makers = [each for each in calls if each.node is base.node and each.callee is not None]
+        others = [each for each in calls if each not in makers]
+        slots = [slot for each in makers for slot in _passed(each)]
+        return bool(makers) and all(
+            not slot.starred and _is_other(leaf, tensor, others) for slot in slots for leaf in leaves(slot.value)
+        )
+    return isinstance(base, (Constant, Fresh, Single)) or (isinstance(base, Scalar) and base.sort != "object")
 
 
 def _raises(call: ContextCall) -> str:
