@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.analyses.upstream import gradients_without_upstream, tangents_without_incoming
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
@@ -13,13 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
 
 
 class GradientIgnoresUpstream(Rule[FunctionClass]):
     """
     ## What it does
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a tangent
-    without reading any incoming one.
+    without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has replaced, as by
+    `grad_output.copy_(…)`, do not count.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -80,18 +83,23 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         backward, jvp = fn.judgeable_backward, fn.methods.get("jvp")
         for node in tangents_without_incoming(fn)[:1] if jvp is not None and fn.signature_judgeable else ():
-            names = quoted([param.name for param in jvp.own_params], "or") if jvp is not None else ""
             yield Finding(
                 fn.span(node),
-                f"`jvp` of `{fn.name}` returns a tangent without reading {names}; the result is silently wrong unless the "
-                "incoming tangent is 1. Multiply by it.",
+                f"`jvp` of `{fn.name}` returns a tangent without reading {_unread(jvp)}; the result is silently wrong "
+                "unless the incoming tangent is 1. Multiply by it.",
             )
         if backward is None or not backward.signature_known:
             return
         for node in gradients_without_upstream(fn)[:1]:
-            names = quoted([param.name for param in backward.own_params], "or")
             yield Finding(
                 fn.span(node),
-                f"`{backward.name}` of `{fn.name}` returns a gradient without reading {names}; the result is silently wrong "
-                "unless the incoming gradient is 1. Multiply by it.",
+                f"`{backward.name}` of `{fn.name}` returns a gradient without reading {_unread(backward)}; the result is "
+                "silently wrong unless the incoming gradient is 1. Multiply by it.",
             )
+
+
+def _unread(method: Method | None) -> str:
+    """What is not read: only the values, if the shape is, or if the values are replaced."""
+    params = method.own_params if method is not None else ()
+    some = method is not None and any(is_read(method, param) for param in params)
+    return "the values of " * some + quoted([param.name for param in params], "or")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
-from ctxlint.model.analyses.outputs import is_read
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.values import (
     Fresh,
     Item,
     Opaque,
+    Parameter,
     SavedTensor,
     Sequence,
     Single,
@@ -26,13 +27,14 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
+from ctxlint.torch_api.extensions import is_of_extension
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Returned
 
 
 def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
-    """The returns of backward that contain a gradient although no gradient parameter is read at all.
+    """The returns of backward that contain a gradient although the values of no gradient parameter are read at all.
 
     A gradient from an object stored on ctx does not count: pipelines pass gradients that way. Neither does one whose
     name marks it as unused: ``_grad_output``, nor one from a buffer that forward writes to: other Functions may write
@@ -41,7 +43,7 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
     backward = fn.backward
     if backward is None or not (backward.positional or backward.variadic is not None):
         return []
-    if any(is_read(backward, param) or param.name.startswith("_") for param in backward.own_params):
+    if any(reads_values(backward, param) or param.name.startswith("_") for param in backward.own_params):
         return []
     if _keeps_a_buffer(fn):
         return []
@@ -53,7 +55,7 @@ def tangents_without_incoming(fn: FunctionClass) -> list[cst.CSTNode]:
     jvp = fn.methods.get("jvp")
     if jvp is None or jvp.inherited or not jvp.signature_known or not jvp.own_params:
         return []
-    if any(is_read(jvp, param) or param.name.startswith("_") for param in jvp.own_params):
+    if any(reads_values(jvp, param) or param.name.startswith("_") for param in jvp.own_params):
         return []
     return [each.node for each in fn.tangents if any(_computed(fn, value) for value in _values(each))]
 
@@ -83,6 +85,8 @@ def _computed(fn: FunctionClass, value: Value) -> bool:
         return origin is not None and _computed(fn, origin)
     if isinstance(value, Fresh):
         return not _is_zeros(fn, value)
+    if isinstance(value, Parameter):  # its memory, with other values
+        return bool(_written(fn, value) - {"fill_", "resize_", "resize_as_", "zero_"})
     if isinstance(value, ContextAttribute):
         return _kept_tensor(fn, _kept(fn, value.name))
     if isinstance(value, Item) and isinstance(value.of, ContextAttribute):
@@ -153,7 +157,24 @@ def is_call_for_zeros(node: cst.CSTNode | None) -> bool:
 
 
 def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
-    """Whether backward creates a tensor of zeros, and writes nothing else to it."""
+    """Whether backward creates a tensor of zeros, and writes nothing else to it, nor passes it to compiled code."""
+    written = _written(fn, value)
+    made = is_call_for_zeros(value.node) or "zero_" in written
+    return made and written <= {"zero_"} and not _given_to_extension(fn, value)
+
+
+def _written(fn: FunctionClass, value: Value) -> set[str]:
+    """How backward modifies a tensor."""
     mutations = fn.backward.facts.of(Mutation) if fn.backward is not None else ()
-    written = [each.how for each in mutations if each.target is not None and usual_storage(each.target) == value]
-    return (is_call_for_zeros(value.node) or "zero_" in written) and set(written) <= {"zero_"}
+    return {each.how for each in mutations if each.target is not None and usual_storage(each.target) == value}
+
+
+def _given_to_extension(fn: FunctionClass, value: Value) -> bool:
+    """Whether backward passes a tensor to a function of a compiled extension whose result it does not use."""
+    return fn.backward is not None and any(
+        isinstance(each.node, cst.Call)
+        and isinstance(fn.backward.parents.get(each.node), cst.Expr)
+        and is_of_extension(dotted(each.node.func) or "")
+        and any(before_views(slot.value) == value for slot in each.arguments)
+        for each in fn.backward.facts.of(GenericCall)
+    )

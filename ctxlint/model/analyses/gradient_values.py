@@ -1,0 +1,105 @@
+"""Whether backward reads the values of an incoming gradient, not only its shape, or what it wrote there itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.torch_api import operations
+
+if TYPE_CHECKING:
+    from ctxlint.model.interpreter.method import Method, Param
+
+_METHODS = frozenset(
+    str.split(
+        """
+        dim element_size get_device is_complex is_contiguous is_floating_point ndimension nelement new_empty new_full
+        new_ones new_tensor new_zeros numel size stride
+        """
+    )
+)
+
+_RESIZING = frozenset(str.split("resize_ resize_as_"))
+"""Methods that return the tensor itself, without a use of its values."""
+
+_OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
+"""Methods that replace all values."""
+
+_LIKE = frozenset(str.split("empty_like full_like isinstance ones_like rand_like randn_like type zeros_like"))
+"""Functions that ask their first argument only for its type, shape and dtype."""
+
+_STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
+
+_AS = frozenset(str.split("expand_as reshape_as resize_as_ to type_as view_as"))
+"""Methods that ask their argument only for its shape, dtype or device."""
+
+
+def reads_values(method: Method, param: Param) -> bool:
+    """Whether a body reads a parameter for more than its shape, its dtype, and what has replaced its values."""
+    if param.name not in method.facts.names_read:
+        return False
+    uses = [node for node in method.named.get(param.name, ()) if node is not param.node.name]
+    gone = next((at for at, node in enumerate(uses) if _is_replaced(method, node)), len(uses))
+    return any(_reads(method, node) for node in uses[: gone + 1] + _in_statement(method, uses, gone))
+
+
+def _in_statement(method: Method, uses: list[cst.Name], gone: int) -> list[cst.Name]:
+    """The later uses in the statement that replaces the values: it may read them before."""
+    if gone >= len(uses):
+        return []
+    around = _statement(method, uses[gone])
+    return [node for node in uses[gone + 1 :] if _statement(method, node) is around]
+
+
+def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The simple statement at the level of the body that contains a node; None if it is in a compound one."""
+    around = [
+        each for each in method.above(node) if isinstance(each, (cst.BaseCompoundStatement, cst.SimpleStatementLine))
+    ]
+    return around[0] if len(around) == 2 and around[1] is method.node else None
+
+
+def _is_replaced(method: Method, use: cst.Name) -> bool:
+    """Whether after this statement, which always runs, the name holds other values: ``g = …``, ``g.copy_(…)``."""
+    if _statement(method, use) is None:
+        return False
+    above = method.parents[use]
+    if isinstance(above, cst.AssignTarget):
+        return True
+    called, name = _method_called(method, use)
+    while called is not None and name in _RESIZING:
+        called, name = _method_called(method, called)
+    return name in _OVERWRITING
+
+
+def _method_called(method: Method, node: cst.CSTNode) -> tuple[cst.Call | None, str]:
+    """The call of a method of what a node evaluates to, and the name of the method."""
+    attribute = method.parents.get(node)
+    if not isinstance(attribute, cst.Attribute) or attribute.value is not node:
+        return None, ""
+    call = method.parents.get(attribute)
+    return (call, attribute.attr.value) if isinstance(call, cst.Call) and call.func is attribute else (None, "")
+
+
+def _reads(method: Method, use: cst.CSTNode) -> bool:
+    """Whether an expression that evaluates to the gradient is used for its values."""
+    above = method.parents.get(use)
+    if isinstance(above, (cst.AssignTarget, cst.Del, cst.Expr)):
+        return False
+    if isinstance(above, cst.Attribute) and above.value is use:
+        call, name = _method_called(method, use)
+        if call is None:
+            return name in _METHODS or above.attr.value not in operations.SCALAR_ATTRIBUTES
+        return _reads(method, call) if name in _RESIZING else name not in _METHODS | _OVERWRITING
+    if isinstance(above, cst.Comparison):
+        return not all(isinstance(each.operator, (cst.Is, cst.IsNot)) for each in above.comparisons)
+    return not isinstance(above, cst.Arg) or bool(above.star) or not _asks_for_shape(method.parents[above], above)
+
+
+def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
+    """Whether a call does not use the values of its argument."""
+    func = call.func if isinstance(call, cst.Call) and argument.keyword is None else None
+    called = func.attr if isinstance(func, cst.Attribute) else func
+    name = called.value if isinstance(called, cst.Name) else ""
+    return name in _AS or (name in _LIKE and isinstance(call, cst.Call) and call.args[0] is argument)
