@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.fixes.in_place import mark_dirty
 from ctxlint.model.analyses.mutations import (
+    data_modified,
     input_written,
     marked_dirty,
     may_be_marked,
@@ -20,7 +21,7 @@ from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_i
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
-from ctxlint.model.interpreter.values import Tri, usual_storage
+from ctxlint.model.interpreter.values import Kind, Tri, kind_of, usual_storage
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.rules.related import way_to
 from ctxlint.rules.wording import quoted, unless_copied
@@ -42,7 +43,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
     `mark_dirty`: in-place methods, `op=`, item assignment, `out=`, `torch.distributed.all_reduce`. A view of the input
     counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
-    result permuted back, since each output of a call is such an input of the next.
+    result permuted back, since each output of a call is such an input of the next. An input that gets a gradient is also
+    reported if its values are computed anew through `.data`: `x.data.round_()`, `x.data = x.round()`.
 
     ## Why is this bad?
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
@@ -94,9 +96,9 @@ class MissingMarkDirty(Rule[FunctionClass]):
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
-    gradient, may always be modified. Not reported if the write goes through `.data`, if a call passes `x.data` or
+    gradient, may always be modified. Not reported if a call passes `x.data` or
     `x.detach()` as that input, if the ctx is passed to a function that is not known, which may mark the input, or if a
-    test checks for gradients first.
+    test checks for gradients first. Nor if values come from elsewhere through `.data`: `x.data.copy_(y)`, `x.data[0] = y`.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)
@@ -130,6 +132,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
                 found[tensor.index] = tensor, mutation
         yield from _findings_of_elements(fn, marked)
+        yield from _findings_of_data(fn, marked | {tensor for tensor, _mutation in changed.values()})
         for at in {mutation.node: None for _tensor, mutation in changed.values()}:
             together = [each for each in changed.values() if each[1].node is at]
             tensor, mutation = together[0]
@@ -147,6 +150,22 @@ class MissingMarkDirty(Rule[FunctionClass]):
             tensor, mutation = together[0]
             message = _message_if_permuted([each.name for each, _mutation in together], mutation)
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
+
+
+def _findings_of_data(fn: FunctionClass, known: frozenset[Value]) -> Iterator[Finding]:
+    """A finding for each input that forward modifies through ``.data``, at the first place."""
+    seen = set(known)
+    for tensor, event, fact in data_modified(fn.forward) if fn.forward is not None else ():
+        if tensor in seen or without_gradient(event) or _given_detached(fn, tensor) or tensor.index >= len(fn.inputs):
+            continue
+        if not fn.inputs[tensor.index].surely_differentiable or kind_of(tensor) is Kind.INTEGRAL:
+            continue
+        seen.add(tensor)
+        yield Finding(
+            fn.span(event.node),
+            f"{fact}; the caller's tensor is silently overwritten, and torch does not notice that the backward of another "
+            f"operation needs the old values. Work on a new tensor.",
+        )
 
 
 def _findings_of_elements(fn: FunctionClass, marked: frozenset[Value]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.events import Escape, Question
+from ctxlint.model.interpreter.events import DataReplaced, Escape, Mutation, Question
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
 from ctxlint.model.interpreter.values import (
     Alias,
@@ -15,6 +15,7 @@ from ctxlint.model.interpreter.values import (
     Item,
     Kind,
     Parameter,
+    Single,
     Tri,
     Variadic,
     View,
@@ -28,9 +29,11 @@ from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeGuard
 
     from ctxlint.model.function import FunctionClass, Returned
-    from ctxlint.model.interpreter.events import Mutation
+    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
 
@@ -71,6 +74,47 @@ def input_written(mutation: Mutation) -> Parameter | None:
     if not isinstance(origin, Parameter) or origin.role != "input" or through_data(mutation.target):
         return None
     return None if looks_excluded_as_tensor(origin.name, mutation.guards) else origin
+
+
+def data_modified(method: Method) -> Iterator[tuple[Parameter, Event, str]]:
+    """The inputs to which a method gives other values through ``.data``, and how.
+
+    Only values that are certainly computed: not those of a buffer, ``x.data.copy_(…)``, nor memory that is released.
+    """
+    for written in method.facts.of(Mutation):
+        origin = usual_storage(written.target) if written.target is not None and through_data(written.target) else None
+        if _computes(written) and _is_input(origin) and not looks_excluded_as_tensor(origin.name, written.guards):
+            yield origin, written, f"`{written.doer}` modifies the input `{origin.name}` in place through `.data`"
+    for replaced in method.facts.of(DataReplaced):
+        origin = replaced.target
+        if _is_input(origin) and not looks_excluded_as_tensor(origin.name, replaced.guards):
+            if all(map(_is_result, replaced.value.options())):
+                yield origin, replaced, f"`{origin.name}.data = …` replaces the values of the input `{origin.name}`"
+
+
+def _is_input(value: Value | None) -> TypeGuard[Parameter]:
+    return isinstance(value, Parameter) and value.role == "input"
+
+
+def _computes(mutation: Mutation) -> bool:
+    """Whether a write computes with the values that were there."""
+    augmented = mutation.how.endswith("=") and not mutation.how.startswith("[") and mutation.how != "out="
+    resizes = mutation.how.startswith("resize")
+    return augmented or (mutation.how in operations.INPLACE_METHODS - operations.OVERWRITING and not resizes)
+
+
+def _is_result(value: Value) -> bool:
+    """Whether a tensor is the result of a computation, not memory that is only allocated, nor a copy."""
+    if not isinstance(value, (Fresh, Single)):
+        return False
+    function = value.node.func if isinstance(value.node, cst.Call) else None
+    called = function.attr if isinstance(function, cst.Attribute) else function
+    name = called.value if isinstance(called, cst.Name) else ""
+    return not (name in _NO_RESULTS or name.startswith("new_") or name.endswith("_like"))
+
+
+_NO_RESULTS = frozenset(str.split("Parameter Tensor clone empty empty_strided full ones rand randn tensor zeros"))
+"""Functions that allocate memory, or copy the values."""
 
 
 def through_data(value: Value | None) -> bool:
@@ -148,7 +192,7 @@ def _indices(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         yield from _indices(child)
 
 
-def without_gradient(mutation: Mutation) -> bool:
+def without_gradient(mutation: Event) -> bool:
     """Whether a guard may imply that no gradient is wanted: then modifications have no consequences."""
     for guard in mutation.guards:
         if guard.asks is not None and guard.asks.question is not Question.IS_NONE and not guard.asks.answer:

@@ -13,6 +13,7 @@ from ctxlint.model.interpreter.events import (
     Assigned,
     ClassAttribute,
     ContextWrite,
+    DataReplaced,
     Escape,
     ExtraAttribute,
     GradientFlag,
@@ -165,6 +166,8 @@ def _store_attribute(
         walk.record(
             ExtraAttribute, target, value=owner, value_node=target.value, attribute=target.attr.value, written=True
         )
+    if target.attr.value == "data":
+        walk.record(DataReplaced, target, target=owner, value=value)
     if target.attr.value == "requires_grad":
         walk.record(GradientFlag, target, value=owner, value_node=target.value, switched=True)
     if isinstance(value, Context):

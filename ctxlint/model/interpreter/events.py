@@ -311,6 +311,14 @@ class Mutation(Event):
 
 
 @record
+class DataReplaced(Event):
+    """``target.data = value``: other memory for the same tensor."""
+
+    target: Value = UNKNOWN
+    value: Value = UNKNOWN
+
+
+@record
 class MemoryRead(Event):
     """The memory of ``value`` read without regard to its layout, or so it seems.
 
