@@ -80,22 +80,24 @@ def tested_flags(guards: Iterable[Guard]) -> bool:
     return any(guard.mentions("needs_input_grad") for guard in guards if guard.asks is None and not guard.has_parts)
 
 
-def computed_under(method: Method, name: str) -> frozenset[int] | None:
-    """The flags under which a name gets a value that is not None, over all its bindings.
+def computed_under(method: Method, name: str, use: Event | None = None) -> frozenset[int] | None:
+    """The flags under which a name gets a value that is not None, over all its bindings, or those before ``use``.
 
     None if some binding depends on no single flag, or on a test of flags that cannot be interpreted.
     """
     found: set[int] = set()
-    for flags in _flags_by_binding(method, name):
+    for flags in _flags_by_binding(method, name, use):
         if flags is None:
             return None
         found |= flags
     return frozenset(found) if found else None
 
 
-def _flags_by_binding(method: Method, name: str) -> Iterator[frozenset[int] | None]:
+def _flags_by_binding(method: Method, name: str, use: Event | None = None) -> Iterator[frozenset[int] | None]:
     """The flags that are certainly set at each binding that gives a name a value; None if none are, or unknown."""
     for each in method.facts.of(Assigned):
+        if use is not None and not use.may_follow(each):
+            continue
         if each.name != name or each.augmented or (each.value is not None and is_none(each.value) is Tri.YES):
             continue
         flags = flags_of(each.guards)
@@ -311,8 +313,8 @@ def none_uses(fn: FunctionClass, method: Method) -> list[tuple[MaybeNone | Mutat
     uses: list[MaybeNone | Mutation] = [*method.facts.of(MaybeNone), *_collectives_of_none(method)]
     params = {param.name for param in method.params}
     for use in uses:
-        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name]
-        flags = computed_under(method, use.name or "")
+        bindings = [each for each in method.facts.of(Assigned) if each.name == use.name and use.may_follow(each)]
+        flags = computed_under(method, use.name or "", use)
         if flags is None or use.name in params or any(each.augmented for each in bindings):
             continue
         default = any(each.value == NONE and not each.guards and use.implies(each) for each in bindings)
