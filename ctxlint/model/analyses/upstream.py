@@ -11,6 +11,7 @@ from ctxlint.model.analyses.mutations import input_written, marked_dirty
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
+    Choice,
     ContextAttribute,
     Fresh,
     Item,
@@ -79,7 +80,9 @@ def _values(returned: Returned) -> list[Value]:
 
 
 def _computed(fn: FunctionClass, value: Value) -> bool:
-    """Whether a value of backward is certainly a tensor that this Function computed, or stored; and not zeros."""
+    """Whether a value of backward is, unless None, a tensor other than zeros that this Function computed, or stored."""
+    if isinstance(value, Choice):
+        return all(_computed(fn, option) for option in value.alternatives if option != NONE)
     if isinstance(value, View):
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
@@ -171,10 +174,13 @@ def _written(fn: FunctionClass, value: Value) -> set[str]:
 
 def _given_to_extension(fn: FunctionClass, value: Value) -> bool:
     """Whether backward passes a tensor to a function of a compiled extension whose result it does not use."""
-    return fn.backward is not None and any(
-        isinstance(each.node, cst.Call)
-        and isinstance(fn.backward.parents.get(each.node), cst.Expr)
-        and is_of_extension(dotted(each.node.func) or "")
-        and any(before_views(slot.value) == value for slot in each.arguments)
-        for each in fn.backward.facts.of(GenericCall)
+    backward = fn.backward
+    bound = backward.facts.of(Assigned) if backward is not None else ()
+    names = {each.name for each in bound if each.value is not None and before_views(each.value) == value}
+    return backward is not None and any(
+        isinstance(node, cst.Call)
+        and isinstance(backward.parents[node], cst.Expr)
+        and is_of_extension(dotted(node.func) or "")
+        and any(isinstance(each.value, cst.Name) and each.value.value in names for each in node.args)
+        for node in backward.body_nodes
     )
