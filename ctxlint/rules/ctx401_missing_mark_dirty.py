@@ -163,7 +163,7 @@ def _findings_of_data(fn: FunctionClass, known: frozenset[Value]) -> Iterator[Fi
         seen.add(tensor)
         yield Finding(
             fn.span(event.node),
-            f"{fact}; the caller's tensor is silently overwritten, and torch does not notice that the backward of another "
+            f"{fact}; the caller's tensor is silently overwritten, and torch does not notice if the backward of another "
             f"operation needs the old values. Work on a new tensor.",
         )
 
