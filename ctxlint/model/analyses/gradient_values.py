@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ _RESIZING = frozenset(str.split("resize_ resize_as_"))
 _OVERWRITING = frozenset(str.split("copy_ fill_ normal_ uniform_ zero_"))
 """Methods that replace all values."""
 
-_LIKE = frozenset(str.split("empty_like full_like isinstance ones_like rand_like randn_like type zeros_like"))
-"""Functions that ask their first argument only for its type, shape and dtype."""
+_LIKE = frozenset(str.split("empty_like full_like ones_like rand_like randn_like zeros_like"))
+"""Functions of torch that ask their first argument only for its shape, dtype and device."""
+
+_ABOUT_TYPES = frozenset(["isinstance", "type"])
 
 _STATEMENTS = (cst.BaseCompoundStatement, cst.SimpleStatementLine)
 
-_AS = frozenset(str.split("expand_as reshape_as resize_as_ to type_as view_as"))
-"""Methods that ask their argument only for its shape, dtype or device."""
+_AS = frozenset(str.split("expand_as reshape_as resize_as_ type_as view_as"))
+"""Methods of a tensor that ask their argument only for its shape or dtype."""
 
 
 def reads_values(method: Method, param: Param) -> bool:
@@ -99,7 +102,10 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
 
 def _asks_for_shape(call: cst.CSTNode, argument: cst.Arg) -> bool:
     """Whether a call does not use the values of its argument."""
-    func = call.func if isinstance(call, cst.Call) and argument.keyword is None else None
-    called = func.attr if isinstance(func, cst.Attribute) else func
-    name = called.value if isinstance(called, cst.Name) else ""
-    return name in _AS or (name in _LIKE and isinstance(call, cst.Call) and call.args[0] is argument)
+    if not isinstance(call, cst.Call) or argument.keyword is not None:
+        return False
+    first = call.args[0] is argument
+    if isinstance(call.func, cst.Attribute):
+        name, of_torch = call.func.attr.value, dotted(call.func.value) == "torch"
+        return (name in _LIKE and first) if of_torch else name in _AS
+    return isinstance(call.func, cst.Name) and first and call.func.value in _LIKE | _ABOUT_TYPES
