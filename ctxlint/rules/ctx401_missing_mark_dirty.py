@@ -44,7 +44,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
     counts as the input, and so do `contiguous()` and `reshape`. The contiguous view of a permuted input,
     `x.transpose(1, 2).contiguous()`, is the input itself if that is permuted already: reported if `forward` returns the
     result permuted back, since each output of a call is such an input of the next. An input that gets a gradient is also
-    reported if its values are computed anew through `.data`: `x.data.round_()`, `x.data = x.round()`.
+    reported if its values are replaced through `.data` by a result: `x.data.round_()`, `x.data = x.round()`.
 
     ## Why is this bad?
     Autograd runs `forward` without recording, so it does not see the modification. A leaf that requires grad is
