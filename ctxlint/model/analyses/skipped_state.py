@@ -94,6 +94,8 @@ def _needed(forward: Method, backward: Method) -> list[_Needed]:
     for read in backward.facts.of(ContextRead):
         if not preconditions.issuperset(read.guards) or read.guarded or read.own or read.called or read.in_loop:
             continue
+        if any(each.attribute == read.attribute and read.may_follow(each) for each in backward.facts.of(ContextWrite)):
+            continue  # set by backward itself, where forward did not
         writes: list[ContextEvent] = [
             write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
         ]
