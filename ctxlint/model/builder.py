@@ -370,7 +370,7 @@ class Builder:
             facts = self.facts_of(
                 method,
                 (bindings, objects),
-                lambda: interpret(method.node, bindings, scope, resolver, walrus, objects=objects),
+                lambda: interpret(method.node, bindings, scope, resolver, walrus, None, objects),
             )
         except RecursionError:
             facts = MethodFacts(complete=False)
