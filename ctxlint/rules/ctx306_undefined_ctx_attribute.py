@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.legacy import attributes_set_by
-from ctxlint.model.analyses.reachability import methods_that_run
-from ctxlint.model.function import (
-    ContextCall,
-    ContextRead,
-    ContextWrite,
-    FunctionClass,
-    NeedsInputGradRead,
-    SavedRead,
-)
+from ctxlint.model.analyses.undefined_attributes import undefined_reads
+from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_tensor
 from ctxlint.rules.base import Finding, Rule
@@ -28,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.events import ContextRead
     from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Value
 
@@ -95,61 +89,18 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
     subject = FunctionClass
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if not _attributes_known(fn):
-            return
         reported: set[str] = set()
-        for method in methods_that_run(fn):
-            for read in method.facts.of(ContextRead) if _gets_the_ctx(method) else ():
-                name = read.attribute
-                if name in reported or not _undefined(fn, read):
-                    continue
-                reported.add(name)
-                yield Finding(
-                    fn.span(read.node),
-                    f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
-                    f"{_reason(fn, name)}; it raises AttributeError. {_remedy(fn, method, read)}",
-                    related=way_to(fn, read),
-                )
-
-
-def _attributes_known(fn: FunctionClass) -> bool:
-    """Whether everything that can set an attribute of this ctx is known."""
-    forward = fn.forward
-    if forward is None or forward.raises_only or fn.has_subclass or fn.patched or fn.escapes:
-        return False
-    if fn.legacy_state is not None:  # it is meant to be an instance (CTX108)
-        return False
-    if not (fn.bases_known and fn.class_decorators_known) or "backward" in fn.called_directly:
-        return False
-    methods = (forward, *fn.context_methods, *fn.reading_methods)
-    if all(method.inherited for method in methods):
-        return False
-    reads = (read for method in methods for read in method.facts.of(ContextRead))
-    if any(read.attribute in ("__setattr__", "__dict__") for read in reads):
-        return False
-    return all(method.facts.complete and method.context_known for method in methods)
-
-
-def _gets_the_ctx(method: Method) -> bool:
-    """Whether the first parameter is meant as the ctx: if a Function serves as a namespace, it is a tensor."""
-    name = method.ctx.name.lower() if method.ctx is not None else ""
-    if "ctx" in name or "context" in name or name == "self":
-        return True
-    return any(method.facts.of(kind) for kind in (ContextCall, ContextWrite, SavedRead, NeedsInputGradRead))
-
-
-def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
-    name = read.attribute
-    if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
-        return False
-    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _set_by_helper(fn, name):
-        return False
-    return not (name.startswith("__") and name.endswith("__"))
-
-
-def _set_by_helper(fn: FunctionClass, name: str) -> bool:
-    writes = (write for method in fn.methods.values() for write in method.facts.of(ContextWrite))
-    return any(write.by and write.attribute == name for write in writes)
+        for method, read in undefined_reads(fn):
+            name = read.attribute
+            if name in reported:
+                continue
+            reported.add(name)
+            yield Finding(
+                fn.span(read.node),
+                f"{doer(fn, method, read)} {'calls' if read.called else 'reads'} `{method.ctx_name}.{name}`, which "
+                f"{_reason(fn, name)}; it raises AttributeError. {_remedy(fn, method, read)}",
+                related=way_to(fn, read),
+            )
 
 
 def _reason(fn: FunctionClass, name: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import Buffer, ChangedInBackward, changed_in_backward
+from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.summary import KERNEL
 from ctxlint.model.syntax import code_of
@@ -90,9 +91,11 @@ class SavedTensorMutated(Rule[FunctionClass]):
     about_backward = True
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
-        if fn.backward is None or fn.backward.inherited:
+        backward = fn.backward
+        if backward is None or backward.inherited:
             return
-        changes = sorted(changed_in_backward(fn), key=lambda each: fn.start(each.mutation.node))
+        happening = (each for each in changed_in_backward(fn) if not never_happens(fn, backward, each.mutation))
+        changes = sorted(happening, key=lambda each: fn.start(each.mutation.node))
         kinds = (None, *Buffer)
         kind_of = {
             each.name: min((other.buffer for other in changes if other.name == each.name), key=kinds.index)

@@ -18,6 +18,7 @@ from ctxlint.model.analyses.mutations import (
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
+from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
@@ -116,7 +117,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             return
         changed: dict[int, tuple[Parameter, Mutation]] = {}
         if_permuted: dict[int, tuple[Parameter, Mutation]] = {}
-        for mutation in forward.facts.of(Mutation):
+        for mutation in _happening(fn):
             tensor = input_written(mutation)
             found = changed if tensor is not None else if_permuted
             tensor = tensor or input_written_if_permuted(fn, mutation)
@@ -152,10 +153,20 @@ class MissingMarkDirty(Rule[FunctionClass]):
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
 
 
+def _happening(fn: FunctionClass) -> Iterator[Mutation]:
+    """The modifications in forward, except those after a statement that certainly raises."""
+    forward = fn.forward
+    mutations = forward.facts.of(Mutation) if forward is not None else ()
+    return (each for each in mutations if forward is not None and not never_happens(fn, forward, each))
+
+
 def _findings_of_data(fn: FunctionClass, known: frozenset[Value]) -> Iterator[Finding]:
     """A finding for each input that forward modifies through ``.data``, at the first place."""
     seen = set(known)
-    for tensor, event, fact in data_modified(fn.forward) if fn.forward is not None else ():
+    forward = fn.forward
+    for tensor, event, fact in data_modified(forward) if forward is not None else ():
+        if forward is None or never_happens(fn, forward, event):
+            continue
         if tensor in seen or without_gradient(event) or _given_detached(fn, tensor) or tensor.index >= len(fn.inputs):
             continue
         if not fn.inputs[tensor.index].surely_differentiable or kind_of(tensor) is Kind.INTEGRAL:
@@ -172,7 +183,7 @@ def _findings_of_elements(fn: FunctionClass, marked: frozenset[Value]) -> Iterat
     """A finding for each statement that modifies elements of ``*args``; each element once."""
     found: dict[cst.CSTNode, dict[Item, Mutation]] = {}
     seen: set[object] = set()
-    for mutation in fn.forward.facts.of(Mutation) if fn.forward is not None else ():
+    for mutation in _happening(fn):
         element = element_written(fn, mutation)
         if element is None or marked & {element, element.of} or of_integers(mutation) or without_gradient(mutation):
             continue
