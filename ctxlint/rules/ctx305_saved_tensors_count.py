@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.analyses.saved_tensors import mismatched, saved_counts, saving_call
-from ctxlint.model.function import FunctionClass, Unpacking
+from ctxlint.model.function import FunctionClass, Trust, Unpacking
+from ctxlint.model.interpreter.values import Parameter, Tri
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.related import saves, way_to
 from ctxlint.rules.wording import counted, doer, quoted
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import SavedItem
+    from ctxlint.model.function import Input, SavedItem
     from ctxlint.model.interpreter.method import Method
 
 
@@ -90,7 +91,7 @@ class SavedTensorsCount(Rule[FunctionClass]):
             for taken in mismatched(method, saved):
                 message = (
                     f"{doer(fn, method, taken)} {_taken(taken)} but {_given(fn, call, saved)}; it raises "
-                    f"{_error(taken)}. {_advice(fn, method, call, taken, saved)}"
+                    f"{_error(fn, call, taken)}. {_advice(fn, method, call, taken, saved)}"
                 )
                 yield Finding(fn.span(taken.node), message, related=(*way_to(fn, taken), *saves(fn, call)))
 
@@ -108,8 +109,30 @@ def _given(fn: FunctionClass, call: str, saved: frozenset[int]) -> str:
     return f"`{call}` saves {numbers}"
 
 
-def _error(taken: Unpacking | SavedItem) -> str:
-    return "ValueError" if isinstance(taken, Unpacking) else "IndexError"
+def _error(fn: FunctionClass, call: str, taken: Unpacking | SavedItem) -> str:
+    error = "ValueError" if isinstance(taken, Unpacking) else "IndexError"
+    others = _others_saved(fn, call)
+    if not others:
+        return error
+    is_no_tensor = f"{quoted(others)} {'is not a tensor' if len(others) == 1 else 'are not tensors'}"
+    sure = all(
+        each.is_tensor is Tri.NO and each.evidence[0].trust in (Trust.PROOF, Trust.STRONG) for each in others.values()
+    )
+    return f"TypeError at `apply`, as {is_no_tensor}" if sure else f"{error}, or TypeError at `apply` if {is_no_tensor}"
+
+
+def _others_saved(fn: FunctionClass, call: str) -> dict[str, Input]:
+    """The inputs in the only call that are no tensors, as far as is known: with these, backward never runs."""
+    calls = fn.context_calls(call)
+    values = [argument.value for argument in calls[0].arguments] if len(calls) == 1 else []
+    inputs = [fn.inputs[each.index] for each in values if isinstance(each, Parameter) and each.role == "input"]
+    return {each.name: each for each in inputs if _is_no_tensor(each, call)}
+
+
+def _is_no_tensor(entry: Input, call: str) -> bool:
+    """Whether all that is known of an input, apart from this call, is that it is no tensor."""
+    weighty = [each for each in entry.evidence if each.trust is not Trust.HINT and call not in each.reason]
+    return bool(weighty) and not any(each.tensor or each.container for each in weighty)
 
 
 def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | SavedItem, saved: frozenset[int]) -> str:
@@ -122,6 +145,10 @@ def _advice(fn: FunctionClass, method: Method, call: str, taken: Unpacking | Sav
             not taken.starred and len(names) == len(taken.names) and {*names} <= {each.name for each in fn.inputs}
         )
         return f"Save {quoted(names)}." if is_inputs else f"Save {least}{taken.minimum}."
+    others = _others_saved(fn, call)
+    if others and not taken.starred and saved == {taken.minimum + len(others)}:
+        writes = quoted(f"{fn.storing_ctx}.{name} = {name}" for name in others)
+        return f"Write {writes} instead of saving {'it' if len(others) == 1 else 'them'}."
     names_saved = _names_saved(fn, call)
     if not taken.starred and None not in taken.names and names_saved is not None:
         unpacked = [name for name in taken.names if name is not None]
