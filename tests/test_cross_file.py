@@ -45,7 +45,7 @@ class Scale(torch.autograd.Function):
 """
 
 PASSES_A_NUMBER = "CTX204 `backward` of `Scale` returns a gradient for `factor`, which is not a tensor"
-TOO_MANY = "passes 3 arguments but `forward` takes 2; torch raises TypeError at `apply`. Remove the surplus."
+TOO_MANY = "passes 3 arguments but `forward` takes 2; torch raises TypeError at `apply`. Pass only `x` and `factor`."
 
 
 @pytest.fixture(autouse=True)

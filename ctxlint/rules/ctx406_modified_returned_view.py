@@ -104,12 +104,12 @@ def _message(fn: FunctionClass, code: str, what: str, change: Modified) -> str:
     if argument is None:
         raises = "using it afterwards raises" if change.later else "it raises"
         fact = f"{code} modifies the output of `{fn.name}` in place, which is {what}; {raises} RuntimeError"
-    else:
-        fact = (
-            f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using the output "
-            f"afterwards raises RuntimeError"
-        )
-    return f"{fact} if an input requires a gradient. Write it out of place."
+        return f"{fact} if an input requires a gradient. Write it out of place."
+    return (
+        f"{code} modifies `{fn.inputs[argument].name}` of `{fn.name}` in place, and the output is {what}; using the output "
+        f"afterwards raises RuntimeError if an input requires a gradient (for a leaf, this already raises). Write it out of "
+        f"place."
+    )
 
 
 _LONGEST = 30

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
-    from ctxlint.model.function import ApplyCall, FunctionClass, Method
+    from ctxlint.model.function import ApplyCall, FunctionClass, Method, Param
 
 
 class ApplyArity(Rule[SourceFile]):
@@ -129,7 +129,7 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int |
         passed = counted(call.positional, "argument")
         lacking = "a parameter" if call.positional == most + 1 else f"{call.positional - most} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
-        advice = advice if gradients == call.positional else "Remove the surplus"
+        advice = advice if gradients == call.positional else _those(positional)
         return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} {advice}{instead}."
     by_position = {param.name for param in positional[: call.positional]}
     bound = by_position | set(call.keywords)
@@ -145,6 +145,16 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int |
     if not twice:
         return None
     return f"passes {quoted(twice)} by position and by keyword; {_RAISES} Pass {_pronoun(twice)} once."
+
+
+def _those(positional: tuple[Param, ...]) -> str:
+    """What to pass instead of too many arguments: the surplus need not be the last ones."""
+    names = [param.name for param in positional]
+    return f"Pass only {quoted(names)}" if 0 < len(names) <= _MOST_NAMES else "Remove the surplus"
+
+
+_MOST_NAMES = 4
+"""The maximum number of parameters to list."""
 
 
 def _rest(call: ApplyCall, missing: list[str]) -> str:
