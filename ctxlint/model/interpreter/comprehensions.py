@@ -10,9 +10,10 @@ from ctxlint.model.interpreter.conditions import guards_of, narrow
 from ctxlint.model.interpreter.events import Guard
 from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names
-from ctxlint.model.interpreter.sequences import element_of, many_like, rest_of
+from ctxlint.model.interpreter.sequences import as_sequence, element_of, many_like, rest_of
 from ctxlint.model.interpreter.state import State, join_environments, widen
-from ctxlint.model.interpreter.values import UNKNOWN, Mapping, Opaque, Sequence, Slot, Value
+from ctxlint.model.interpreter.values import UNKNOWN, Mapping, Opaque, Sequence, Slot, Value, Variadic
+from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +28,20 @@ def evaluate_comprehension(walk: Walk, node: cst.ListComp | cst.SetComp | cst.Ge
     """A list, set or generator, with its elements if they are known one by one."""
     kind = "list" if isinstance(node, cst.ListComp) else "set" if isinstance(node, cst.SetComp) else "generator"
     elements: list[Value] = []
+    copied = walk.peek(node.for_in.iter) if _copies(node) else None
     values = _comprehend(walk, node.for_in, lambda: _noted(walk.use(node.elt), elements))
     if values is not None:
         return Sequence(kind, tuple(map(Slot, values)), node)
+    if isinstance(copied, Variadic):
+        return as_sequence(copied, kind, node)
     return Sequence(kind, (Slot(many_like(elements), starred=True),), node)
+
+
+def _copies(node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> bool:
+    """Whether the elements are those of the iterable: ``[x for x in xs]``."""
+    clause = node.for_in
+    named = isinstance(node.elt, cst.Name) and isinstance(clause.target, cst.Name)
+    return named and clause.inner_for_in is None and not clause.ifs and dotted(node.elt) == dotted(clause.target)
 
 
 def _noted(value: Value, elements: list[Value]) -> Value:

@@ -160,11 +160,13 @@ def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
 def many_like(elements: SequenceOf[Value]) -> Value:
     """Any number of elements, each like this one: views of the elements of ``*args``, tensors, or unknown."""
     (element, *more) = elements or [UNKNOWN]
-    if more or is_tensor(element) is not Tri.YES:
+    if more:
         return UNKNOWN
     origin = before_views(element)
     of_inputs = isinstance(origin, Item) and isinstance(origin.of, Variadic) and origin.of.role == "input"
-    return element if of_inputs else SomeTensor()
+    if isinstance(element, View) and of_inputs:
+        return element
+    return SomeTensor() if is_tensor(element) is Tri.YES else UNKNOWN
 
 
 def unknown_many(kind: str, node: cst.CSTNode | None) -> Sequence:
