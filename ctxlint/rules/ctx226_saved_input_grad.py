@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.reentrant import returned_grads
+from ctxlint.model.analyses.reentrant import collected_grads, returned_grads
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class SavedInputGrad(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that calls `y.backward(...)` and returns `x.grad`, where `x` is an input as it was saved.
+    Reports a `backward` that calls `y.backward(...)` and returns `x.grad`, where `x` is an input as it was saved;
+    also `[x.grad for x in ctx.saved_tensors]`, if all saved tensors are inputs.
 
     ## Why is this bad?
     A saved input comes back as a part of the caller's graph. If it is a leaf, the inner `backward` adds to its `.grad`, and
@@ -91,4 +92,12 @@ class SavedInputGrad(Rule[FunctionClass]):
                 fn.span(node),
                 f"`{name}` is the caller's own tensor, the saved input `{parameter.name}`; a leaf silently gets its gradient twice, "
                 f"and for any other tensor `{code_of(node)}` is `None`. Use `{name}.detach().requires_grad_()`.",
+            )
+        for node in collected_grads(fn, backward):
+            name = code_of(node.value)
+            yield Finding(
+                fn.span(node),
+                f"`{name}` is the caller's own tensor, a saved input; a leaf silently gets its gradient twice, and for any "
+                f"other tensor `{code_of(node)}` is `None`. Use "
+                f"`[{name}.detach().requires_grad_() for {name} in {backward.ctx_name}.saved_tensors]`.",
             )

@@ -8,15 +8,23 @@ import libcst as cst
 
 from ctxlint.model.analyses.saved_state import kept_value
 from ctxlint.model.interpreter.events import Assigned, Differentiated
-from ctxlint.model.interpreter.values import ContextAttribute, Parameter, SavedTensor
-from ctxlint.model.syntax import dotted
+from ctxlint.model.interpreter.values import (
+    NONE,
+    ContextAttribute,
+    Item,
+    Parameter,
+    SavedTensor,
+    SavedTensors,
+    Variadic,
+)
+from ctxlint.model.syntax import dotted, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.values import Slot, Value
 
 
 def returned_grads(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Attribute, Parameter]]:
@@ -33,6 +41,63 @@ def returned_grads(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Attr
             saved = _saved_input(fn, method, node.value) if node is not None else None
             if node is not None and saved is not None and _is_only_read(method, node):
                 yield node, saved
+
+
+def collected_grads(fn: FunctionClass, method: Method) -> Iterator[cst.Attribute]:
+    """``[x.grad for x in ctx.saved_tensors]`` that backward returns, if forward saved nothing but inputs, as they were.
+
+    Only if backward itself calls ``backward()``, and touches no other ``.grad``.
+    """
+    if fn.escapes or not any("backward" in each.how for each in method.facts.of(Differentiated)):
+        return
+    grads = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and each.attr.value == "grad"]
+    if len(grads) != 1 or not isinstance(grads[0].value, cst.Name) or not _saves_inputs_only(fn):
+        return
+    around = tuple(method.above(grads[0]))
+    at = next((n for n, each in enumerate(around) if isinstance(each, (cst.ListComp, cst.GeneratorExp))), None)
+    loop = around[at] if at is not None else None
+    if at is None or not isinstance(loop, (cst.ListComp, cst.GeneratorExp)):
+        return
+    clause, branches = loop.for_in, (grads[0], *around[:at])
+    whole = all(isinstance(each, cst.IfExp) and each.body in branches for each in around[:at])
+    named = isinstance(clause.target, cst.Name) and clause.target.value == grads[0].value.value
+    if whole and named and _is_saved_tuple(method, clause.iter) and _is_returned(method, loop):
+        yield grads[0]
+
+
+def _saves_inputs_only(fn: FunctionClass) -> bool:
+    """Whether forward saves inputs, ``*args`` among them, and nothing else; at least one of them gets a gradient."""
+    if len(fn.saves) != 1 or not fn.saves[0].arguments:
+        return False
+    values = [_inputs_in(slot) for slot in fn.saves[0].arguments]
+    gradients = [slot.value for each in fn.gradients for slot in each.slots]
+    return None not in values and (not gradients or any(value != NONE for value in gradients))
+
+
+def _inputs_in(slot: Slot) -> Value | None:
+    """The input that a slot is, or the ``*args`` of which it is all or a part."""
+    value = slot.value.of if slot.starred and isinstance(slot.value, Item) else slot.value
+    if not isinstance(value, Variadic if slot.starred else Parameter):
+        return None
+    return value if value.role == "input" else None
+
+
+def _is_saved_tuple(method: Method, node: cst.BaseExpression) -> bool:
+    """Whether an expression is ``ctx.saved_tensors``, or a name bound to it once."""
+    if isinstance(node, cst.Name):
+        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
+        return len(bound) == 1 and isinstance(bound[0], SavedTensors)
+    return method.ctx is not None and dotted(node) == f"{method.ctx.name}.saved_tensors"
+
+
+def _is_returned(method: Method, loop: cst.CSTNode) -> bool:
+    """Whether a list is in a return, or assigned or added to a name that a return mentions."""
+    around = tuple(method.above(loop))
+    if any(isinstance(each, cst.Return) for each in around):
+        return True
+    names = {each.name for each in method.facts.of(Assigned) if each.statement in around}
+    returned = (each.node for each in method.facts.returns if isinstance(each.node, cst.Return))
+    return any(not names.isdisjoint(words_of(each)) for each in returned)
 
 
 def _grad_behind(method: Method, node: cst.CSTNode | None) -> cst.Attribute | None:
