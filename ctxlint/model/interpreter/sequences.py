@@ -154,6 +154,8 @@ def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:
     """The list that the starred target gets, number ``star`` of ``count`` targets."""
     if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
         return Sequence("list", value.slots[star : len(value.slots) - (count - 1 - star)], node)
+    if isinstance(value, SavedTensors) and star == count - 1:
+        return Sequence("list", (Slot(SavedTensors(value.via, value.start + star, sliced=True), starred=True),), node)
     return unknown_many("list", node)
 
 
