@@ -21,7 +21,7 @@ class StateMissingOnPath(Rule[FunctionClass]):
     """
     ## What it does
     Reports a path through `forward` that skips `save_for_backward`, or the assignment of a ctx attribute, although
-    `backward` needs it on every path: an early return, a test of one input's `requires_grad` while other inputs get
+    `backward` needs it: an early return, a test of one input's `requires_grad` while other inputs get
     gradients as well, one branch of a test of an input's type, or of a choice between two computations.
 
     ## Why is this bad?
@@ -69,7 +69,8 @@ class StateMissingOnPath(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if ctx
-    is passed to a helper, or if `backward` tests anything before it reads, except incoming gradients for which it raises.
+    is passed to a helper, or if `backward` tests anything before it reads, except flags of inputs, and incoming gradients
+    for which it raises.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
@@ -103,10 +104,11 @@ def _message(skipped: SkippedState, ctx: str) -> str:
         advice = f"{verb} it" if skipped.alone else "Set all that `backward` reads"
         return f"{skips}; `backward` then raises {skipped.error}. {advice} before the return."
     if skipped.flags:
+        who = f"`{skipped.only}` needs" if skipped.only else "other inputs need"
         remedy = f"Test `any({ctx}.needs_input_grad)` instead." if skipped.has_else else "Drop the test."
         return (
             f"{provider} {happens} only when {quoted(skipped.flags, 'or')} needs a gradient; `backward` raises {skipped.error} when "
-            f"only other inputs need one. {remedy}"
+            f"only {who} one. {remedy}"
         )
     if not skipped.holds:
         return f"{provider} is skipped under `{skipped.condition}`; `backward` then raises {skipped.error}. {verb} it on every path."

@@ -42,7 +42,7 @@ class SkippedState:
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
     backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
     test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
-    store it elsewhere.
+    store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path.
     """
 
     node: cst.CSTNode
@@ -56,16 +56,21 @@ class SkippedState:
     has_else: bool = False
     others: tuple[cst.CSTNode, ...] = ()
     events: tuple[ContextEvent, ...] = ()
+    only: str = ""
 
 
 @record
 class _Needed:
-    """Something that backward reads on every path, and the events in forward that store it; ``node`` reads it."""
+    """Something that backward reads, and the events in forward that store it; ``node`` reads it.
+
+    ``flags`` are the inputs that make backward read it if only one of them needs a gradient; None for every path.
+    """
 
     what: str
     events: list[ContextEvent]
     node: cst.CSTNode
     error: str
+    flags: frozenset[int] | None = None
 
 
 def skipped_state(fn: FunctionClass) -> list[SkippedState]:
@@ -76,9 +81,16 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     if not forward.facts.complete or not fn.bases_known or fn.patched or _tests_for_inference(forward):
         return []
     found: list[tuple[cst.CSTNode, SkippedState]] = []
-    for each in _needed(forward, backward):
-        skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each.what, each.events)
+    needed = _needed(forward, backward)
+    for each in needed:
+        if each.flags is not None:
+            continue
+        skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each)
         skipped = skipped or _one_arm(forward, each.what, each.events)
+        if skipped is not None:
+            found.append((each.node, replace(skipped, error=each.error, events=tuple(each.events))))
+    for each in needed if not found else ():
+        skipped = _by_flags(fn, each)
         if skipped is not None:
             found.append((each.node, replace(skipped, error=each.error, events=tuple(each.events))))
     if not found:
@@ -88,45 +100,53 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
 
 
 def _needed(forward: Method, backward: Method) -> list[_Needed]:
-    """What backward reads on every path."""
+    """What backward reads on every path, or whenever one certain input needs a gradient."""
     found = _tensors_needed(forward, backward)
     preconditions, ctx = _preconditions(backward), forward.ctx_name
     for read in backward.facts.of(ContextRead):
-        if not preconditions.issuperset(read.guards) or read.guarded or read.own or read.called or read.in_loop:
+        flags = _flags_around(read.guards, preconditions)
+        if flags == frozenset() or read.guarded or read.own or read.called or read.in_loop:
             continue
         if any(each.attribute == read.attribute and read.may_follow(each) for each in backward.facts.of(ContextWrite)):
             continue  # set by backward itself, where forward did not
         writes: list[ContextEvent] = [
             write for write in forward.facts.of(ContextWrite) if write.attribute == read.attribute and not write.deletes
         ]
-        if writes and all(each.what != f"{ctx}.{read.attribute}" for each in found):
-            found.append(_Needed(f"{ctx}.{read.attribute}", writes, read.node, "AttributeError"))
+        what = f"{ctx}.{read.attribute}"
+        if writes and all((each.what, each.flags) != (what, flags) for each in found):
+            found.append(_Needed(what, writes, read.node, "AttributeError", flags))
     return found
 
 
 def _tensors_needed(forward: Method, backward: Method) -> list[_Needed]:
-    """The saved tensors, for each certain read in backward: by unpacking, or by index."""
+    """The saved tensors, for each such read in backward: by unpacking, or by index."""
     preconditions = _preconditions(backward)
     saves: list[ContextEvent] = [call for call in forward.facts.of(ContextCall) if call.method == "save_for_backward"]
     unpacked = [
-        each.node
+        (each.node, _flags_around((*read.guards, *each.guards), preconditions))
         for read in backward.facts.of(SavedRead)
-        if read.via == "saved_tensors" and preconditions.issuperset(read.guards)
+        if read.via == "saved_tensors"
         for each in read.unpackings
-        if each.minimum > 0 and preconditions.issuperset(each.guards)
+        if each.minimum > 0
     ]
     items = [
-        item.node
+        (item.node, _flags_around(item.guards, preconditions))
         for item in backward.facts.of(SavedItem)
-        if item.via == "saved_tensors" and preconditions.issuperset(item.guards) and not item.in_loop
+        if item.via == "saved_tensors" and not item.in_loop
     ]
     errors = (("ValueError", unpacked), ("IndexError", items))
     return [
-        _Needed(f"{forward.ctx_name}.save_for_backward", saves, node, error)
+        _Needed(f"{forward.ctx_name}.save_for_backward", saves, node, error, flags)
         for error, nodes in errors
-        for node in nodes
-        if saves
+        for node, flags in nodes
+        if saves and flags != frozenset()
     ]
+
+
+def _flags_around(guards: Iterable[Guard], preconditions: frozenset[Guard]) -> frozenset[int] | None:
+    """The inputs each of which makes all guards hold if it alone needs a gradient; None if nothing is tested."""
+    tested = [_flags_tested(guard) for guard in guards if guard not in preconditions]
+    return frozenset.intersection(*tested) if tested else None
 
 
 def _preconditions(backward: Method) -> frozenset[Guard]:
@@ -207,18 +227,22 @@ def _input_of(value: Value) -> int | None:
     return value.index if isinstance(value, Parameter) and value.role == "input" else None
 
 
-def _by_flags(fn: FunctionClass, what: str, events: list[ContextEvent]) -> SkippedState | None:
+def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
     """Every event that stores it depends on the flags of some inputs, but another input gets a gradient, too.
 
-    If only that one needs a gradient, each of the events has a guard that fails.
+    If only that one needs a gradient, each of the events has a guard that fails, and backward reads it.
     """
+    what, events = needed.what, needed.events
     tested = [[flags for flags in map(_flags_tested, event.guards) if flags] for event in events]
     for other in (each.index for each in fn.inputs if each.gradient is Tri.YES):
+        if needed.flags is not None and other not in needed.flags:
+            continue
         failing = [next((flags for flags in tests if other not in flags), None) for tests in tested]
         if failing and failing[0] is not None and None not in failing:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
             text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0].guards)
-            return SkippedState(events[0].node, what, text, returns=False, flags=tuple(names), has_else=chooses)
+            only = fn.inputs[other].name if needed.flags is not None else ""
+            return SkippedState(events[0].node, what, text, False, flags=tuple(names), has_else=chooses, only=only)
     return None
 
 
