@@ -224,7 +224,7 @@ class CallSites:
             return None
         value = found[0].value
         if isinstance(value, ast.Attribute) and value.attr == "apply":
-            return self.function_of(value.value, owner)
+            return self.function_of(value.value.func if isinstance(value.value, ast.Call) else value.value, owner)
         return self.aliased(value.id, owner, found[0].line, hops + 1) if isinstance(value, ast.Name) else None
 
     def build(
