@@ -348,8 +348,12 @@ _CONTEXT_METHODS_OF_TENSORS = frozenset(
     ["save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable"]
 )
 
-_DIMENSIONS_FIRST = frozenset(["unsqueeze", "permute", "softmax", "log_softmax"])
-"""Tensor methods whose arguments are all dimensions."""
+_DIMENSIONS_FIRST = frozenset(
+    str.split(
+        "unsqueeze permute softmax log_softmax expand repeat reshape view sum_to_size new_empty new_ones new_zeros"
+    )
+)
+"""Tensor methods whose arguments are all dimensions or sizes."""
 
 _SIZES_FIRST = frozenset(["zeros", "ones", "empty", "rand", "randn"])
 
