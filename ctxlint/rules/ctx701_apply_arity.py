@@ -135,7 +135,11 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int |
     bound = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in bound]
     if missing:
-        return f"passes {counted(call.positional + len(call.keywords), 'argument')} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
+        passed = counted(call.positional + len(call.keywords), "argument")
+        if _are_shifted(call, positional):
+            needed = sum(param.required for param in forward.own_params)
+            return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input{instead}."
+        return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]
@@ -155,6 +159,14 @@ def _those(positional: tuple[Param, ...]) -> str:
 
 _MOST_NAMES = 4
 """The maximum number of parameters to list."""
+
+
+def _are_shifted(call: ApplyCall, positional: tuple[Param, ...]) -> bool:
+    """Whether an argument has the name of a later parameter: then the omitted ones are not the last ones."""
+    parameters = [param.name for param in positional]
+    return any(
+        name != meant and name in parameters[at:] for at, (name, meant) in enumerate(zip(call.names, parameters))
+    )
 
 
 def _rest(call: ApplyCall, missing: list[str]) -> str:

@@ -45,6 +45,8 @@ class ApplyCall:
     double_starred: bool
     arguments: tuple[ArgumentKind, ...]
     """One per positional argument, in order, up to the first starred one."""
+    names: tuple[str, ...] = ()
+    """Those of the arguments in ``arguments``; empty for one that is not a plain name."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
     leaves: tuple[int, ...] = ()

@@ -239,6 +239,7 @@ class CallSites:
         """A call on the class ``owner``; ``callee`` is the part of it that denotes the class or an instance."""
         node = record.node
         plain: list[ArgumentKind] = []
+        names: list[str] = []
         detached: list[int] = []
         leaves: list[int] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
@@ -250,6 +251,7 @@ class CallSites:
             elif self.is_leaf(argument, record.scope):
                 leaves.append(len(plain))
             plain.append(self.kind(argument, record.scope))
+            names.append(argument.id if isinstance(argument, ast.Name) else "")
         modified, differentiated_at = self.result(record, how)
         return ApplyCall(
             function=owner,
@@ -260,6 +262,7 @@ class CallSites:
             keywords=tuple(keyword.arg for keyword in node.keywords if keyword.arg is not None),
             double_starred=any(keyword.arg is None for keyword in node.keywords),
             arguments=tuple(plain),
+            names=tuple(names),
             detached=tuple(detached),
             leaves=tuple(leaves),
             method=method,
