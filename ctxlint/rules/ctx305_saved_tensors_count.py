@@ -114,23 +114,23 @@ def _error(fn: FunctionClass, call: str, taken: Unpacking | SavedItem) -> str:
     others = _others_saved(fn, call)
     if not others:
         return error
-    is_no_tensor = f"{quoted(others)} {'is not a tensor' if len(others) == 1 else 'are not tensors'}"
+    not_tensors = f"{quoted(others)} {'is not a tensor' if len(others) == 1 else 'are not tensors'}"
     sure = all(
         each.is_tensor is Tri.NO and each.evidence[0].trust in (Trust.PROOF, Trust.STRONG) for each in others.values()
     )
-    return f"TypeError at `apply`, as {is_no_tensor}" if sure else f"{error}, or TypeError at `apply` if {is_no_tensor}"
+    return f"TypeError at `apply`, as {not_tensors}" if sure else f"{error}, or TypeError at `apply` if {not_tensors}"
 
 
 def _others_saved(fn: FunctionClass, call: str) -> dict[str, Input]:
-    """The inputs in the only call that are no tensors, as far as is known: with these, backward never runs."""
+    """The inputs in the only call that are not tensors, as far as is known: with these, `apply` raises."""
     calls = fn.context_calls(call)
     values = [argument.value for argument in calls[0].arguments] if len(calls) == 1 else []
     inputs = [fn.inputs[each.index] for each in values if isinstance(each, Parameter) and each.role == "input"]
-    return {each.name: each for each in inputs if _is_no_tensor(each, call)}
+    return {each.name: each for each in inputs if _is_not_a_tensor(each, call)}
 
 
-def _is_no_tensor(entry: Input, call: str) -> bool:
-    """Whether all that is known of an input, apart from this call, is that it is no tensor."""
+def _is_not_a_tensor(entry: Input, call: str) -> bool:
+    """Whether all that is known of an input, apart from this call, is that it is not a tensor."""
     weighty = [each for each in entry.evidence if each.trust is not Trust.HINT and call not in each.reason]
     return bool(weighty) and not any(each.tensor or each.container for each in weighty)
 
