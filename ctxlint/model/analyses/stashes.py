@@ -214,7 +214,8 @@ def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
 def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
     """The tensors that one assignment stores, for each alternative of its value; empty if one of them is unknown."""
     found: list[list[_Kept]] = []
-    for option in write.value.options() if write.value is not None else ():
+    options = write.value.options() if write.value is not None else ()
+    for option in (part for each in options for part in _alternatives(fn, write, each)):
         contents = [
             replace(each, place=place)
             for place, part in _parts(option)
@@ -231,6 +232,21 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
         if contents or option != NONE:
             found.append(contents)
     return found
+
+
+def _alternatives(fn: FunctionClass, write: ContextWrite, value: Value) -> list[Value]:
+    """The views of each alternative, if a value is a view of one of several, among them an input."""
+    if any(_classified(fn, write, value, contained=False)):
+        return [value]
+    found = _views_of_each(value)
+    classified = (each for part in found for each in _classified(fn, write, part, contained=False))
+    return found if any(each.held is Held.INPUT for each in classified) else [value]
+
+
+def _views_of_each(value: Value) -> list[Value]:
+    if not isinstance(value, View):
+        return [option for option in value.options() if option != NONE]
+    return [replace(value, of=each) for each in _views_of_each(value.of)]
 
 
 def _is_stash_of(fn: FunctionClass, write: ContextWrite, variadic: Value) -> bool:
@@ -370,7 +386,9 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
             yield _Kept(Held.OUTPUT, contained)
             return
         entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
-        if entry is not None and entry.surely_differentiable and _gets_more_than_zeros(fn, entry.index):
+        if entry is None or entry.gradient is not Tri.YES or entry.against_a_gradient:
+            return
+        if is_tensor(leaf) is Tri.YES and _gets_more_than_zeros(fn, entry.index):
             yield _Kept(Held.INPUT, contained, entry.name)
         return
     if _is_output(fn, leaf) and not _may_be_an_input(leaf):
