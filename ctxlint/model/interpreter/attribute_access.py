@@ -204,7 +204,8 @@ def _item_of(
     if isinstance(value, SavedTensors):
         return _saved_item(walk, node, value, index is not None, number)
     if isinstance(value, InputsTuple):
-        known = number is not None and -len(value.inputs) <= number < len(value.inputs)
+        lowest = -len(value.inputs) if value.exact else 0
+        known = number is not None and lowest <= number < len(value.inputs)
         return value.inputs[number] if known and number is not None else Opaque(node)
     if isinstance(value, Scalar) and value.sort == "shape":
         return Scalar("int", node) if index is not None else Scalar("shape", node)
