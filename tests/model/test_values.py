@@ -460,7 +460,7 @@ NEEDS = {
     "subscript": ("ctx.probe = ctx.needs_input_grad[0]", "needs[0]"),
     "unpacked": ("a, b = ctx.needs_input_grad\nctx.probe = b", "needs[1]"),
     "unpacked with a rest": ("a, *b = ctx.needs_input_grad\nctx.probe = a", "needs[0]"),
-    "the rest": ("a, *b = ctx.needs_input_grad\nctx.probe = b", "[*saved]"),
+    "the rest": ("a, *b = ctx.needs_input_grad\nctx.probe = b", "[*?]"),
     "name": ("needs = ctx.needs_input_grad\nctx.probe = needs[1]", "needs[1]"),
     "name, unpacked": ("needs = ctx.needs_input_grad\na, b = needs\nctx.probe = b", "needs[1]"),
     "slice, unpacked": ("a, b = ctx.needs_input_grad[:2]\nctx.probe = b", "needs[1]"),
