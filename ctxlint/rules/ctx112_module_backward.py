@@ -77,5 +77,5 @@ class ModuleBackwardMethod(Rule[SourceFile]):
             yield Finding(
                 each.span,
                 f"`backward` of the module `{each.module}` is never called by autograd; autograd differentiates `forward` instead. "
-                f"Move both to static methods of a `torch.autograd.Function`.",
+                f"Remove it, or move both to static methods of a `torch.autograd.Function`.",
             )

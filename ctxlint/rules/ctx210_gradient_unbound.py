@@ -148,9 +148,7 @@ def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: froze
     if len(returned) == 1 and returned.isdisjoint(flags):
         too = " too" if shares_its_statement(fn, use.name) else ""
         saved = saves_only_under_others(fn, backward, use.name, frozenset(returned))
-        return (
-            f"{'Save for it and compute it' if saved else 'Compute it'} under `{_test(fn, backward, *returned)}`{too}"
-        )
+        return f"{'Save what it needs, and compute it,' if saved else 'Compute it'} under `{_test(fn, backward, *returned)}`{too}"
     if fix is not None:
         return f"Write `{use.name} = None` before the test"
     asked = flags_of(use.guards)
