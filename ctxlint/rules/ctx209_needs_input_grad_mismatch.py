@@ -8,7 +8,7 @@ from ctxlint.fixes.gradient_flags import test_own_flag
 from ctxlint.model.analyses.flags import (
     input_names,
     misplaced_gradients,
-    shares_its_statement,
+    shares_its_test,
     unbound_uses,
     wrong_test,
 )
@@ -123,7 +123,7 @@ class NeedsInputGradMismatch(Rule[FunctionClass]):
             )
             if each.by_return:
                 remedy = f"Return it if `{own}` is set."
-            elif test is None and shares_its_statement(fn, each.name):
+            elif test is None and shares_its_test(fn, each.name):
                 remedy = f"Test `{own}` too."
             else:
                 remedy = f"Test `{own}`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -210,6 +211,18 @@ def shares_its_statement(fn: FunctionClass, name: str) -> bool:
         if each.name == name and each.statement is not None and flags_of(each.guards)
     }
     return any(each.name in others and id(each.statement) in statements for each in bindings)
+
+
+def shares_its_test(fn: FunctionClass, name: str) -> bool:
+    """Whether a gradient is computed under the same test of a flag as another one."""
+    if fn.backward is None or not name:
+        return False
+    others = {slot.node.value for each in fn.gradients for slot in each.slots if isinstance(slot.node, cst.Name)}
+    others.discard(name)
+    tests: dict[str, set[int]] = defaultdict(set)
+    for each in fn.backward.facts.of(Assigned):
+        tests[each.name].update(id(guard.test) for guard in each.guards if flags_of([guard]))
+    return any(tests[name] & tests[other] for other in others)
 
 
 def _always_computed(backward: Method, gradient: Misplaced) -> bool:
