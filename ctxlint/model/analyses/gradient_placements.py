@@ -360,29 +360,17 @@ def is_plain(fn: FunctionClass, index: int) -> bool:
     """Whether None is the right gradient of an input, as far as the code shows.
 
     It is certainly not a tensor; or it is stored on ctx as a plain attribute, never saved, and never used as only a
-    tensor can be; or the other returns with enough gradients have None for it; or forward never reads it. How it is
-    stored does not count if the first input, which is a tensor as a rule, is stored so as well: some authors store
-    tensors as attributes, too. Nor does it count that forward does not read it if it does not read that one either: a
-    straight-through gradient may be for any input.
+    tensor can be; or the other returns with enough gradients have None for it. How it is stored does not count if the
+    first input, which is a tensor as a rule, is stored so as well: some authors store tensors as attributes, too.
     """
     entry = fn.inputs[index]
     if entry.is_tensor is Tri.NO:
         return True
     if any(each.tensor for each in entry.evidence):
         return False
-    return (
-        _always_none_in_other_returns(fn, index)
-        or (_kept_as_plain_value(fn, index) and not _kept_as_plain_value(fn, 0))
-        or (_is_never_read(fn, index) and not _is_never_read(fn, 0))
+    return _always_none_in_other_returns(fn, index) or (
+        _kept_as_plain_value(fn, index) and not _kept_as_plain_value(fn, 0)
     )
-
-
-def _is_never_read(fn: FunctionClass, index: int) -> bool:
-    """Whether forward takes an input that it does not use at all."""
-    forward = fn.forward
-    if forward is None or fn.style is not Style.CTX_IN_FORWARD or not forward.facts.complete:
-        return False
-    return fn.inputs[index].name not in forward.facts.names_read
 
 
 def _is_contradictory(fn: FunctionClass, index: int) -> bool:
