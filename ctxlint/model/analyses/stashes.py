@@ -239,6 +239,8 @@ def _alternatives(fn: FunctionClass, write: ContextWrite, value: Value) -> list[
     if any(_classified(fn, write, value, contained=False)):
         return [value]
     found = _views_of_each(value)
+    if any(is_tensor(each) is not Tri.YES for each in map(before_views, found) if not isinstance(each, Parameter)):
+        return [value]  # perhaps the input only if a loop never runs
     classified = (each for part in found for each in _classified(fn, write, part, contained=False))
     return found if any(each.held is Held.INPUT for each in classified) else [value]
 
