@@ -324,11 +324,14 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if known is None:
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
-        loaded = walk.resolver is not None and walk.resolver.is_loaded(callee)
-        if not _call_operator(walk, node, callee, arguments) and (loaded or calls_extension(callee)):
+        if not _call_operator(walk, node, callee, arguments) and _is_compiled(walk, callee):
             _read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
         return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)
+
+
+def _is_compiled(walk: Walk, callee: str) -> bool:
+    return calls_extension(callee) or (walk.resolver is not None and walk.resolver.is_loaded(callee))
 
 
 def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) -> bool:

@@ -49,14 +49,14 @@ def only_adds_ones(view: cst.Call) -> bool:
     """Whether ``x.view(x.shape + (1,))`` only adds dimensions of size 1, which works with any strides."""
     if not isinstance(view.func, cst.Attribute):
         return False
-    own = code_of(view.func.value)
+    own = view.func.value
     own_shapes = [_own_shapes(each.value, own, starred=each.star == "*") for each in view.args if each.keyword is None]
     if len(own_shapes) == 1 and not view.args[0].star:
         own_shapes = [_own_shapes(view.args[0].value, own, starred=True)]
     return len(own_shapes) == len(view.args) and None not in own_shapes and sum(map(int, filter(None, own_shapes))) == 1
 
 
-def _own_shapes(sizes: cst.BaseExpression, own: str, *, starred: bool) -> int | None:
+def _own_shapes(sizes: cst.BaseExpression, own: cst.BaseExpression, *, starred: bool) -> int | None:
     """How often sizes, or a single one, contain the shape of the tensor ``own``; None if any other is not 1."""
     if not starred:
         return 0 if isinstance(sizes, cst.Integer) and sizes.value == "1" else None
@@ -67,5 +67,13 @@ def _own_shapes(sizes: cst.BaseExpression, own: str, *, starred: bool) -> int | 
     elif isinstance(sizes, cst.BinaryOperation) and isinstance(sizes.operator, cst.Multiply):
         parts = [0 if _own_shapes(sizes.left, own, starred=True) == 0 else None]
     else:
-        parts = [1 if code_of(sizes) in (f"{own}.shape", f"{own}.size()") else None]
+        parts = [1 if _is_shape_of(sizes, own) else None]
     return None if None in parts else sum(filter(None, parts))
+
+
+def _is_shape_of(node: cst.BaseExpression, tensor: cst.BaseExpression) -> bool:
+    """Whether an expression is ``x.shape`` or ``x.size()``. Code, which LibCST would have to parse, comes last."""
+    shape = node.func if isinstance(node, cst.Call) and not node.args else node
+    if not isinstance(shape, cst.Attribute) or shape.attr.value != ("shape" if shape is node else "size"):
+        return False
+    return _written(shape.value) == _written(tensor)
