@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Definition
-    from ctxlint.model.interpreter.events import Guard
-    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.events import Event, Guard
+    from ctxlint.model.interpreter.method import Method, MethodFacts, Param
     from ctxlint.model.interpreter.values import Value
     from ctxlint.source.source import Source
 
@@ -126,6 +126,22 @@ def _returns(node: ast.AST) -> Iterator[ast.Return]:
 
 def _way_to_the_end(unit: Unit, qualname: str) -> tuple[Guard, ...] | None:
     """The path condition of a path through a function that ends without ``return``, for unknown arguments."""
+    walked = walk_alone(unit, qualname, frozenset([Return]))
+    if walked is None or walked.facts.falls_through is not Tri.YES or not walked.facts.fall_paths:
+        return None
+    return walked.facts.fall_paths[0]
+
+
+class Walked(NamedTuple):
+    """A function, and what happens in it for unknown arguments."""
+
+    node: cst.FunctionDef
+    params: tuple[Param, ...]
+    facts: MethodFacts
+
+
+def walk_alone(unit: Unit, qualname: str, kinds: frozenset[type[Event]] | None = None) -> Walked | None:
+    """Walk a function of a file for unknown arguments, recording events of these kinds; None if that fails."""
     node = unit.slices.find_bare_function(qualname)
     if node is None:
         return None
@@ -133,7 +149,6 @@ def _way_to_the_end(unit: Unit, qualname: str) -> tuple[Guard, ...] | None:
     params = params_of(node, scope)
     bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
     try:
-        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus, kinds=frozenset([Return]))
+        return Walked(node, params, interpret(node, bindings, scope, walrus=unit.source.has_walrus, kinds=kinds))
     except RecursionError:
         return None
-    return facts.fall_paths[0] if facts.falls_through is Tri.YES and facts.fall_paths else None

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.helper_places import walk_alone
 from ctxlint.model.analyses.returns import returned_by
-from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Assigned, GenericCall, NeedsInputGradRead
-from ctxlint.model.interpreter.interpret import interpret
-from ctxlint.model.interpreter.signatures import params_of
-from ctxlint.model.interpreter.values import CONTEXT, NONE, Parameter
+from ctxlint.model.interpreter.values import CONTEXT, NONE
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass, Operator, Returned
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Slot, Value
+    from ctxlint.model.interpreter.values import Slot
 
 _words = str.split
 _EXPENSIVE = frozenset(
@@ -142,18 +140,12 @@ _ONCE_EACH = 2
 
 def _helper(caller: Method, home: Definition) -> tuple[Method, tuple[Slot, ...]] | None:
     """A project function as a method, and the elements of the only tuple that it returns."""
-    unit, qualname = home.unit, home.qualname
-    node = unit.slices.find_bare_function(qualname)
-    if node is None:
+    walked = walk_alone(home.unit, home.qualname)
+    if walked is None:
         return None
-    scope = Scope("function", qualname, unit.index.functions[qualname].scope)
-    params = params_of(node, scope)
-    bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
-    try:
-        facts = interpret(node, bindings, scope, walrus=unit.source.has_walrus)
-    except RecursionError:
-        return None
-    method = replace(caller, name=home.name, node=node, decorators=(), params=params, ctx=None, facts=facts)
+    method = replace(
+        caller, name=home.name, node=walked.node, decorators=(), params=walked.params, ctx=None, facts=walked.facts
+    )
     returned = returned_by(method)
     return (method, returned[0].slots) if len(returned) == 1 and returned[0].exact else None
 
