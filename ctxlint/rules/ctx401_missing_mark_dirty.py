@@ -18,7 +18,7 @@ from ctxlint.model.analyses.mutations import (
 )
 from ctxlint.model.analyses.outputs import marked_non_differentiable
 from ctxlint.model.analyses.permuted_writes import how_permuted, input_written_if_permuted
-from ctxlint.model.analyses.undefined_attributes import never_happens
+from ctxlint.model.analyses.undefined_attributes import happening_mutations, never_happens
 from ctxlint.model.analyses.variadic_inputs import element_written, elements_named
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.interpreter.events import ContextCall
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.interpreter.method import Method
     from ctxlint.model.interpreter.values import Item, Parameter, Value
 
 
@@ -117,7 +118,7 @@ class MissingMarkDirty(Rule[FunctionClass]):
             return
         changed: dict[int, tuple[Parameter, Mutation]] = {}
         if_permuted: dict[int, tuple[Parameter, Mutation]] = {}
-        for mutation in _happening(fn):
+        for mutation in happening_mutations(fn, forward):
             tensor = input_written(mutation)
             found = changed if tensor is not None else if_permuted
             tensor = tensor or input_written_if_permuted(fn, mutation)
@@ -132,8 +133,8 @@ class MissingMarkDirty(Rule[FunctionClass]):
                 continue
             if fn.inputs[tensor.index].surely_differentiable or _comes_back(fn, tensor, mutation):
                 found[tensor.index] = tensor, mutation
-        yield from _findings_of_elements(fn, marked)
-        yield from _findings_of_data(fn, marked | {tensor for tensor, _mutation in changed.values()})
+        yield from _findings_of_elements(fn, forward, marked)
+        yield from _findings_of_data(fn, forward, marked | {tensor for tensor, _mutation in changed.values()})
         for at in {mutation.node: None for _tensor, mutation in changed.values()}:
             together = [each for each in changed.values() if each[1].node is at]
             tensor, mutation = together[0]
@@ -153,19 +154,11 @@ class MissingMarkDirty(Rule[FunctionClass]):
             yield Finding(fn.span(mutation.node), message, related=way_to(fn, *(each for _tensor, each in together)))
 
 
-def _happening(fn: FunctionClass) -> Iterator[Mutation]:
-    """The modifications in forward, except those after a statement that certainly raises."""
-    forward = fn.forward
-    mutations = forward.facts.of(Mutation) if forward is not None else ()
-    return (each for each in mutations if forward is not None and not never_happens(fn, forward, each))
-
-
-def _findings_of_data(fn: FunctionClass, known: frozenset[Value]) -> Iterator[Finding]:
+def _findings_of_data(fn: FunctionClass, forward: Method, known: frozenset[Value]) -> Iterator[Finding]:
     """A finding for each input that forward modifies through ``.data``, at the first place."""
     seen = set(known)
-    forward = fn.forward
-    for tensor, event, fact in data_modified(forward) if forward is not None else ():
-        if forward is None or never_happens(fn, forward, event):
+    for tensor, event, fact in data_modified(forward):
+        if never_happens(fn, forward, event):
             continue
         if tensor in seen or without_gradient(event) or _given_detached(fn, tensor) or tensor.index >= len(fn.inputs):
             continue
@@ -179,11 +172,11 @@ def _findings_of_data(fn: FunctionClass, known: frozenset[Value]) -> Iterator[Fi
         )
 
 
-def _findings_of_elements(fn: FunctionClass, marked: frozenset[Value]) -> Iterator[Finding]:
+def _findings_of_elements(fn: FunctionClass, forward: Method, marked: frozenset[Value]) -> Iterator[Finding]:
     """A finding for each statement that modifies elements of ``*args``; each element once."""
     found: dict[cst.CSTNode, dict[Item, Mutation]] = {}
     seen: set[object] = set()
-    for mutation in _happening(fn):
+    for mutation in happening_mutations(fn, forward):
         element = element_written(fn, mutation)
         if element is None or marked & {element, element.of} or of_integers(mutation) or without_gradient(mutation):
             continue

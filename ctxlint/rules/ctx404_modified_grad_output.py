@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.fixes.in_place import copy_gradient
 from ctxlint.model.analyses.mutations import gradient_written, gradient_written_on_a_path, on_a_temporary
 from ctxlint.model.analyses.permuted_writes import gradient_written_if_permuted, how_permuted
-from ctxlint.model.analyses.undefined_attributes import never_happens
+from ctxlint.model.analyses.undefined_attributes import happening_mutations
 from ctxlint.model.function import FunctionClass, Mutation
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -101,7 +101,7 @@ class ModifiedGradOutput(Rule[FunctionClass]):
             if method is None or method.inherited or not method.signature_known:
                 continue
             changed: dict[str, Mutation] = {}
-            for mutation in _happening(fn, method):
+            for mutation in happening_mutations(fn, method):
                 gradient = gradient_written(mutation) or gradient_written_on_a_path(mutation)
                 if gradient is not None and not on_a_temporary(mutation):
                     changed.setdefault(gradient, mutation)
@@ -121,14 +121,10 @@ class ModifiedGradOutput(Rule[FunctionClass]):
             yield from _if_permuted(fn, method, set(changed))
 
 
-def _happening(fn: FunctionClass, method: Method) -> Iterator[Mutation]:
-    return (each for each in method.facts.of(Mutation) if not never_happens(fn, method, each))
-
-
 def _if_permuted(fn: FunctionClass, method: Method, certain: set[str]) -> Iterator[Finding]:
     """Gradients that may be copied first: they are not if they have the layout of the returned ones."""
     found: dict[str, Mutation] = {}
-    for mutation in _happening(fn, method):
+    for mutation in happening_mutations(fn, method):
         gradient = gradient_written_if_permuted(fn, mutation)
         if gradient is not None and gradient not in certain and not on_a_temporary(mutation):
             found.setdefault(gradient, mutation)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.reachability import methods_that_run
-from ctxlint.model.interpreter.events import ContextCall, ContextRead, ContextWrite, NeedsInputGradRead, SavedRead
+from ctxlint.model.interpreter.events import (
+    ContextCall,
+    ContextRead,
+    ContextWrite,
+    Mutation,
+    NeedsInputGradRead,
+    SavedRead,
+)
 from ctxlint.torch_api import autograd
 
 if TYPE_CHECKING:
@@ -27,6 +34,11 @@ def undefined_reads(fn: FunctionClass) -> tuple[tuple[Method, ContextRead], ...]
 def never_happens(fn: FunctionClass, method: Method, event: Event) -> bool:
     """Whether an event certainly comes after such a read: the method ends there."""
     return any(reader is method and event.implies(read) for reader, read in undefined_reads(fn))
+
+
+def happening_mutations(fn: FunctionClass, method: Method) -> Iterator[Mutation]:
+    """The in-place modifications in a method, except those that never happen."""
+    return (each for each in method.facts.of(Mutation) if not never_happens(fn, method, each))
 
 
 def _find(fn: FunctionClass) -> Iterator[tuple[Method, ContextRead]]:
