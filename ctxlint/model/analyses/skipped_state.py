@@ -22,7 +22,7 @@ from ctxlint.model.interpreter.values import NeedsInputGrad, Parameter, Tri, bef
 from ctxlint.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.events import ContextEvent, Guard
@@ -80,23 +80,30 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
         return []
     if not forward.facts.complete or not fn.bases_known or fn.patched or _tests_for_inference(forward):
         return []
-    found: list[tuple[cst.CSTNode, SkippedState]] = []
     needed = _needed(forward, backward)
-    for each in needed:
-        if each.flags is not None:
-            continue
-        skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each)
-        skipped = skipped or _one_arm(forward, each.what, each.events)
-        if skipped is not None:
-            found.append((each.node, replace(skipped, error=each.error, events=tuple(each.events))))
-    for each in needed if not found else ():
-        skipped = _by_flags(fn, each)
-        if skipped is not None:
-            found.append((each.node, replace(skipped, error=each.error, events=tuple(each.events))))
+    found = _found([each for each in needed if each.flags is None], lambda each: _on_a_path(fn, forward, each))
+    found = found or _found([each for each in needed if each.flags is not None], lambda each: _by_flags(fn, each))
     if not found:
         return []
     _node, first = min(found, key=lambda pair: fn.start(pair[0]))
     return [replace(first, alone=all(each.what == first.what for _node, each in found if each.node is first.node))]
+
+
+def _found(
+    needed: Iterable[_Needed], skipped: Callable[[_Needed], SkippedState | None]
+) -> list[tuple[cst.CSTNode, SkippedState]]:
+    """What is skipped, with the nodes that read it."""
+    pairs = ((each, skipped(each)) for each in needed)
+    return [
+        (each.node, replace(state, error=each.error, events=tuple(each.events)))
+        for each, state in pairs
+        if state is not None
+    ]
+
+
+def _on_a_path(fn: FunctionClass, forward: Method, each: _Needed) -> SkippedState | None:
+    skipped = _early_return(fn, forward, each.what, each.events) or _by_flags(fn, each)
+    return skipped or _one_arm(forward, each.what, each.events)
 
 
 def _needed(forward: Method, backward: Method) -> list[_Needed]:
