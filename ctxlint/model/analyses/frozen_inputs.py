@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.grad_mode import differentiated_untracked
 from ctxlint.model.analyses.saved_state import kept_value
-from ctxlint.model.analyses.variadic_inputs import get_gradients
+from ctxlint.model.analyses.variadic_inputs import some_get_gradients
 from ctxlint.model.interpreter.events import GenericCall, GradientFlag, NeedsInputGradRead
 from ctxlint.model.interpreter.values import (
     Parameter,
@@ -87,7 +87,7 @@ def frozen_variadic(fn: FunctionClass, method: Method) -> Iterator[FrozenInputs]
     Only if a named input may be the one that needs a gradient, and if nothing asks which of ``*args`` do, or sets a
     flag.
     """
-    if not any(each.gradient is Tri.YES for each in fn.inputs) or not get_gradients(fn) or fn.escapes:
+    if not any(each.gradient is Tri.YES for each in fn.inputs) or not some_get_gradients(fn) or fn.escapes:
         return
     flags = method.facts.of(NeedsInputGradRead)
     if method.facts.of(GradientFlag) or any(each.index not in range(len(fn.inputs)) for each in flags):

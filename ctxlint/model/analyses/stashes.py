@@ -15,7 +15,7 @@ from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
 from ctxlint.model.analyses.upstream import is_call_for_zeros
-from ctxlint.model.analyses.variadic_inputs import are_tensors, get_gradients
+from ctxlint.model.analyses.variadic_inputs import all_get_gradients, some_get_gradients
 from ctxlint.model.interpreter.conditions import certain_parts
 from ctxlint.model.interpreter.events import Assigned, ContextRead, ContextWrite, Mutation
 from ctxlint.model.interpreter.type_tests import looks_excluded_as_tensor
@@ -236,9 +236,9 @@ def _stored(fn: FunctionClass, write: ContextWrite) -> list[list[_Kept]]:
 
 def _alternatives(fn: FunctionClass, write: ContextWrite, value: Value) -> list[Value]:
     """The views of each alternative, if a value is a view of one of several, among them an input."""
-    if any(_classified(fn, write, value, contained=False)):
-        return [value]
     found = _views_of_each(value)
+    if found == [value] or any(_classified(fn, write, value, contained=False)):
+        return [value]
     if any(is_tensor(each) is not Tri.YES for each in map(before_views, found) if not isinstance(each, Parameter)):
         return [value]  # perhaps the input only if a loop never runs
     classified = (each for part in found for each in _classified(fn, write, part, contained=False))
@@ -255,9 +255,9 @@ def _is_stash_of(fn: FunctionClass, write: ContextWrite, variadic: Value) -> boo
     """Whether ``*args``, or what consists of its elements, certainly holds tensors that could be saved instead."""
     if isinstance(variadic, Sequence) and any(_starts_a_graph(fn, write, slot.value) for slot in variadic.slots):
         return False
-    if are_tensors(fn):
+    if all_get_gradients(fn):
         return uses_of_kept(fn, write.attribute, contained=True, places=(None,)).reads_values
-    return _are_detached(fn, write.attribute) and get_gradients(fn)
+    return _are_detached(fn, write.attribute) and some_get_gradients(fn)
 
 
 def _of_variadic(value: Value) -> Variadic | None:

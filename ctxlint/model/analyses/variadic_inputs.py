@@ -25,24 +25,24 @@ def element_written(fn: FunctionClass, mutation: Mutation) -> Item | None:
     if through_data(mutation.target):
         return None
     if isinstance(origin.key, int):
-        return origin if origin.key >= 0 and gets_gradient(fn, origin.key) else None
+        return origin if origin.key >= 0 and _element_gets_gradient(fn, origin.key) else None
     certain = _is_of_tensors(mutation) and all(map(_is_of_any, mutation.guards))
-    return origin if certain and get_gradients(fn) else None
+    return origin if certain and some_get_gradients(fn) else None
 
 
-def gets_gradient(fn: FunctionClass, position: int) -> bool:
+def _element_gets_gradient(fn: FunctionClass, position: int) -> bool:
     """Whether backward returns a gradient for one of ``*args``."""
     index = len(fn.inputs) + position
-    return gradient_of(index, index + 1, fn.gradients) is Tri.YES or are_tensors(fn)
+    return gradient_of(index, index + 1, fn.gradients) is Tri.YES or all_get_gradients(fn)
 
 
-def get_gradients(fn: FunctionClass) -> bool:
+def some_get_gradients(fn: FunctionClass) -> bool:
     """Whether backward returns more than None for ``*args``."""
     rest = (slot for each in fn.gradients for slot in each.slots[len(fn.inputs) :])
     return any(slot.value != NONE for slot in rest)
 
 
-def are_tensors(fn: FunctionClass) -> bool:
+def all_get_gradients(fn: FunctionClass) -> bool:
     """Whether backward certainly returns a gradient for each of ``*args``."""
     rest = [slot for each in fn.gradients for slot in each.slots[len(fn.inputs) :]]
     known = all(each.known for each in fn.gradients)
