@@ -34,6 +34,12 @@ def dotted(node: cst.BaseExpression) -> str | None:
     return ".".join(reversed(parts))
 
 
+def last_name(node: cst.BaseExpression) -> str:
+    """``c`` of ``c``, ``a.b.c`` and ``f(x).c``; empty for an expression of another kind."""
+    name = node.attr if isinstance(node, cst.Attribute) else node
+    return name.value if isinstance(name, cst.Name) else ""
+
+
 def root_name(node: cst.CSTNode | None) -> str | None:
     """The variable that an expression begins with: ``dq`` in ``dq.to(q)[0]``."""
     while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from ctxlint.fixes.autocast_pair import add_other_half, move_to_setup_context
 from ctxlint.model.function import Escape, FunctionClass, GenericCall, Style
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import last_name
 from ctxlint.rules.base import Finding, FixAvailability, Rule
 from ctxlint.torch_api.autograd import CAST_UNDER_AUTOCAST
 
@@ -140,16 +140,9 @@ def _is_cast(backward: Method) -> bool:
         return True
     return any(
         isinstance(node, (cst.MatrixMultiply, cst.Power, cst.MatrixMultiplyAssign, cst.PowerAssign))
-        or (
-            isinstance(node, cst.Call)
-            and (dotted(node.func) or _method(node)).rpartition(".")[2] in CAST_UNDER_AUTOCAST
-        )
+        or (isinstance(node, cst.Call) and last_name(node.func) in CAST_UNDER_AUTOCAST)
         for node in backward.parents
     )
-
-
-def _method(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def _advice(fn: FunctionClass, entry: Decorator) -> str:

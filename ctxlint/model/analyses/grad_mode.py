@@ -18,7 +18,7 @@ from ctxlint.model.interpreter.values import (
     detaches,
     same_object,
 )
-from ctxlint.model.syntax import dotted, parents_below
+from ctxlint.model.syntax import dotted, last_name, parents_below
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _computes(method: Method, node: cst.CSTNode | None) -> bool:
     home = next((each.definition for each in method.facts.of(GenericCall) if each.node is node), None)
     if home is not None:
         return _computed_by(home)
-    name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
+    name = last_name(node.func)
     keywords = {argument.keyword.value for argument in node.args if argument.keyword is not None}
     if name not in _MAKES_COPIES or any(argument.star == "**" for argument in node.args):
         return False

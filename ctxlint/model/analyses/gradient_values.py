@@ -57,9 +57,7 @@ def _in_statement(method: Method, uses: list[cst.Name], gone: int) -> list[cst.N
 
 def _statement(method: Method, node: cst.CSTNode) -> cst.CSTNode | None:
     """The simple statement at the level of the body that contains a node; None if it is in a compound one."""
-    around = [
-        each for each in method.above(node) if isinstance(each, (cst.BaseCompoundStatement, cst.SimpleStatementLine))
-    ]
+    around = [each for each in method.above(node) if isinstance(each, _STATEMENTS)]
     return around[0] if len(around) == 2 and around[1] is method.node else None
 
 
@@ -70,19 +68,10 @@ def _is_replaced(method: Method, use: cst.Name) -> bool:
     above = method.parents[use]
     if isinstance(above, cst.AssignTarget):
         return True
-    called, name = _method_called(method, use)
+    called, name = method.called_on(use)
     while called is not None and name in _RESIZING:
-        called, name = _method_called(method, called)
+        called, name = method.called_on(called)
     return name in _OVERWRITING
-
-
-def _method_called(method: Method, node: cst.CSTNode) -> tuple[cst.Call | None, str]:
-    """The call of a method of what a node evaluates to, and the name of the method."""
-    attribute = method.parents.get(node)
-    if not isinstance(attribute, cst.Attribute) or attribute.value is not node:
-        return None, ""
-    call = method.parents.get(attribute)
-    return (call, attribute.attr.value) if isinstance(call, cst.Call) and call.func is attribute else (None, "")
 
 
 def _reads(method: Method, use: cst.CSTNode) -> bool:
@@ -91,7 +80,7 @@ def _reads(method: Method, use: cst.CSTNode) -> bool:
     if isinstance(above, (cst.AssignTarget, cst.Del, cst.Expr)):
         return False
     if isinstance(above, cst.Attribute) and above.value is use:
-        call, name = _method_called(method, use)
+        call, name = method.called_on(use)
         if call is None:
             return name in _METHODS or above.attr.value not in operations.SCALAR_ATTRIBUTES
         return _reads(method, call) if name in _RESIZING else name not in _METHODS | _OVERWRITING

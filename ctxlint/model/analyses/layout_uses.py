@@ -85,23 +85,16 @@ def _use(node: cst.CSTNode, name: str, read: MemoryRead) -> LayoutUse:
 
 def _uses_inside(backward: Method, name: str) -> Iterator[LayoutUse]:
     """Those of a gradient in the functions that backward defines; none if one of them asks for its layout."""
-    calls = list(_method_calls(backward, name))
+    calls = [backward.called_on(node) for node in backward.named.get(name, ())]
     if any(method in _ASKS for _call, method in calls):
         return
     for call, method in calls:
+        if call is None or method not in _NEEDS_LAYOUT:
+            continue
         inside = [each for each in backward.above(call) if isinstance(each, (cst.FunctionDef, cst.Lambda))]
         inside.remove(backward.node)
-        if inside and method in _NEEDS_LAYOUT and all(name in borrowed_names(each) for each in inside):
+        if inside and all(name in borrowed_names(each) for each in inside):
             yield LayoutUse(call, name, method)
-
-
-def _method_calls(backward: Method, name: str) -> Iterator[tuple[cst.Call, str]]:
-    """Every ``name.method(...)`` in the body, and the method."""
-    for node in backward.named.get(name, ()):
-        attribute = backward.parents[node]
-        call = backward.parents[attribute] if isinstance(attribute, cst.Attribute) else None
-        if isinstance(attribute, cst.Attribute) and isinstance(call, cst.Call) and call.func is attribute:
-            yield call, attribute.attr.value
 
 
 def _is_gradient(value: Value) -> bool:

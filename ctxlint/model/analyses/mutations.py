@@ -24,7 +24,7 @@ from ctxlint.model.interpreter.values import (
     same_object,
     usual_storage,
 )
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import children, dotted, last_name
 from ctxlint.torch_api import operations
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ def _is_result(value: Value) -> bool:
     """Whether a tensor is the result of a computation, not memory that is only allocated, nor a copy."""
     if not isinstance(value, (Fresh, Single)):
         return False
-    function = value.node.func if isinstance(value.node, cst.Call) else None
-    called = function.attr if isinstance(function, cst.Attribute) else function
-    name = called.value if isinstance(called, cst.Name) else ""
+    name = last_name(value.node.func) if isinstance(value.node, cst.Call) else ""
     return not (name in _NO_RESULTS or name.startswith("new_") or name.endswith("_like"))
 
 
@@ -136,9 +134,7 @@ def usually_no_copy(mutation: Mutation) -> str:
     while isinstance(value, View):
         called = getattr(value.node, "func", None)
         if value.alias is Alias.USUALLY and isinstance(called, (cst.Attribute, cst.Name)):
-            return (
-                dotted(called) or called.attr.value if isinstance(called, cst.Attribute) else called.value
-            ).rpartition(".")[2]
+            return last_name(called)
         value = value.of
     return ""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.syntax import children, dotted
+from ctxlint.model.syntax import children, dotted, last_name
 from ctxlint.records import record
 from ctxlint.torch_api import autograd
 
@@ -75,8 +75,8 @@ def _works_on_ctx(node: cst.CSTNode) -> bool:
     """Whether a decorator sets attributes of anything, or calls methods of ctx."""
     if isinstance(node, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)) and isinstance(node.target, cst.Attribute):
         return True
-    if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
-        name = node.func.attr.value if isinstance(node.func, cst.Attribute) else node.func.value
+    if isinstance(node, cst.Call):
+        name = last_name(node.func)
         if name == "setattr" or name in autograd.CONTEXT_METHODS:
             return True
     return any(_works_on_ctx(child) for child in children(node))

@@ -214,6 +214,14 @@ class Method:
             node = parents[node]
             yield node
 
+    def called_on(self, node: cst.CSTNode) -> tuple[cst.Call | None, str]:
+        """The call of a method of what a node evaluates to, and the name of the method; None if there is none."""
+        attribute = self.parents.get(node)
+        call = self.parents.get(attribute) if isinstance(attribute, cst.Attribute) else None
+        if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call) or call.func is not attribute:
+            return None, ""
+        return (call, attribute.attr.value) if attribute.value is node else (None, "")
+
     @cached_property
     def body_nodes(self) -> tuple[cst.CSTNode, ...]:
         """The nodes of code in the body, outermost first."""

@@ -26,7 +26,7 @@ from ctxlint.model.interpreter.values import (
     Scalar,
     holds_context,
 )
-from ctxlint.model.syntax import dotted
+from ctxlint.model.syntax import dotted, last_name
 from ctxlint.torch_api import python
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def _delete_targets(target: cst.CSTNode) -> list[cst.BaseExpression]:
 
 def sounds_final(func: cst.BaseExpression) -> bool:
     """Whether a function raises by its name; its body may be in another file."""
-    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-    return _FINAL.search(name) is not None
+    return _FINAL.search(last_name(func)) is not None
 
 
 _FINAL = re.compile(
