@@ -430,7 +430,7 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         unit.source.has_walrus,
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
-        tables_in(unit),
+        project.once(("tables",), lambda: tables_in(unit), unit.summaries),
     )
 
 

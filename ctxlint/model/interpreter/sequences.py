@@ -62,12 +62,9 @@ def iterated_item(value: Value, node: cst.CSTNode) -> Value:
     if isinstance(value, Sequence):
         if value.slots and value.exact:
             return join_all(slot.value for slot in value.slots)
-        if len(value.slots) == 1:  # a copy of an iterable: list(args)
-            return (
-                value.slots[0].value
-                if isinstance(value.slots[0].value, (SomeTensor, View))
-                else iterated_item(value.slots[0].value, node)
-            )
+        if len(value.slots) == 1:  # elements alike, or a copy of an iterable: list(args)
+            only = value.slots[0].value
+            return only if isinstance(only, (SomeTensor, View)) else iterated_item(only, node)
     if isinstance(value, Scalar) and value.sort in ("shape", "range"):
         return Scalar("int", node)
     return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
@@ -335,12 +332,10 @@ def repetition(sequence: Value, times: Value, node: cst.CSTNode) -> Value | None
     if isinstance(times, Choice):
         return join_all(repetition(sequence, option, node) or UNKNOWN for option in times.alternatives)
     count = integer(times)
-    if (
-        count is None
-        and len(sequence.slots) == 1
-        and Tri.YES in (is_tensor(only := sequence.slots[0].value), is_none(only))
-    ):
-        return Sequence(sequence.kind, (Slot(only, starred=True),), node)
+    if count is None and len(sequence.slots) == 1:
+        only = sequence.slots[0].value
+        if Tri.YES in (is_tensor(only), is_none(only)):
+            return Sequence(sequence.kind, (Slot(only, starred=True),), node)
     if count is None or count * len(sequence.slots) > _MAX_SLOTS:
         return unknown_many(sequence.kind, node)
     return Sequence(sequence.kind, sequence.slots * max(count, 0), node)

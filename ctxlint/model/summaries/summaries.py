@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import limited, spend
 from ctxlint.model.analyses.returns import joined
-from ctxlint.model.function import Binding, Param, ParameterKind
+from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Mutation, Return
@@ -28,19 +27,18 @@ from ctxlint.model.interpreter.values import (
     Argument,
     Constant,
     Imported,
-    Item,
     Mapping,
     Opaque,
     Parameter,
     ProjectFunction,
     ProjectObject,
-    Sequence,
     Slot,
     Tri,
     Value,
     is_container,
     is_tensor,
 )
+from ctxlint.model.summaries.argument_binding import bind_arguments
 from ctxlint.model.summaries.callables import made_callable, table_of_functions
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
 from ctxlint.model.summaries.declared import declared_as, declared_by
@@ -577,60 +575,3 @@ def _for_any_type(event: Return) -> Return:
     if is_container(event.value) is not Tri.YES or not any("isinstance" in guard.words for guard in event.guards):
         return event
     return replace(event, value=Opaque(event.node))
-
-
-def _other_keywords(params: tuple[Param, ...], keywords: MappingOf[str, Slot]) -> Value:
-    """The dict of ``**kwargs``."""
-    own = {each.name for each in params if each.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)}
-    others = {name: slot for name, slot in keywords.items() if name not in own}
-    return Mapping(tuple(others.values()), keys=tuple(others))
-
-
-class _Rest:
-    """What the only starred argument of a call, the last one, fills; None if the call has others."""
-
-    def __init__(self, starred: Value | None) -> None:
-        self.starred = starred
-        self.taken = 0
-
-    def next(self, param: Param) -> Value:
-        """The value of one parameter; unknown if its default may apply."""
-        at, self.taken = self.taken, self.taken + 1
-        return Opaque(param.node) if self.starred is None or param.has_default else Item(self.starred, at)
-
-    def all(self, param: Param) -> Slot:
-        """What is left for ``*args``."""
-        if self.starred is None:
-            return Slot(Opaque(param.node), starred=True)
-        return Slot(Item(self.starred, param.node) if self.taken else self.starred, starred=True)
-
-
-def bind_arguments(
-    params: tuple[Param, ...], arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
-) -> dict[str, Value] | None:
-    """The values of a function's parameters for a call; None if the call does not match or is unknown.
-
-    What a starred argument of unknown length, and those after it, fill is unknown.
-    """
-    spend(len(params) + (len(arguments) >> 2))
-    bindings: dict[str, Value] = {}
-    known = tuple(takewhile(lambda slot: not slot.starred, arguments))
-    positional, open_ended = list(known), len(known) < len(arguments)
-    rest = _Rest(arguments[-1].value if open_ended and len(known) + 1 == len(arguments) else None)
-    for param in params:
-        if param.kind is ParameterKind.VARIADIC:
-            bindings[param.name] = Sequence("tuple", (*positional, *([rest.all(param)] if open_ended else [])))
-            positional = []
-        elif param.kind is ParameterKind.KEYWORDS:
-            bindings[param.name] = _other_keywords(params, keywords)
-        elif param.kind is ParameterKind.POSITIONAL and positional:
-            bindings[param.name] = positional.pop(0).value
-        elif param.name in keywords:
-            bindings[param.name] = keywords[param.name].value
-        elif open_ended and param.kind is ParameterKind.POSITIONAL:
-            bindings[param.name] = rest.next(param)
-        elif param.has_default:
-            bindings[param.name] = param.default if param.default is not None else Opaque(param.node)
-        else:
-            return None
-    return None if positional else bindings
