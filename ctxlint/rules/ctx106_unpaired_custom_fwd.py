@@ -30,8 +30,8 @@ class UnpairedCustomFwd(Rule[FunctionClass]):
     raises `AttributeError: 'FBackward' object has no attribute '_fwd_used_autocast'`, with or without autocast. With
     `custom_fwd` alone, backward runs with autocast off: a matrix product of two dtypes raises, and other operations
     silently run in another precision. With `cast_inputs`, it is `forward` that runs with autocast off, and `backward`
-    runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is written to the caller's
-    first tensor, and `custom_bwd` raises as above.
+    runs with autocast on if it is called under autocast. With `setup_context`, `forward` gets no ctx: the state is
+    written to the caller's first tensor, and `custom_bwd` raises as above.
 
     ## Example
     ```python

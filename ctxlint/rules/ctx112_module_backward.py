@@ -60,9 +60,9 @@ class ModuleBackwardMethod(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Checked only if all base classes are known. Not reported if any file of the project calls a `backward` with an argument
-    or passes one on without calling it, because such code passes gradients directly; `loss.backward(retain_graph=True)`
-    does not count.
+    Checked only if all base classes are known. Not reported if any file of the project calls a `backward` with an
+    argument or passes one on without calling it, because such code passes gradients directly;
+    `loss.backward(retain_graph=True)` does not count.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class GradientIgnoresUpstream(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a tangent
-    without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has replaced, as by
-    `grad_output.copy_(…)`, do not count.
+    Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
+    tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has
+    replaced, as by `grad_output.copy_(…)`, do not count.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on

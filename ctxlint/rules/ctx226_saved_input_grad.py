@@ -22,9 +22,9 @@ class SavedInputGrad(Rule[FunctionClass]):
     also `[x.grad for x in ctx.saved_tensors]`, if all saved tensors are inputs.
 
     ## Why is this bad?
-    A saved input comes back as a part of the caller's graph. If it is a leaf, the inner `backward` adds to its `.grad`, and
-    autograd adds the returned gradient again: it counts twice. If it is not, its `.grad` is `None`, and the inner `backward`
-    runs, and frees, the caller's graph.
+    A saved input comes back as a part of the caller's graph. If it is a leaf, the inner `backward` adds to its `.grad`,
+    and autograd adds the returned gradient again: it counts twice. If it is not, its `.grad` is `None`, and the inner
+    `backward` runs, and frees, the caller's graph.
 
     ## Example
     ```python

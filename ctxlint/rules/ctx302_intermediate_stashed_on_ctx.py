@@ -80,8 +80,8 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     may be an input only under a condition. Otherwise safe, with one exception: a second `backward()` without
     `retain_graph` works with an attribute and raises with a saved tensor.
 
-    The fix does nothing for a second derivative: where `backward` computes a gradient with the tensor, it is silently wrong
-    with a saved intermediate, too (CTX503).
+    The fix does nothing for a second derivative: where `backward` computes a gradient with the tensor, it is silently
+    wrong with a saved intermediate, too (CTX503).
 
     ## Known limits
     Not reported for integer and bool tensors, one-element tensors such as `x.sum()`, states of random number

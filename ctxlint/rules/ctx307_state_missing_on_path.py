@@ -69,8 +69,8 @@ class StateMissingOnPath(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if a test concerns gradients, training or inference in a form that ctxlint does not understand, if ctx
-    is passed to a helper, or if `backward` tests anything before it reads, except flags of inputs, and incoming gradients
-    for which it raises.
+    is passed to a helper, or if `backward` tests anything before it reads, except flags of inputs, and incoming
+    gradients for which it raises.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -89,18 +89,18 @@ class MissingMarkDirty(Rule[FunctionClass]):
 
     ## Fix safety
     The mark is added if `forward` takes ctx, modifies the input on every path, and returns the input itself, and
-    nothing else, on every path: with several outputs, a marked input that is a view raises; and if no call passes what
-    looks like a leaf that requires grad, such as a parameter, for which a mark raises; and if `forward` has not saved the
-    input before. The fix is unsafe: calls on
-    a leaf that requires grad then raise, as they should. A second backward through a buffer that is kept between calls
-    raises as well, because the mark makes the buffer part of the first graph.
+    nothing else, on every path: with several outputs, a marked input that is a view raises. It is not added if
+    `forward` has saved the input before, or if a call passes what looks like a leaf that requires grad, such as a
+    parameter: a mark raises for it. The fix is unsafe: calls on a leaf that requires grad then raise, as they should. A
+    second backward through a buffer that is kept between calls raises as well, because the mark makes the buffer part
+    of the first graph.
 
     ## Known limits
     A compiled kernel that writes to an input is not detected, nor is a helper outside the project. Inputs without a
     gradient, such as running statistics, may be modified unless they are returned. Integer tensors, which never have a
-    gradient, may always be modified. Not reported if a call passes `x.data` or
-    `x.detach()` as that input, if the ctx is passed to a function that is not known, which may mark the input, or if a
-    test checks for gradients first. Nor if values come from elsewhere through `.data`: `x.data.copy_(y)`, `x.data[0] = y`.
+    gradient, may always be modified. Not reported if a call passes `x.data` or `x.detach()` as that input, if the ctx
+    is passed to a function that is not known, which may mark the input, or if a test checks for gradients first. Values
+    that come from elsewhere through `.data` are not reported either: `x.data.copy_(y)`, `x.data[0] = y`.
 
     ## References
     - [FunctionCtx.mark_dirty](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.mark_dirty.html)

@@ -79,9 +79,9 @@ class ModifiedGradOutput(Rule[FunctionClass]):
     to save.
 
     ## Known limits
-    A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if the gradient may be a copy: after
-    `.to(...)` or `.float()`, or if one branch copies it. If one branch replaces it with a product or a sum, the others
-    are still checked.
+    A compiled kernel that writes to a gradient is not detected, nor is a helper outside the project. Not reported if
+    the gradient may be a copy: after `.to(...)` or `.float()`, or if one branch copies it. If one branch replaces it
+    with a product or a sum, the others are still checked.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

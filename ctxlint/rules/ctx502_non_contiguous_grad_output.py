@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class NonContiguousGradOutput(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first, and the launch of a
-    kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or in a function of
-    the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous, and a compiled
-    extension, or an operator that torch itself does not have, that gets one as it came.
+    Reports `.view(...)` and `.data_ptr()` of an incoming gradient that was not made contiguous first, and the launch of
+    a kernel, `kernel[grid]`, that gets one, if `backward` does not ask for its strides; in `backward`, or in a function
+    of the project that `backward` passes the gradient to. Also an assertion that a gradient is contiguous, and a
+    compiled extension, or an operator that torch itself does not have, that gets one as it came.
 
     ## Why is this bad?
     Autograd does not guarantee the memory layout of a gradient. If the output is transposed afterwards, so is its
@@ -65,8 +65,8 @@ class NonContiguousGradOutput(Rule[FunctionClass]):
     Safe for `view`: `reshape` gives the same view if possible, and a copy where `view` raises. If the argument may be a
     dtype, which `reshape` does not accept, it becomes `.contiguous().view(...)`. Unsafe for `data_ptr`, and if
     `backward` writes to tensors that may be the gradient: `grad_output = grad_output.contiguous()` is inserted before
-    it, because `grad_output.contiguous().data_ptr()` would point to memory that is already freed. There is no fix for these
-    two if `set_materialize_grads` is called: the gradient may be `None`.
+    it, because `grad_output.contiguous().data_ptr()` would point to memory that is already freed. There is no fix for
+    these two if `set_materialize_grads` is called: the gradient may be `None`.
 
     ## Known limits
     Off by default: for many shapes, `view` works with any strides, and compiled code may handle them. A `backward` under

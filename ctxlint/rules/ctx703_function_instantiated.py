@@ -83,8 +83,8 @@ class FunctionInstantiated(Rule[SourceFile]):
     ## Known limits
     A class without `backward` whose `apply` is not used serves as a namespace and may be instantiated. Not reported
     under `pytest.raises` and similar context managers, under `torch.no_grad()`, in kernels of operators, in functions
-    that test whether gradients are needed, if the project calls the class's `backward` or `setup_context` itself, or for classes with their own `__new__`, `__call__` or `apply`, or with an
-    unknown base class or decorator.
+    that test whether gradients are needed, if the project itself calls the `backward` or `setup_context` of the class,
+    or for classes with their own `__new__`, `__call__` or `apply`, or with an unknown base class or decorator.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class MissingBackward(Rule[FunctionClass]):
     """
     ## What it does
-    Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, or that is applied to a tensor
-    with `requires_grad=True`, and whose result is differentiated in the same function.
+    Reports a Function without `backward` and without `vjp` that calls `save_for_backward`, or that is applied to a
+    tensor with `requires_grad=True`, and whose result is differentiated in the same function.
 
     ## Why is this bad?
     A Function for inference needs no `backward`, and `apply` works without one, in training as well. The backward pass
-    raises `NotImplementedError: You must implement either the backward or vjp method for your custom autograd.Function to
-    use it with backward mode AD.`
+    raises `NotImplementedError: You must implement either the backward or vjp method for your custom autograd.Function
+    to use it with backward mode AD.`
 
     ## Example
     ```python
@@ -72,8 +72,9 @@ class MissingBackward(Rule[FunctionClass]):
     There is no fix.
 
     ## Known limits
-    Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and `backward()` on a
-    value that operators and tensor methods compute from the result. Not reported under `pytest.raises`.
+    Calls are checked only within one block of one function: the tensor with `requires_grad=True`, the call, and
+    `backward()` on a value that operators and tensor methods compute from the result. Not reported under
+    `pytest.raises`.
 
     ## References
     - [Extending torch.autograd](https://pytorch.org/docs/stable/notes/extending.html)
