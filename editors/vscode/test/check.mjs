@@ -78,10 +78,8 @@ await withWorkbench(async (code) => {
   passed('hover shows the contract');
 
   await page.locator('.editor-instance .view-line', { hasText: 'class Second' }).click();
-  await code.goto(27, 20);
-  await page.keyboard.press('Control+Period');
-  await page.locator('.action-widget', { hasText: 'Disable for this line' }).waitFor();
-  await page.locator('.action-widget .monaco-list-row', { hasText: 'Return `None` for `scale`' }).first().click();
+  const fixes = await code.quickFixes(27, 20, 'Disable for this line');
+  await fixes.locator('.monaco-list-row', { hasText: 'Return `None` for `scale`' }).first().click();
   await code.problems(/Ln 12, Col 15/);
   assert.equal(read(), text);
   passed('one finding is fixed by hand');

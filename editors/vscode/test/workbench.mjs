@@ -56,6 +56,19 @@ class Workbench {
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
 
+  /** Ask for the quick fixes at a place, as often as it takes: a key is lost that comes before the editor has the focus again. */
+  async quickFixes(line, column, text) {
+    const menu = this.page.locator('.action-widget', { hasText: text });
+    await this.until(async () => {
+      await this.page.keyboard.press('Escape');
+      await this.goto(line, column);
+      await this.page.locator('.editor-instance .monaco-editor.focused').waitFor();
+      await this.page.keyboard.press('Control+Period');
+      return menu.waitFor({ timeout: MILLISECONDS / 6 }).then(() => true, () => false);
+    }, `the quick fixes have ${text}`);
+    return menu;
+  }
+
   /** Save the file in the editor, which was changed, and wait until all of it is written. */
   async save() {
     await this.page.locator('.tab.active.dirty').waitFor();
