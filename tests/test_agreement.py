@@ -89,6 +89,55 @@ PROJECT = {
             def backward(ctx, g):
                 return g
     """,
+    "pkg/fills.py": """
+        import torch
+
+        from pkg.tables import EXTENDED, HALVING
+
+
+        def filled(x):
+            torch.ops.demo.fill_(x)
+
+
+        class Filled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y, z, mode):
+                filled(x)
+                HALVING[mode](y)
+                EXTENDED[mode](z)
+                return x + y + z
+
+            @staticmethod
+            def backward(ctx, g):
+                return g, g, g, None
+    """,
+    "pkg/tables.py": """
+        def halve(x):
+            x.div_(2)
+
+
+        def quarter(x):
+            x.div_(4)
+
+
+        HALVING = {"halve": halve, "quarter": quarter}
+        EXTENDED = {"halve": halve, "quarter": quarter}
+    """,
+    "pkg/declares.py": """
+        import torch
+
+
+        @torch.library.custom_op("demo::fill_", mutates_args=("x",))
+        def fill_(x: torch.Tensor) -> None:
+            x.fill_(1)
+    """,
+    "app/extend.py": """
+        from pkg import tables
+        from pkg.tables import HALVING
+
+        tables.EXTENDED["double"] = lambda x: x * 2
+        names = list(HALVING.keys())
+    """,
     "app/inference.py": """
         from types import SimpleNamespace
 
@@ -156,6 +205,7 @@ def test_what_the_project_finds() -> None:
     assert found == {
         "pkg/kernels.py": ["CTX301", "CTX203"],
         "pkg/scale.py": ["CTX203"],
+        "pkg/fills.py": ["CTX401", "CTX401"],
         "app/wrong.py": ["CTX701"],
     }
 

@@ -317,6 +317,11 @@ def test_comments_hide_what_callers_say() -> None:
 # Who descends
 
 
+def test_two_imports_on_one_line() -> None:
+    write({"ops.py": OPS, "use.py": "from os import sep; from ops import Scale\n\ny = Scale.apply(1, 2, sep)\n"})
+    assert any(line.startswith("use.py:3: ") and TOO_MANY in line for line in found())
+
+
 def test_a_subclass_of_a_subclass_over_three_files() -> None:
     """None of the later files contains the words that the scanner looks for."""
     write(

@@ -98,6 +98,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX222",
         "CTX223",
         "CTX224",
+        "CTX228",
         "CTX318",
         "CTX501",
         "CTX502",

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 
 import pytest
 
 from tests.fixture_reader import Fixture, Program, programs, rule_fixtures
-from tests.splitting import NAMES, Found, differences, splits
+from tests.splitting import NAMES, Found, differences, findings, splits
 
 Difference = tuple[dict[str, str], set[Found], set[Found]]
 
 PROGRAMS = [program for folder in ("broken", "clean") for program in programs(folder)]
 
 FIX_OF_THE_FILE = frozenset(["CTX501"])
-"""Rules whose fix adds an import where the file has that name free."""
-
-WITHIN_ONE_FILE = {
-    "CTX701": "which Function of the file a call may mean",
-    "CTX703": "what becomes of an instance that another file keeps",
-}
-"""The findings that rest on what is looked for in one file only."""
+"""Rules whose fix adds an import, at a place and under a name that are free in the file."""
 
 OF_OPERATORS = frozenset(["CTX801", "CTX802", "CTX803", "CTX805", "CTX806", "CTX807", "CTX809", "CTX810"])
 """The findings about functions that the same file registers for an operator of any file."""
-
-SHOWN_ELSEWHERE = {"CTX108": "CTX703"}
-"""Fixtures of other rules that show them."""
-
-REGISTRY = "torch.ops."
-"""A call through the registry does not name the file that declares the operator; only the caller's own is searched."""
-
-LOADED = "_C = load("
-"""CTX501 takes a module for a compiled one by its name where it is imported, not where it is created."""
-
-TABLE = re.compile(r'^\w+ = \{"', re.MULTILINE)
-"""A dict of functions is known in its own file only: any other file may change it."""
 
 
 @pytest.mark.parametrize("files", [2, 3])
@@ -54,15 +35,23 @@ def test_most_programs_can_be_split() -> None:
 
 @pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda each: each.code)
 def test_fixtures_in_two_files(fixture: Fixture) -> None:
-    reason = WITHIN_ONE_FILE.get(SHOWN_ELSEWHERE.get(fixture.code, fixture.code))
-    may_differ = {code for code, each in WITHIN_ONE_FILE.items() if each == reason}
     for case in fixture.cases:
         text = case.marked.text
-        if REGISTRY in text or LOADED in text or TABLE.search(text):
-            continue
         if case.suffix == ".py" and _parses(text):
-            found = [each for each in differences(text, 2) if _codes(each) - may_differ]
+            found = [each for each in differences(text, 2) if _codes(each)]
             assert found == [], case.place
+
+
+@pytest.mark.parametrize("fixture", rule_fixtures(), ids=lambda each: each.code)
+def test_a_case_of_each_fixture_in_three_files(fixture: Fixture) -> None:
+    """A sample: for the longest case, the split in the middle of all."""
+    cases = [case for case in fixture.cases if case.suffix == ".py" and _parses(case.marked.text)]
+    text = max((case.marked.text for case in cases), key=len, default="")
+    every = list(splits(text, 3))
+    if every:
+        split, whole = every[len(every) // 2], findings({"whole.py": text})
+        parts = findings(split)
+        assert not _codes((split, whole - parts, parts - whole)), split
 
 
 def _codes(difference: Difference) -> set[str]:
@@ -70,7 +59,8 @@ def _codes(difference: Difference) -> set[str]:
     split, lost, added = difference
     of_files = OF_OPERATORS if _registers_functions_of_another_file(split) else frozenset()
     without = [
-        {each._replace(fix=()) if each.code in FIX_OF_THE_FILE else each for each in some} for some in (lost, added)
+        {each._replace(fix=each.fix[:1]) if each.code in FIX_OF_THE_FILE else each for each in some}
+        for some in (lost, added)
     ]
     return {each.code for each in without[0] ^ without[1]} - of_files
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _WITHOUT_ARGUMENTS = re.compile(rf"({_NAME})[ \t]*(\([ \t]*\))")
-_BOUND = re.compile(r"(\w+)(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*$")
 _ATTRIBUTE = re.compile(r"\.(forward)\b")
 
 
@@ -25,7 +24,7 @@ def call_apply(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Fix | No
     if call.how == "construct" and ("__init__" in fn.methods or not _may_be_inputs(fn, call)):
         return None
     start, end = source.offset(place.start), source.offset(place.end)
-    if call.how == "construct" and _is_used_as_instance(file, source.offset(call.span.start)):
+    if call.how == "construct" and file.instances.made_by(call).wanted:
         return None
     edit = _edit(source.text, call, start, end)
     if edit is None:
@@ -38,13 +37,6 @@ def _may_be_inputs(fn: FunctionClass, call: ApplyCall) -> bool:
     """Whether ``forward`` can take the arguments of the constructor."""
     fewest, most = fn.required_inputs, None if fn.variadic_inputs is not None else len(fn.inputs)
     return call.starred or (fewest <= call.positional and (most is None or call.positional <= most))
-
-
-def _is_used_as_instance(file: SourceFile, start: int) -> bool:
-    """Whether the instance created at ``start`` is called, or its ``apply`` read, through the name bound to it."""
-    text = file.source.text
-    target = _BOUND.search(text, text.rfind("\n", 0, start) + 1, start)
-    return target is not None and file.instances.is_used(target[1])
 
 
 def take_apply(source: Source, fn: FunctionClass, call: ApplyCall) -> Fix | None:

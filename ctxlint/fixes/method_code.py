@@ -196,10 +196,11 @@ class MethodCode:
 
     def _comment_of_its_own(self, statement: cst.CSTNode, number: int) -> bool:
         """Whether a line is one of the comments above a statement."""
+        if number < 1 or not self.layout.source.line(number).lstrip().startswith("#"):
+            return False
         owner = self.parents[statement] if isinstance(statement, cst.BaseSmallStatement) else statement
-        above = len(getattr(owner, "leading_lines", ()))
-        first = self.layout.line_number(self.start(statement)) - above
-        return number >= first and self.layout.source.line(number).lstrip().startswith("#")
+        above = len(getattr(owner, "leading_lines", ()))  # this needs the layout
+        return number >= self.layout.line_number(self.start(statement)) - above
 
     def after(self, statement: cst.BaseSmallStatement, text: str) -> Edit:
         """Insert a statement after a simple one: on the next line if that one shares its line with no other."""

@@ -38,6 +38,7 @@ from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, Scope, resolve
 from ctxlint.model.interpreter.events import ContextRead, Escape
 from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.parameter_binding import bound_parameters
 from ctxlint.model.interpreter.signatures import BoundName, binding_of, decorators_of, params_of, split_params
 from ctxlint.model.interpreter.values import (
@@ -53,7 +54,8 @@ from ctxlint.model.interpreter.values import (
     constant,
 )
 from ctxlint.model.interpreter.walk import NO_OBJECTS
-from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
+from ctxlint.model.summaries.resolver import CalleeResolver
+from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import known_decorators as decorators
 from ctxlint.torch_api import types
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.trail import Trail
     from ctxlint.source.slices import Slice
 
     Walk = Callable[[Method, dict[str, Value]], Method]
@@ -74,7 +77,7 @@ if TYPE_CHECKING:
     Known = tuple[dict[str, Value], Mapping[Value, ProjectObject]]
     """What is known before the walk: the values of parameters, and which values are objects of project classes."""
 
-    FactsOf = Callable[[Method, Known, Callable[[], MethodFacts]], MethodFacts]
+    FactsOf = Callable[[Method, Known, Callable[[Trail | None], MethodFacts]], MethodFacts]
 
     Found = tuple[cst.ClassDef, Slice]
     """A class and the slice that contains it."""
@@ -118,7 +121,7 @@ class Builder:
         ).union(subclassed_elsewhere)
         self.stored_elsewhere = tuple(stored_elsewhere)
         self.summaries = Summaries(project)
-        self.facts_of: FactsOf = lambda _method, _known, work: work()
+        self.facts_of: FactsOf = lambda _method, _known, work: work(None)
         """Walks a method of the class that is built, or finds what an earlier walk recorded."""
 
     # Classes
@@ -370,7 +373,9 @@ class Builder:
             facts = self.facts_of(
                 method,
                 (bindings, objects),
-                lambda: interpret(method.node, bindings, scope, resolver, walrus, None, objects),
+                lambda trail: interpret(
+                    method.node, bindings, scope, resolver, bound_names(method.node, walrus), None, objects, trail
+                ),
             )
         except RecursionError:
             facts = MethodFacts(complete=False)

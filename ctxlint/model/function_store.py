@@ -26,7 +26,9 @@ import libcst as cst
 
 from ctxlint.effort import spend, steps
 from ctxlint.model.index.project import Definition
+from ctxlint.model.interpreter.trail import Trail
 from ctxlint.model.summaries.callables import tables_in
+from ctxlint.model.syntax import KnownParents
 from ctxlint.source.recorded import RecordedSource
 from ctxlint.source.slices import Slice
 from ctxlint.source.source import Position, Source, Span
@@ -47,19 +49,21 @@ Result = TypeVar("Result")
 _WORD = re.compile(r"[^\W\d]\w*")
 _STRING_OR_COMMENT = re.compile(
     r"""
-    (?P<prose> (?: ^ | (?<=\s) ) \#[^\r\n]*
-      | ^[ \t]*[rR]? (?: \"{3}(?:[^\\]|\\[\s\S])*?\"{3} | \'{3}(?:[^\\]|\\[\s\S])*?\'{3} ) )
+    \#(?:(?<=\s\#)|(?<![\s\S]\#))[^\r\n]*
     | \"{3}(?:[^\\]|\\[\s\S])*?\"{3} | \'{3}(?:[^\\]|\\[\s\S])*?\'{3}
     | "(?:[^"\\\r\n]|\\[\s\S])*" | '(?:[^'\\\r\n]|\\[\s\S])*'
     """,
-    re.VERBOSE | re.MULTILINE,
+    re.VERBOSE,
 )
-"""Strings, and the prose among them: comments and docstrings, which lead nowhere."""
+"""Strings and comments. All begin with one of three characters, so that ``re`` finds them fast."""
+_TRIPLE = (3 * '"', 3 * "'")
 _STAR = re.compile(r"\bimport\s*\*|\bimport\s*\(\s*\*")
 _LINE = re.compile(r"\bline \d")
 _OPERATOR_NAMES = ("custom_op", "triton_op", "register_autograd")
-_DEFINED = re.compile(r"\bdef\s+\w+")
+_DEFINED = re.compile(r"def(?<=\bdef)\s+\w+")
 _WALKS_KEPT = 32
+_TRAILS_KEPT = 2
+"""The walks over versions of a method to keep: over the current text, and with fixes applied."""
 _VERSIONS_KEPT = 3
 """Versions of a Function to keep: the current text, the one before, and the one with fixes applied."""
 
@@ -105,9 +109,17 @@ class _Walked(NamedTuple):
     """What a walk over a method recorded, and what that depends on: what was known before, and the code around."""
 
     before: Known
-    around: Hashable
+    around: tuple[Hashable, _Around]
     facts: MethodFacts
     steps: int
+
+
+class _Trailed(NamedTuple):
+    """The statements of a walk over a method, which another version of it may continue; as for ``_Walked``."""
+
+    before: Known
+    around: tuple[Hashable, _Around]
+    trail: Trail
 
 
 class FunctionStore:
@@ -122,6 +134,8 @@ class FunctionStore:
         self._of: dict[int, tuple[FunctionClass, _Entry, tuple[int, ...]]] = {}
         self._operators: dict[tuple[str, str], tuple[Hashable, object]] = {}
         self._walked: OrderedDict[cst.FunctionDef, _Walked] = OrderedDict()
+        self._trails: OrderedDict[tuple[str, str, str], list[_Trailed]] = OrderedDict()
+        self._parents = KnownParents()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -129,7 +143,8 @@ class FunctionStore:
         token = STORE.set(self)
         self._of = {}
         try:
-            yield
+            with self._parents.in_use():
+                yield
         finally:
             STORE.reset(token)
             self._of, self._reach = {}, None
@@ -139,6 +154,8 @@ class FunctionStore:
         self._entries.clear()
         self._operators.clear()
         self._walked.clear()
+        self._trails.clear()
+        self._parents.clear()
 
     # The model
 
@@ -187,19 +204,21 @@ class FunctionStore:
         facts: tuple[Hashable, ...],
         method: Method,
         before: Known,
-        work: Callable[[], MethodFacts],
+        work: Callable[[Trail | None], MethodFacts],
     ) -> MethodFacts:
         """The result of ``work``, or that of an earlier walk over the same nodes with the same code around them.
 
-        So a keystroke in ``backward`` does not walk ``forward`` again, unless it changes what is known of the inputs.
+        So a keystroke in ``backward`` does not walk ``forward`` again, unless it changes what is known of the inputs,
+        and walks ``backward`` from the statement on that it changes.
         """
         home = method.home
         if home is None or home.unit.source is not reach.source or home.qualname != record.qualname:
-            return work()
-        around = (facts, *reach.around(record, method.name))
+            return work(None)
+        around = (facts, reach.around(record, method.name))
         known = self._walked.pop(method.node, None)
         if known is None or known[:2] != (before, around) or _is_bound_to_old_text(method, known.facts):
-            steps_left, found = steps.left, work()
+            trail = self._trail(home.unit, reach, record, method, before, around)
+            steps_left, found = steps.left, work(trail)
             known = _Walked(before, around, found, steps_left - steps.left)
         else:
             spend(known.steps)
@@ -207,6 +226,28 @@ class FunctionStore:
         while len(self._walked) > _WALKS_KEPT:
             self._walked.popitem(last=False)
         return known.facts
+
+    def _trail(
+        self,
+        unit: Unit,
+        reach: _Reach,
+        record: ClassRecord,
+        method: Method,
+        before: Known,
+        around: tuple[Hashable, _Around],
+    ) -> Trail:
+        """A new trail, which continues one over an earlier version of the method if there is one."""
+        key = (unit.path, record.qualname, method.name)
+        trails = self._trails.setdefault(key, [])
+        self._trails.move_to_end(key)
+        while len(self._trails) > _WALKS_KEPT:
+            self._trails.popitem(last=False)
+        known = (each for each in trails if each.trail.begins_like(method.node) and each[:2] == (before, around))
+        found = None if reach.may_call(record, method.name, around[1]) else next(known, None)
+        trail = Trail(unit, found.trail if found is not None else None)
+        trails.insert(0, _Trailed(before, around, trail))
+        del trails[_TRAILS_KEPT:]
+        return trail
 
     def _versions(self, unit: Unit, qualname: str) -> OrderedDict[Hashable, _Entry]:
         of_file = self._entries.setdefault(unit.path, {})
@@ -284,10 +325,10 @@ class KnownFindings:
         found = [self.known.rules.get(code) for code in codes]
         return None if None in found else sum(each.steps for each in found if each is not None)
 
-    def finds_nothing(self, code: str) -> bool:
-        """Whether a rule is known to report nothing, and its steps are already counted."""
-        found = self.known.rules.get(code) if self.is_charged else None
-        return found is not None and not found.findings
+    @property
+    def reported(self) -> frozenset[str]:
+        """The codes of the rules that are known to report something."""
+        return frozenset(code for code, each in self.known.rules.items() if each.findings)
 
     def keep(self, code: str, findings: Iterable[Finding], taken: int) -> None:
         """Store what a rule reports."""
@@ -298,6 +339,15 @@ STORE: ContextVar[FunctionStore | None] = ContextVar("STORE", default=None)
 
 
 # What a Function depends on
+
+
+class _Around(NamedTuple):
+    """The first line of a class, what is in it but in no method, and methods and statements of the file."""
+
+    first: int
+    rest: str
+    methods: tuple[tuple[str, str], ...]
+    statements: tuple[tuple[int, str], ...]
 
 
 class _Reach:
@@ -348,7 +398,7 @@ class _Reach:
         """The statements with one of some words."""
         return [each for each in range(len(self.lines)) if not words.isdisjoint(self._words_of(each))]
 
-    def around(self, record: ClassRecord, method: str) -> tuple[Hashable, ...]:
+    def around(self, record: ClassRecord, method: str) -> _Around:
         """The code that a walk over a method of a class may depend on, apart from the method, and where it is.
 
         That are the statements that its names lead to, the other methods that are named there, and what is in the class
@@ -365,12 +415,18 @@ class _Reach:
             statements |= more
             pending += [*(methods[name] for name in new), *map(self.text, more)]
         found.discard(method)
-        return (
+        return _Around(
             self.lines[own][0],
             rest,
             tuple((name, methods[name]) for name in sorted(found)),
             tuple((self.lines[each][0], self.text(each)) for each in sorted(statements)),
         )
+
+    def may_call(self, record: ClassRecord, method: str, around: _Around) -> bool:
+        """Whether a method, or the code ``around`` it, mentions a method of that name."""
+        own = self._members_of(record)[0].get(method, "")
+        texts = (own, around.rest, *(text for _name, text in around.methods), *(text for _, text in around.statements))
+        return any(method in self._words_in(_DEFINED.sub("", text)) for text in texts)
 
     def _members_of(self, record: ClassRecord) -> tuple[dict[str, str], str]:
         """The text of each method of a class, and of the rest."""
@@ -411,7 +467,13 @@ class _Reach:
 
 
 def _without_prose(found: re.Match[str]) -> str:
-    return "" if found["prose"] is not None else found[0]
+    """A string; nothing for the prose among them, comments and docstrings, which lead nowhere."""
+    start, written = found.start(), found[0]
+    if written.startswith("#"):
+        return ""
+    line = found.string[max(found.string.rfind("\n", 0, start), found.string.rfind("\r", 0, start)) + 1 : start]
+    is_docstring = written[:3] in _TRIPLE and line.strip(" \t") in ("", "r", "R")
+    return "" if is_docstring else written
 
 
 def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
@@ -431,6 +493,8 @@ def _facts(builder: Builder, record: ClassRecord) -> tuple[Hashable, ...]:
         project.torch_bases,
         frozenset(base for each in unit.index.classes.values() for bases in each.bases for base in bases),
         project.once(("tables",), lambda: tables_in(unit), unit.summaries),
+        tuple(project.declared.items()),
+        frozenset(project.changed),
     )
 
 
@@ -564,11 +628,14 @@ def _at(known: _StoredFindings, now: _StoredFindings, part: Slice, source: Recor
             return verdict
         return verdict._replace(findings=tuple(_moved(each, lines, characters) for each in verdict.findings))
 
-    return {
-        code: there(verdict)
-        for code, verdict in known.rules.items()
-        if (not verdict.queries or _has_same_answers(verdict.queries, source)) and all(map(stays, verdict.findings))
-    }
+    found = dict(known.rules)
+    for code, verdict in known.rules.items():
+        if verdict.findings or verdict.queries:
+            if _has_same_answers(verdict.queries, source) and all(map(stays, verdict.findings)):
+                found[code] = there(verdict)
+            else:
+                del found[code]
+    return found
 
 
 def _mentions_only(finding: Finding, own: range) -> bool:

@@ -15,6 +15,7 @@ from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.method import ParameterKind
 from ctxlint.model.interpreter.parameter_binding import bound_plain
 from ctxlint.model.interpreter.signatures import params_of
@@ -60,7 +61,7 @@ def _results_of(unit: Unit, resolver: Resolver, name: str, qualname: str) -> Ite
     params = params_of(node, scope)
     tensors = {param.name for param in params if _TENSOR.search(param.annotation or "")}
     positional = [param for param in params if param.kind in (ParameterKind.POSITIONAL, ParameterKind.KEYWORD_ONLY)]
-    facts = interpret(node, bound_plain(positional), scope, resolver, unit.source.has_walrus)
+    facts = interpret(node, bound_plain(positional), scope, resolver, bound_names(node, unit.source.has_walrus))
     if not facts.complete or facts.is_generator:
         return
     promised = gives_tensors(unit, qualname)

@@ -115,8 +115,8 @@ def _decorated(unit: Unit, makers: AbstractSet[str]) -> Iterator[tuple[str, ast.
     """The functions that one of the ``makers`` of operators decorates, with that call and the operator's name."""
     for qualname, record in unit.index.functions.items():
         for decorator in getattr(record.node, "decorator_list", ()):
-            if not isinstance(decorator, ast.Call) or not decorator.args:
-                continue
+            if not isinstance(decorator, ast.Call) or not decorator.args or "@" in qualname:
+                continue  # one of several of the same name
             name = decorator.args[0]
             if _resolved(decorator.func, unit.index.module) in makers and isinstance(name, ast.Constant):
                 yield qualname, decorator, name

@@ -17,11 +17,12 @@ from ctxlint.model.index.call_sites import CallSites
 from ctxlint.model.index.foreign_functions import Elsewhere, facts_of
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.model.index.module_backwards import module_backwards
-from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OutsideFacts, Own, Target
+from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, operator_results
 from ctxlint.model.operators import in_source, operators_of, registers_own
-from ctxlint.model.summaries.summaries import CalleeResolver, Summaries
+from ctxlint.model.summaries.resolver import CalleeResolver
+from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
 from ctxlint.source.source import Position
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ctxlint.model.index.file_index import ClassRecord
     from ctxlint.model.index.module_backwards import ModuleBackward
     from ctxlint.model.index.module_unit import Unit
-    from ctxlint.model.index.outside_facts import FileFacts, KnownNames
+    from ctxlint.model.index.outside_facts import FileFacts, KnownNames, ProjectQuestion
     from ctxlint.source.source import Source
 
     FindOutsideFacts = Callable[["Reader"], OutsideFacts]
@@ -54,7 +55,12 @@ def analyse(source: Source, project: Project | None = None, find_outside: FindOu
 def _analysed(source: Source, project: Project, find_outside: FindOutsideFacts | None) -> SourceFile:
     reader = Reader(source, project)
     outside = find_outside(reader) if find_outside is not None else NOTHING
-    return reader.file(outside, reader.functions, reader.calls(outside).calls)
+    file = reader.whole_file(outside)
+    if find_outside is None or not reader.asks_more():
+        return file
+    outside = find_outside(reader)
+    project.learn(outside)
+    return Reader(source, project).whole_file(outside)
 
 
 class Reading(NamedTuple):
@@ -108,7 +114,12 @@ def read_finding_facts(source: Source, project: Project, find_outside: FindOutsi
     facts = reader.facts(outside, ())
     if not (concerned or reader.functions or facts.calls):
         return Reading(None, facts, given_facts)
-    return reader.read(given_facts)
+    found = reader.read(given_facts)
+    if not reader.asks_more():
+        return found
+    outside = find_outside(reader)
+    project.learn(outside)
+    return Reader(source, project).read(outside if outside != NOTHING else None)
 
 
 @stage("analyse")
@@ -144,12 +155,13 @@ class Reader:
         self.unit = project.linted_unit(source)
         self.project = project
         self.functions = functions_of(self.unit, project)
+        self.asked: set[ProjectQuestion] = set()
         self._calls: dict[tuple[object, ...], _Calls] = {}
 
     def read(self, outside: OutsideFacts | None) -> Reading:
         """Read the whole file."""
         given_facts = NOTHING if outside is None else outside
-        file = self.file(given_facts, self.functions, self.calls(given_facts).calls)
+        file = self.whole_file(given_facts)
         functions = tuple(map(own, file.functions))
         return Reading(file, self.facts(given_facts, functions), outside, functions=functions)
 
@@ -161,6 +173,8 @@ class Reader:
             again |= self.functions
         if outside.calls_backward:
             again |= {MODULE_BACKWARDS}
+        if outside.declared or outside.changed:
+            again |= self.functions | {OF_NO_FUNCTION}
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
         file = self.file(outside, self.functions & again, calls)
@@ -171,7 +185,17 @@ class Reader:
         """The facts of the file, if all outside facts about its Functions are wanted."""
         functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
         facts = self.facts(NOTHING if outside is None else outside, functions)
-        return replace(facts, at_stake=tuple(sorted(facts.all_keys)))
+        return replace(facts, at_stake=tuple(sorted(facts.all_keys)), asked=tuple(sorted(self.asked)))
+
+    def asks_more(self) -> bool:
+        """Whether reading the file has led to new questions about the project."""
+        new = self.project.trace.asked - self.asked
+        self.asked |= new
+        return bool(new)
+
+    def whole_file(self, outside: OutsideFacts) -> SourceFile:
+        """All Functions of the file and all calls in it, given the facts of others."""
+        return self.file(outside, self.functions, self.calls(outside).calls)
 
     def file(self, outside: OutsideFacts, functions: frozenset[str], calls: Iterable[ApplyCall]) -> SourceFile:
         """Some Functions of the file and some calls in it, given the facts of others."""
@@ -224,10 +248,11 @@ class Reader:
         return self._calls[key]
 
     def _with_use(self, call: ApplyCall) -> ApplyCall:
-        """A call, with what becomes of the instance if it creates one."""
-        if call.how != "construct" or self.unit.instances.made_by(call).use is not InstanceUse.CALLED:
+        """A call, with what becomes of the instance if it creates one: another file may call it, too."""
+        if call.how != "construct":
             return call
-        return replace(call, instance_called=True)
+        called = self.unit.instances.made_by(call).use in (InstanceUse.CALLED, InstanceUse.SHARED)
+        return replace(call, instance_called=True) if called else call
 
     def built(
         self, outside: OutsideFacts, names: Container[str]
@@ -268,6 +293,7 @@ class Reader:
         found = self.calls(outside)
         modified = {call.function for call in calls if call.modified is not None}
         made = {call.function for call in calls if call.how.startswith("construct")}
+        direct_calls = _merged(found.direct_calls, outside.direct_calls)
         for key in {call.function: None for call in calls}:
             target = found.elsewhere.targets.get(key)
             if target is None:
@@ -279,10 +305,11 @@ class Reader:
             if key in modified or in_doubt:
                 outline = self.function_of(target, found.calls) or outline
             if outline is not None:
+                directly = outline.called_directly | direct_calls.get(key, frozenset())
                 patched = outline.patched or key in found.patched or key in outside.patched
                 applied = outline.applied or key in found.applied or key in outside.applied
-                if (patched, applied) != (outline.patched, outline.applied):
-                    outline = replace(outline, patched=patched, applied=applied)
+                if (directly, patched, applied) != (outline.called_directly, outline.patched, outline.applied):
+                    outline = replace(outline, called_directly=directly, patched=patched, applied=applied)
                 by_name[key] = outline
 
     def function_of(self, target: Target, calls: Iterable[ApplyCall]) -> FunctionClass | None:

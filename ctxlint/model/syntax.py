@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from abc import ABCMeta
+from collections import OrderedDict
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.effort import spend
+from ctxlint.effort import spend, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +90,62 @@ def parents_below(top: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
     _add_parents(top, parents)
     return parents
+
+
+def parents_in(function: cst.FunctionDef) -> dict[cst.CSTNode, cst.CSTNode]:
+    """Like ``parents_below``, for a function whose statements may be those of an earlier version."""
+    known, body = _KNOWN_PARENTS.get(), function.body
+    if known is None or not isinstance(body, cst.IndentedBlock):
+        return parents_below(function)
+    parents: dict[cst.CSTNode, cst.CSTNode] = {}
+    for child in children(function):
+        parents[child] = function
+        if child is not body:
+            _add_parents(child, parents)
+            continue
+        for statement in children(body):
+            parents[statement] = body
+            parents.update(known.below(statement))
+    return parents
+
+
+class KnownParents:
+    """The parents of the nodes in some statements, which outlive the function around them in an editor."""
+
+    def __init__(self, statements: int = 1024) -> None:
+        """Start empty."""
+        self._most = statements
+        self._known: OrderedDict[cst.CSTNode, tuple[dict[cst.CSTNode, cst.CSTNode], int]] = OrderedDict()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """During this context, ``parents_in`` looks them up here."""
+        token = _KNOWN_PARENTS.set(self)
+        try:
+            yield
+        finally:
+            _KNOWN_PARENTS.reset(token)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._known.clear()
+
+    def below(self, statement: cst.CSTNode) -> dict[cst.CSTNode, cst.CSTNode]:
+        """As ``parents_below``, for the same number of steps."""
+        if statement in self._known:
+            self._known.move_to_end(statement)
+            parents, taken = self._known[statement]
+            spend(taken)
+            return parents
+        left = steps.left
+        parents = parents_below(statement)
+        self._known[statement] = (parents, left - steps.left)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return parents
+
+
+_KNOWN_PARENTS: ContextVar[KnownParents | None] = ContextVar("_KNOWN_PARENTS", default=None)
 
 
 def _add_parents(node: cst.CSTNode, parents: dict[cst.CSTNode, cst.CSTNode]) -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class ModuleBackwardMethod(Rule[SourceFile]):
     """
     ## What it does
-    Reports a `torch.nn.Module` with a `forward` and a `backward(self, grad_output)` that returns a gradient.
+    Reports a `torch.nn.Module` with a `forward` and a `backward(self, grad_output)` that returns a gradient. If `forward`
+    returns its input, the parameter may have any name.
 
     ## Why is this bad?
     Autograd calls `backward` of Functions only, never of modules: it differentiates the operations in the module's

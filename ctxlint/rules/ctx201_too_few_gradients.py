@@ -103,7 +103,7 @@ class TooFewGradients(Rule[FunctionClass]):
             yield Finding(
                 place_of_gradients(fn, returned),
                 f"`{fn.backward.name}` of `{fn.name}` returns {actual} but {wanted_inputs(fn, expected)}; torch raises "
-                f"RuntimeError {at_backward(expected, settings)}. Return one gradient for each input, `None` if there is none.",
+                f"RuntimeError {at_backward(fn, shortfall, settings)}. Return one gradient for each input, `None` if there is none.",
                 put_none_in(fn, shortfall, every),
                 rests_on=(returned,),
             )

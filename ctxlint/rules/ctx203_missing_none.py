@@ -97,7 +97,7 @@ class MissingNone(Rule[FunctionClass]):
             names = [fn.inputs[index].name for index in placement.missing]
             message = (
                 f"`{fn.backward.name}` of `{fn.name}` returns {counted(actual, 'gradient')} but "
-                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(expected, settings)}. "
+                f"{wanted_inputs(fn, expected)}; torch raises RuntimeError {at_backward(fn, shortfall, settings)}. "
                 f"Return `None` for {quoted(names)}"
             )
             yield Finding(

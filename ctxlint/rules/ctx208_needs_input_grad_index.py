@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.model.interpreter.events import Guard
+    from ctxlint.model.interpreter.method import Method
 
 
 class NeedsInputGradIndex(Rule[FunctionClass]):
@@ -93,9 +94,7 @@ class NeedsInputGradIndex(Rule[FunctionClass]):
             for read in method.facts.of(NeedsInputGradRead):
                 if any("len(" in guard.text and "needs_input_grad" in guard.text for guard in read.guards):
                     continue
-                problem = _too_far(fn, read, method.ctx_name, settings) or _left_out(
-                    fn, read, method.ctx_name, settings
-                )
+                problem = _too_far(fn, read, method.ctx_name, settings) or _left_out(fn, read, method, settings)
                 if problem is not None:
                     yield Finding(fn.span(read.node), problem, related=way_to(fn, read))
 
@@ -118,15 +117,17 @@ def _too_far(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: Se
     return None
 
 
-def _left_out(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: Settings) -> str | None:
+def _left_out(fn: FunctionClass, read: NeedsInputGradRead, method: Method, settings: Settings) -> str | None:
     """The problem if a call leaves out an input with a default, if some call does or none is known to pass it."""
-    until = ""
+    ctx, until = method.ctx_name, ""
     if fn.style is Style.SETUP_CONTEXT:
         if not settings.torch.fall_below(2, 2):
             return None
         until = " before 2.2" if settings.torch.reach(2, 2) else ""
     if any(_may_test_presence(guard) for guard in read.guards):
         return None
+    if method.name in ("backward", "vjp"):
+        until = f" at backward{until}"
     for call, passed in exact_calls(fn):
         if read.unpacked is not None and read.unpacked != passed:
             return (
@@ -144,7 +145,7 @@ def _left_out(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, settings: S
 def _index_left_out(fn: FunctionClass, read: NeedsInputGradRead, ctx: str, who: str, until: str) -> str:
     return (
         f"`{ctx}.needs_input_grad[{read.index}]` is out of range {who} `{fn.inputs[read.index or 0].name}`; "
-        f"this raises IndexError{until or _when(read)}. Test the length of `{ctx}.needs_input_grad` first."
+        f"this raises IndexError{until}{_when(read)}. Test the length of `{ctx}.needs_input_grad` first."
     )
 
 

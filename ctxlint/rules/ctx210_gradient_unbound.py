@@ -17,6 +17,8 @@ from ctxlint.model.analyses.flags import (
     stored_only_under_others,
     unbound_uses,
 )
+from ctxlint.model.analyses.skipped_state import raises_before
+from ctxlint.model.analyses.undefined_attributes import never_happens
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import MaybeNone
 from ctxlint.rules.base import Finding, FixAvailability, Rule
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from ctxlint.config.settings import Settings
     from ctxlint.fix import Fix
-    from ctxlint.model.interpreter.events import MaybeUnbound
+    from ctxlint.model.interpreter.events import MaybeUnbound, Mutation
     from ctxlint.model.interpreter.method import Method
 
 
@@ -112,7 +114,7 @@ class GradientUnbound(Rule[FunctionClass]):
             return
         seen: set[str] = set()
         for use, flags in unbound_uses(fn, backward):
-            if use.name in seen:
+            if use.name in seen or _is_too_late(fn, backward, use, flags):
                 continue
             seen.add(use.name)
             tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
@@ -125,7 +127,7 @@ class GradientUnbound(Rule[FunctionClass]):
             )
         for place, flags in none_uses(fn, backward):
             name = place.name or ""
-            if name in seen:
+            if name in seen or _is_too_late(fn, backward, place, flags):
                 continue
             seen.add(name)
             tests = quoted([_test(fn, backward, index) for index in sorted(flags)], "or")
@@ -138,6 +140,13 @@ class GradientUnbound(Rule[FunctionClass]):
                 f"`{name}` is `None` except under {tests} but {used} here without it; it raises {error} when "
                 f"{_when(fn, flags_of(place.guards), flags)}. Test `{name} is not None` first.",
             )
+
+
+def _is_too_late(
+    fn: FunctionClass, backward: Method, use: MaybeUnbound | MaybeNone | Mutation, flags: frozenset[int]
+) -> bool:
+    """Whether backward raises before: it reads an attribute that is never set (CTX306), or not then (CTX307)."""
+    return never_happens(fn, backward, use) or raises_before(fn, use.node, flags)
 
 
 def _remedy(fn: FunctionClass, backward: Method, use: MaybeUnbound, flags: frozenset[int], fix: Fix | None) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.outputs import ignored_gradients, output_values
 from ctxlint.model.function import FunctionClass
+from ctxlint.model.interpreter.values import NONE
 from ctxlint.rules.base import Category, Finding, Rule
 
 if TYPE_CHECKING:
@@ -82,10 +83,12 @@ class IgnoredOutputGradient(Rule[FunctionClass]):
         if not fn.count_judgeable or fn.backward is None or fn.backward.inherited:
             return
         for each in ignored_gradients(fn):
+            values = output_values(fn, each.index) or ()
+            where = " if there is one" if any(option == NONE for value in values for option in value.options()) else ""
             yield Finding(
                 fn.span(each.param.node.name),
                 f"`{fn.backward.name}` of `{fn.name}` never reads `{each.name}`, the gradient of output {each.index + 1}, "
                 f"a floating-point tensor; a loss on that output silently gives no gradient. Use it, or mark the output with "
-                f"`{fn.storing_ctx}.mark_non_differentiable`.",
-                rests_on=output_values(fn, each.index) or (),
+                f"`{fn.storing_ctx}.mark_non_differentiable`{where}.",
+                rests_on=values,
             )

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.outputs import is_read
-from ctxlint.model.analyses.upstream import gradients_without_upstream, tangents_without_incoming
+from ctxlint.model.analyses.upstream import (
+    gradients_without_upstream,
+    slots_without_upstream,
+    tangents_without_incoming,
+)
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Finding, Rule
 from ctxlint.rules.wording import quoted
@@ -22,7 +26,8 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
     ## What it does
     Reports a `backward` that returns a gradient without reading any incoming gradient, and a `jvp` that returns a
     tangent without reading any incoming one. The shape, `torch.ones_like(grad_output)` and values that `backward` has
-    replaced, as by `grad_output.copy_(…)`, do not count.
+    replaced, as by `grad_output.copy_(…)`, do not count. Also reports a gradient that `forward` computed and `backward`
+    returns unchanged, although it reads the incoming gradient for others.
 
     ## Why is this bad?
     By the chain rule, the gradient is a product with the incoming gradient. Without that factor, `loss.backward()` on
@@ -90,12 +95,25 @@ class GradientIgnoresUpstream(Rule[FunctionClass]):
             )
         if backward is None or not backward.signature_known:
             return
-        for node in gradients_without_upstream(fn)[:1]:
+        ignored = gradients_without_upstream(fn)
+        for index, slot in dict(slots_without_upstream(fn)).items() if not ignored else ():
+            name = fn.inputs[index].name if index < len(fn.inputs) else f"input {index + 1}"
+            yield Finding(
+                fn.span(slot),
+                f"`{backward.name}` of `{fn.name}` returns a gradient for `{name}` that does not depend on "
+                f"{_incoming(backward)}; it is silently wrong unless the incoming gradient is 1. Multiply by it.",
+            )
+        for node in ignored[:1]:
             yield Finding(
                 fn.span(node),
                 f"`{backward.name}` of `{fn.name}` returns a gradient without reading {_unread(backward)}; the result is "
                 "silently wrong unless the incoming gradient is 1. Multiply by it.",
             )
+
+
+def _incoming(backward: Method) -> str:
+    """The names of the incoming gradients."""
+    return quoted([param.name for param in backward.own_params], "or")
 
 
 def _unread(method: Method | None) -> str:

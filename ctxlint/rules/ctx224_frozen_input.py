@@ -8,11 +8,13 @@ from ctxlint.model.analyses.frozen_inputs import frozen_inputs, frozen_variadic
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxlint.config.settings import Settings
+    from ctxlint.model.analyses.frozen_inputs import FrozenElement
 
 
 class FrozenInput(Rule[FunctionClass]):
@@ -86,21 +88,12 @@ class FrozenInput(Rule[FunctionClass]):
         backward = fn.judgeable_backward
         if backward is None:
             return
-        for found in list(frozen_inputs(fn, backward))[:1]:
-            if found.slot.node is None:
-                continue
-            name, input_name = code_of(found.slot.node), found.parameter.name
-            if found.copied is None:
-                what, remedy = f"the input `{input_name}` as it was saved", f"`{name}.detach().requires_grad_()`"
-            else:
-                what, remedy = (
-                    f"a copy with the flag of the input `{input_name}`",
-                    f"`{found.copied}.requires_grad_()` for it",
-                )
+        frozen = {code_of(each.node): each for each in frozen_inputs(fn, backward)}
+        if frozen:
+            first = next(iter(frozen.values()))
+            saved = [name for name, each in frozen.items() if each.copied is None]
             yield Finding(
-                fn.span(found.slot.node),
-                f"`torch.autograd.grad` differentiates with respect to `{name}`, {what}; it raises RuntimeError if only "
-                f"another input needs a gradient. Use {remedy}.",
+                fn.span(first.node), _message(saved if first.copied is None else [code_of(first.node)], first)
             )
         for each in list(frozen_variadic(fn, backward))[:1]:
             name, variadic = code_of(each.node), each.variadic.name
@@ -109,3 +102,18 @@ class FrozenInput(Rule[FunctionClass]):
                 f"`torch.autograd.grad` differentiates with respect to `{name}`, the inputs `*{variadic}` as they were saved; it "
                 f"raises RuntimeError if one of them needs no gradient. Use `[x for x in {name} if x.requires_grad]`.",
             )
+
+
+def _message(names: list[str], first: FrozenElement) -> str:
+    """What to say of the saved inputs, or the copy, that calls of ``torch.autograd.grad`` differentiate with respect to."""
+    if first.copied is not None:
+        what = f"a copy with the flag of the input `{first.parameter.name}`"
+        remedy = f"`{first.copied}.requires_grad_()` for it"
+    elif len(names) > 1:
+        what, remedy = "inputs as they were saved", "`.detach().requires_grad_()` of each"
+    else:
+        what, remedy = f"the input `{first.parameter.name}` as it was saved", f"`{names[0]}.detach().requires_grad_()`"
+    return (
+        f"`torch.autograd.grad` differentiates with respect to {quoted(names)}, {what}; it raises RuntimeError if only "
+        f"another input needs a gradient. Use {remedy}."
+    )

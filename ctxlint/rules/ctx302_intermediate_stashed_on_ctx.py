@@ -88,6 +88,9 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     generators, tensors in containers, gradients that `forward` computes in advance, buffers that `backward` writes to,
     and attributes that `backward` sets to `None` or deletes.
 
+    Every attribute is a finding of its own, also in a class that keeps several: each has its own fix and suppression
+    comment, and a comment on one line never hides an attribute that is added later.
+
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
     - [Hooks for saved tensors](https://pytorch.org/docs/stable/notes/autograd.html#hooks-for-saved-tensors)

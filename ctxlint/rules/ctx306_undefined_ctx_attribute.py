@@ -9,7 +9,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.legacy import attributes_set_by
 from ctxlint.model.analyses.undefined_attributes import undefined_reads
-from ctxlint.model.function import FunctionClass
+from ctxlint.model.function import Binding, FunctionClass
 from ctxlint.model.interpreter.events import Assigned
 from ctxlint.model.interpreter.values import Tri, is_tensor
 from ctxlint.rules.base import Finding, Rule
@@ -121,7 +121,9 @@ def _on_the_class(fn: FunctionClass, name: str) -> bool:
 def _remedy(fn: FunctionClass, method: Method, read: ContextRead) -> str:
     name, ctx = read.attribute, method.ctx_name
     if _on_the_class(fn, name):
-        return f"Write `{fn.name}.{name}`."
+        helper = fn.methods.get(name)
+        static = "" if helper is None or helper.binding is not Binding.INSTANCE else ", and make it a static method"
+        return f"Write `{fn.name}.{name}`{static}."
     if _on_the_instance(fn, name):
         where = (fn.setup_context or fn.forward or method).name
         if method.name == where:

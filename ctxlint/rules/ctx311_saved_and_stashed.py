@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.saving import drop_attribute
+from ctxlint.model.analyses.attribute_uses import without_the_data
 from ctxlint.model.analyses.saved_state import saved_and_stashed
 from ctxlint.model.function import FunctionClass
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
@@ -66,7 +67,8 @@ class SavedAndStashed(Rule[FunctionClass]):
     `forward`, and `backward` unpacks all saved tensors at once before it reads the attribute.
 
     ## Known limits
-    Not reported if the name of the tensor is rebound between the two statements.
+    Not reported if the name of the tensor is rebound between the two statements, or if `backward` uses the attribute only
+    for custom attributes of the tensor, such as `ctx.weight.main_grad`.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)
@@ -81,6 +83,8 @@ class SavedAndStashed(Rule[FunctionClass]):
 
     def check(self, fn: FunctionClass, settings: Settings) -> Iterator[Finding]:
         for write, save in saved_and_stashed(fn):
+            if any(without_the_data(each, write.attribute) for each in fn.reading_methods):
+                continue  # a saved tensor loses custom attributes
             unread = not fn.escapes and not reads_of(fn, write.attribute)
             advice = (
                 "Drop the attribute." if unread else f"Drop the attribute and read `{fn.reading_ctx}.saved_tensors`."

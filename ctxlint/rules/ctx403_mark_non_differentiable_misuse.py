@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxlint.model.analyses.saved_state import marks_of_no_output
 from ctxlint.model.function import FunctionClass
-from ctxlint.model.interpreter.values import Parameter, before_views
+from ctxlint.model.interpreter.values import Item, Parameter, Variadic, before_views
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Category, Finding, Rule
 from ctxlint.rules.related import way_to
@@ -112,4 +112,6 @@ def _another_is_meant(fn: FunctionClass, marked: Value) -> bool:
     """Whether an output may be meant: one that is computed from the marked tensor, or one of several."""
     outputs = [option for value in fn.outputs_values() for option in value.options()]
     made_of_it = any(before_views(output) == before_views(marked) for output in outputs)
-    return made_of_it or (not isinstance(marked, Parameter) and all(len(each.slots) > 1 for each in fn.outputs))
+    whole = marked.of if isinstance(marked, Item) else marked
+    is_input = isinstance(whole, (Parameter, Variadic))
+    return made_of_it or (not is_input and all(len(each.slots) > 1 for each in fn.outputs))

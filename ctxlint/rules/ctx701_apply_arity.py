@@ -90,7 +90,7 @@ class ApplyArity(Rule[SourceFile]):
             forward = fn.forward
             if forward is None or call.starred or call.double_starred:
                 continue
-            problem = _problem(call, forward, _meant(file, call), _gradients(fn))
+            problem = _problem(call, forward, _gradients(fn))
             if problem is not None:
                 called = f"`{call.alias}` (`{fn.name}.apply`)" if call.alias else f"`{fn.name}.apply`"
                 yield Finding(call.span, f"{called} {problem}")
@@ -103,25 +103,14 @@ def _is_judgeable(fn: FunctionClass) -> bool:
     return forward.receiver is None or forward.binding is Binding.CLASS
 
 
-def _meant(file: SourceFile, call: ApplyCall) -> str:
-    """The only Function of the file that nothing applies and that takes these arguments; empty if there is none."""
-    fitting = [
-        fn.name
-        for fn in file.functions
-        if not fn.applied and fn.forward is not None and _is_judgeable(fn) and _problem(call, fn.forward) is None
-    ]
-    return fitting[0] if len(fitting) == 1 else ""
-
-
 def _gradients(fn: FunctionClass) -> int | None:
     """How many gradients every return of backward has."""
     counts = {each.count for each in fn.gradients}
     return counts.pop() if len(counts) == 1 else None
 
 
-def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int | None = None) -> str | None:
+def _problem(call: ApplyCall, forward: Method, gradients: int | None) -> str | None:
     """The problem with the call, the consequence in torch, and what to write, as predicates; None for nothing."""
-    instead = f", or apply `{meant}`" if meant else ""
     positional = forward.positional
     most = len(positional)
     if call.positional > most and forward.variadic is None:
@@ -130,7 +119,7 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int |
         lacking = "a parameter" if call.positional == most + 1 else f"{call.positional - most} parameters"
         advice = f"Add {lacking} to `forward`, as `backward` returns {gradients} gradients"
         advice = advice if gradients == call.positional else _those(positional)
-        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} {advice}{instead}."
+        return f"passes {passed} but `forward` takes {least}{most}; {_RAISES} {advice}."
     by_position = {param.name for param in positional[: call.positional]}
     bound = by_position | set(call.keywords)
     missing = [param.name for param in forward.own_params if param.required and param.name not in bound]
@@ -138,8 +127,8 @@ def _problem(call: ApplyCall, forward: Method, meant: str = "", gradients: int |
         passed = counted(call.positional + len(call.keywords), "argument")
         if _are_shifted(call, positional):
             needed = sum(param.required for param in forward.own_params)
-            return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input{instead}."
-        return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}{instead}."
+            return f"passes {passed} but `forward` needs {needed}; {_RAISES} Pass one argument for each input."
+        return f"passes {passed} and omits {quoted(missing)}; {_RAISES} {_rest(call, missing)}."
     if any(param.kind is ParameterKind.KEYWORDS for param in forward.own_params):
         return None
     unknown = [name for name in call.keywords if name not in {param.name for param in forward.own_params}]

@@ -115,7 +115,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     name, instance = fn.name, file.instances.made_by(call)
     has_arguments = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if has_arguments else f"{name}()"
-    fix, related = None, tuple(Related(span, _CALLED_HERE[instance.use]) for span in instance.calls)
+    fix, related = None, tuple(Related(span, _USED_HERE[instance.use]) for span in instance.calls)
     only_warns = True
     if instance.use is InstanceUse.APPLY_TAKEN:
         fact, remedy = (
@@ -123,8 +123,8 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
             f"Use `{name}.apply`.",
         )
         fix = take_apply(file.source, fn, call)
-    elif instance.use is InstanceUse.ONLY_APPLIED:
-        fact = f"`{made}` creates an instance of which only `apply` is used; torch deprecates instances."
+    elif instance.use is InstanceUse.APPLIED:
+        fact = f"`{made}` creates an instance, of which `apply` is used; torch deprecates instances."
         remedy = f"Use `{name}.apply`, with {_given(fn)}." if has_arguments else f"Drop the `{made[len(name) :]}`."
     elif instance.use is InstanceUse.CALLED:
         fact, only_warns = f"`{made}` creates an instance; torch raises RuntimeError when it is called.", False
@@ -135,14 +135,14 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     elif instance.use is InstanceUse.METHOD_CALLED:
         fact = f"`{made}` creates an instance whose methods are called directly; autograd does not run its `backward`."
         remedy = f"Call `{name}.apply`, with {_given(fn)}." if has_arguments else f"Call `{name}.apply`."
-    elif has_arguments and "__init__" not in fn.methods:
+    elif has_arguments and instance.use is InstanceUse.UNKNOWN and "__init__" not in fn.methods:
         fact, only_warns = f"`{made}` creates an instance of the class; it silently computes nothing.", False
         remedy = f"Write `{name}.apply(...)`."
         fix = call_apply(file, fn, call)
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
         otherwise = (
-            f"with {_given(fn)}" if has_arguments else f"or drop the `{made[len(name) :]}` if only `apply` is taken"
+            f"with {_given(fn)}" if has_arguments else f"or drop the `{made[len(name) :]}` if it is never called"
         )
         remedy = f"Use `{name}.apply`, {otherwise}."
     yield _finding(fn, call, fact, remedy, fix, related, only_warns)
@@ -192,9 +192,10 @@ def _given(fn: FunctionClass) -> str:
     return f"{'the arguments of `__init__`' if '__init__' in fn.methods else 'these arguments'} as inputs"
 
 
-_CALLED_HERE = {
+_USED_HERE = {
     InstanceUse.CALLED: "the instance is called here",
     InstanceUse.METHOD_CALLED: "a method of the instance is called here",
+    InstanceUse.SHARED: "the instance is used here",
 }
 
 

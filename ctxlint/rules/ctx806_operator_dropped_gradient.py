@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class OperatorDroppedGradient(Rule[SourceFile]):
     """
     ## What it does
-    Reports a gradient that a custom operator's backward drops (`_grad_lse`, `del grad_lse`), of a floating-point output
-    that is not marked as non-differentiable.
+    Reports a gradient that a custom operator's backward drops (`_grad_lse`, `del grad_lse`), of an output that is not
+    marked as non-differentiable: a floating-point tensor, or one whose gradient is named after an `lse`, a `loss`, a
+    `norm` or similar.
 
     ## Why is this bad?
     The output looks differentiable: it has a `grad_fn` and `requires_grad=True`. A loss that uses it silently gets no
@@ -79,9 +80,9 @@ class OperatorDroppedGradient(Rule[SourceFile]):
     There is no fix: only the author knows whether the gradient is needed.
 
     ## Known limits
-    Off by default: nothing is wrong if no caller differentiates the output. Checked only for outputs that the
-    operator's own Python code certainly computes as floating-point tensors. A gradient with an ordinary name is reported by CTX805, which is on
-    by default.
+    Off by default: nothing is wrong if no caller differentiates the output. A gradient with an ordinary name, of an
+    output that the operator's own Python code certainly computes as a floating-point tensor, is reported by CTX805,
+    which is on by default.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -95,11 +96,12 @@ class OperatorDroppedGradient(Rule[SourceFile]):
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
         for operator in file.operators if settings.torch.reach(2, 4) else ():
-            for param in dropped_operator_gradients(operator):
+            for param, certain in dropped_operator_gradients(operator):
                 index = operator.backward.positional.index(param)
                 yield Finding(
                     operator.span(param.node.name),
                     f"`{operator.backward.node.name.value}` drops the gradient of output {index + 1} of "
-                    f"`{operator.name}`, a floating-point tensor; a loss on it silently gives no gradient. Use its "
-                    f"gradient, or call `ctx.mark_non_differentiable`.",
+                    f"`{operator.name}`, {'a floating-point tensor' if certain else 'not marked as non-differentiable'}; "
+                    f"{'' if certain else 'if it holds floats, '}a loss on it silently gives no gradient. Use its "
+                    f"gradient, or call `ctx.mark_non_differentiable` in `setup_context`.",
                 )

@@ -30,9 +30,8 @@ def at(fn: FunctionClass, nodes: Iterable[cst.CSTNode], message: str) -> tuple[R
 def way_to(fn: FunctionClass, *events: Mutation | LayoutUse | ContextEvent | Unpacking) -> tuple[Related, ...]:
     """From the calls of project functions to the statements that modify tensors, or use ctx."""
     own = os.path.abspath(fn.source.path)
-    distinct = {step: None for event in events for step in event.through}
-    steps = ((step, os.path.abspath(step.path)) for step in distinct)
-    return tuple(Related(step.span, step.note, path="" if path == own else path) for step, path in steps)
+    distinct = {(os.path.abspath(step.path), step.span, step.note): None for event in events for step in event.through}
+    return tuple(Related(span, note, path="" if path == own else path) for path, span, note in distinct)
 
 
 def merged(findings: Iterable[Finding], note: str) -> Iterator[Finding]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.flags import refused_flags
 from ctxlint.model.function import Style
+from ctxlint.rules.wording import quoted
 
 if TYPE_CHECKING:
     from ctxlint.config.settings import Settings
-    from ctxlint.model.analyses.gradient_placements import Expectation
+    from ctxlint.model.analyses.gradient_placements import Shortfall
     from ctxlint.model.function import FunctionClass
 
 
@@ -17,7 +19,11 @@ def defaults_are_bound(fn: FunctionClass, settings: Settings) -> bool:
     return fn.style is Style.SETUP_CONTEXT and settings.torch.reach(2, 2)
 
 
-def at_backward(expected: Expectation, settings: Settings) -> str:
-    """When torch raises about the number of gradients: on any release, or on those that count omitted inputs."""
-    newer_only = expected.counts_defaults and settings.torch.fall_below(2, 2)
-    return "at backward since 2.2" if newer_only else "at backward"
+def at_backward(fn: FunctionClass, shortfall: Shortfall, settings: Settings) -> str:
+    """When torch raises about the number of gradients: in which releases, and for which inputs."""
+    newer_only = shortfall.expected.counts_defaults and settings.torch.fall_below(2, 2)
+    refused = sorted(refused_flags(shortfall.returned.event.guards))
+    names = quoted([fn.inputs[at].name for at in refused if at < len(fn.inputs)], "and")
+    needs = "needs" if len(refused) == 1 else "need"
+    when = f" if {names} {needs} no gradient" if names else ""
+    return f"at backward{' since 2.2' if newer_only else ''}{when}"

@@ -27,7 +27,7 @@ from ctxlint.rules.ctx903_too_complex import TooComplex, too_complex
 from ctxlint.source.source import WHOLE_FILE, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ctxlint.model.function_store import KnownFindings
     from ctxlint.rules.base import Finding, Rule
@@ -109,12 +109,13 @@ def _run_rules(
     rules = _those_that_are_on(all_rules(), settings)
     if settings.per_file_ignores or settings.extend_per_file_ignores:
         rules = tuple(each for each in rules if not settings.is_ignored_in(path, each.code, each.name))
-    known = _known(subjects.get(FunctionClass, ()), rules, settings, effort)
+    functions = subjects.get(FunctionClass, ())
+    known = _known(functions, rules, settings, effort)
+    still_to_check = _still_to_check(functions, known)
     for rule in rules:
-        for subject in subjects.get(rule.subject, ()):
+        of_rule = subjects.get(rule.subject, ())
+        for subject in of_rule if rule.subject is not FunctionClass else still_to_check(rule.code):
             stored = known.get(id(subject))
-            if stored is not None and stored.finds_nothing(rule.code):
-                continue
             found: list[Diagnostic] = []
             try:
                 for each in _findings_of(rule, subject, settings, effort, stored):
@@ -144,6 +145,24 @@ def _known(
             taken = stored.steps_of(codes)
             stored.is_charged = taken is not None and effort.charge(each.qualname, taken)
     return found
+
+
+def _still_to_check(
+    functions: Sequence[FunctionClass], known: Mapping[int, KnownFindings | None]
+) -> Callable[[str], Sequence[FunctionClass]]:
+    """By the code of a rule, the Functions of which it is not known already that the rule reports nothing."""
+    if not known:
+        return lambda _code: functions
+    settled = {key: each.reported for key, each in known.items() if each is not None and each.is_charged}
+    codes = frozenset().union(*settled.values())
+    rest = [each for each in functions if id(each) not in settled]
+
+    def of(code: str) -> Sequence[FunctionClass]:
+        if code not in codes:
+            return rest
+        return [each for each in functions if id(each) not in settled or code in settled[id(each)]]
+
+    return of
 
 
 def _findings_of(

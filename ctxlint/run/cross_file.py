@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 from ctxlint.config.project_files import ConfigurationError
 from ctxlint.model.index.outside_facts import NOTHING, KnownNames, OutsideFacts, Target
 from ctxlint.result import Candidate, FileResult
+from ctxlint.run.answers import ProjectAnswers
 from ctxlint.run.batches import Batches
 from ctxlint.run.facts_about import FactsAboutOne, facts_about, joined
 from ctxlint.run.function_names import ProjectNames, names_in
 from ctxlint.source.discover import path_of
 from ctxlint.source.modules import root_of, root_of_file
-from ctxlint.source.reading import Unreadable, content_of
+from ctxlint.source.reading import content_or_nothing
 from ctxlint.source.scanner import Mentions
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class _Run:
         self.others_by_root: dict[str, list[Other]] = defaultdict(list)
         self.passing_gradients: dict[str, tuple[str, ...]] = {}
         self.stores: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        self.answers = ProjectAnswers()
         for each in others:
             self.others_by_root[root_of(each[0].folder)].append(each)
 
@@ -280,16 +282,24 @@ class _Run:
             stored = self.stored_elsewhere(facts)
             if stored:
                 found[path] = replace(found[path], stored=stored)
+        self.answers.search((facts for _path, facts in reported), self.files_of)
+        for path, facts in reported:
+            if facts.asked:
+                found[path] = self.answers.given_to(facts, found[path], complete=self.is_complete(facts))
         return {path: each for path, each in found.items() if each != NOTHING}
 
     def is_partial(self, facts: FileFacts) -> bool:
         """Whether facts about a file may be missing, because its project was too large to search."""
-        return bool(facts.at_stake) and not self.index.rest(os.path.dirname(facts.path)).complete
+        return bool(facts.at_stake) and not self.is_complete(facts)
+
+    def is_complete(self, facts: FileFacts) -> bool:
+        """Whether all of the project of a file can be searched."""
+        return self.index.rest(os.path.dirname(facts.path)).complete
 
     def calls_backward(self, facts: FileFacts) -> bool:
         """Whether another file of the project passes a gradient to some ``backward``, or may do so."""
         root = root_of_file(facts.path)
-        if not self.index.rest(os.path.dirname(facts.path)).complete:
+        if not self.is_complete(facts):
             return True
         if root not in self.passing_gradients:
             self.passing_gradients[root] = tuple(islice(filter(_may_pass_gradients, self.files_of(root)), 2))
@@ -297,7 +307,7 @@ class _Run:
 
     def stored_elsewhere(self, facts: FileFacts) -> tuple[tuple[str, str], ...]:
         """The attributes that Functions of a file read of ctx and only another file sets, or may set."""
-        if not facts.unset or not self.index.rest(os.path.dirname(facts.path)).complete:
+        if not facts.unset or not self.is_complete(facts):
             return facts.unset
         storing = self.storing(root_of_file(facts.path))
         return tuple(each for each in facts.unset if storing[each[1]] - {facts.path})
@@ -316,7 +326,7 @@ class _Run:
         new = frozenset(unset - known.keys())
         known.update((name, set()) for name in new)
         for path in self.files_of(root) if new else ():
-            for name in may_store(_content(path), new):
+            for name in may_store(content_or_nothing(path), new):
                 known[name].add(path)
         return known
 
@@ -327,17 +337,9 @@ class _Run:
         yield from dict.fromkeys((*(path for path in linted if root_of_file(path) == root), *others))
 
 
-def _content(path: str) -> bytes:
-    """The content of a file; empty if it cannot be read."""
-    try:
-        return content_of(path)
-    except Unreadable:
-        return b""
-
-
 def _may_pass_gradients(path: str) -> bool:
     """Whether a file may pass a gradient to a ``backward``."""
-    data = _content(path)
+    data = content_or_nothing(path)
     if not _READS_BACKWARD(data):
         return False
     from ctxlint.model.index.module_backwards import may_pass_gradients

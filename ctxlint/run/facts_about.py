@@ -36,7 +36,11 @@ class FactsAboutOne:
         """The facts that are not already among those of the file itself."""
         if target.path != facts.path:  # callers of a Function need no more
             patched, applied = self.patched - {facts.path}, self.applied - {facts.path}
-            return OutsideFacts(applied=(target.key,) * bool(applied), patched=(target.key,) * bool(patched))
+            return OutsideFacts(
+                applied=(target.key,) * bool(applied),
+                direct_calls=tuple((target.key, method) for method in self.direct_calls),
+                patched=(target.key,) * bool(patched),
+            )
         name = target.qualname
         return OutsideFacts(
             calls=tuple(_seen_from(target, call, path) for path, call in self.calls),

@@ -42,15 +42,15 @@ def names_in(members: Sequence[FileFacts], leads: Iterable[str]) -> ProjectNames
         grown = bool(new)
     by_module: dict[str, set[str]] = defaultdict(set)
     for target in targets:
-        by_module[_module_name(target.path)].add(_last(target.qualname))
+        by_module[module_name(target.path)].add(_last(target.qualname))
     for facts in members:
-        by_module[_module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
-    _spread_stars(by_module, [(_module_name(facts.path), facts.stars) for facts in members if facts.stars])
+        by_module[module_name(facts.path)].update(name for origin, name in facts.names if origin in names)
+    _spread_stars(by_module, [(module_name(facts.path), facts.stars) for facts in members if facts.stars])
     aliases: dict[tuple[str, str], set[NameAlias]] = defaultdict(set)
     for facts in members:
         for alias in facts.aliases:
             aliases[alias.path, alias.name].add(alias)
-            by_module[_module_name(alias.path)].add(alias.name)
+            by_module[module_name(alias.path)].add(alias.name)
     agreed = sorted(next(iter(found)) for found in aliases.values() if len(found) == 1)
     modules = tuple((module, tuple(sorted(found))) for module, found in sorted(by_module.items()) if found)
     return ProjectNames(KnownNames(tuple(sorted(names.union(leads))), tuple(agreed)), modules)
@@ -67,7 +67,8 @@ def _spread_stars(by_module: dict[str, set[str]], stars: Sequence[tuple[str, tup
             grown = grown or bool(new)
 
 
-def _module_name(path: str) -> str:
+def module_name(path: str) -> str:
+    """The last part of the name of the module in a file."""
     folder, name = os.path.split(path)
     stem = os.path.splitext(name)[0]
     return os.path.basename(folder) if stem == "__init__" else stem

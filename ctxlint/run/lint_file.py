@@ -175,6 +175,8 @@ def _checked(
     if settings.reports_unused_suppressions:
         alone = None  # findings of rules that are off matter, too
     project = _project(settings.extra_bases, root_of_file(source.path))
+    if outside is not None:
+        project.learn(outside)
     trace = project.start_trace()
     if alone is not None and alone.consulted is not None:
         trace.take(alone.consulted)
@@ -204,7 +206,7 @@ def _checked(
         if settings.reports_unused_suppressions
         else {key for key, _diagnostic in findings if key}
     )
-    facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)))
+    facts = replace(reading.facts, at_stake=tuple(sorted(at_stake)), asked=tuple(sorted(project.trace.asked)))
     return result._replace(
         outside=reading.outside,
         facts=facts,

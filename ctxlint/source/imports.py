@@ -77,11 +77,14 @@ def imports_in(data: bytes) -> Iterator[bytes]:
         start = data.rfind(b"\n", 0, at) + 1
         while start > 1 and data[start - 2 : start] == _CONTINUED:
             start = data.rfind(b"\n", 0, start - 1) + 1
+        start = max(data.rfind(b";", start, at) + 1, start)
         end = _line_end(data, at)
         bracket = data.find(b"(", at, end)
         if bracket >= 0:
             end = max(data.find(b")", bracket), end)
-        before = data[start:at].rpartition(b";")[2].strip()
+        semicolon = data.find(b";", at, end)
+        end = semicolon if semicolon >= 0 else end
+        before = data[start:at].strip()
         if not before or before.startswith(b"from") or before.endswith(b":") or b" from " in before:
             yield data[start:end]
         at = data.find(b"import", end)

@@ -58,6 +58,14 @@ def content_of(path: str) -> bytes:
     return read_bytes(path) if text is None else text.encode("utf-8", "surrogatepass")
 
 
+def content_or_nothing(path: str) -> bytes:
+    """The content of a file of the project; empty if it cannot be read."""
+    try:
+        return content_of(path)
+    except Unreadable:
+        return b""
+
+
 def read_stdin() -> bytes:
     """The content of standard input.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _NAMES = frozenset({"_C", "_ext"})
 _ENDINGS = ("_cpp", "_cuda", "_ext", "_gpu")
 
@@ -18,3 +20,18 @@ def is_of_extension(callee: str) -> bool:
     """Whether a dotted name is that of a function in a compiled extension, by the names of its modules."""
     modules = callee.split(".")[:-1]
     return any(each in _NAMES or each.endswith(_ENDINGS) for each in modules)
+
+
+def may_be_of_extension(callee: str) -> bool:
+    """Whether a dotted name is that of a backward function in a top-level module: ``chamfer.backward``.
+
+    Packages in Python keep theirs in submodules, and call what is private ``_backward``.
+    """
+    module, _, function = callee.partition(".")
+    if "." in function or function.startswith("_") or module in _PYTHON:
+        return False
+    return _BACKWARD.search(function) is not None
+
+
+_BACKWARD = re.compile(r"backward|(^|_)bwd(_|$)", re.IGNORECASE)
+_PYTHON = frozenset(["builtins", "torch"])

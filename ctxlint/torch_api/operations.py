@@ -119,6 +119,19 @@ SELF_RETURNING_METHODS = frozenset(
 INPLACE_METHODS = _methods(lambda each: bool(each.writes) and each.result == "tensor") - SELF_RETURNING_METHODS
 """Tensor methods that modify their tensor in place."""
 
+NEUTRAL_OPERANDS = {
+    **dict.fromkeys(("add_", "sub_", "subtract_", "+=", "-="), 0),
+    **dict.fromkeys(("mul_", "multiply_", "div_", "divide_", "true_divide_", "pow_", "*=", "/=", "**="), 1),
+}
+"""The operands with which operations in place leave a tensor as it is."""
+
+INTEGRAL_ARGUMENTS = {
+    **dict.fromkeys(("bincount", "embedding", "embedding_bag", "one_hot"), 0),
+    "take": 1,
+    **dict.fromkeys(("gather", "index_add", "index_copy", "index_fill", "index_select", "scatter", "scatter_add"), 2),
+}
+"""Functions of torch and the number of their argument that must be a tensor of integers."""
+
 INTEGRAL_WRITES = frozenset(
     _words(
         """
@@ -168,6 +181,9 @@ WRITING_FUNCTIONS = {
 }
 """Functions that certainly write to their first argument, by full name, with the name of that parameter."""
 
+SHARING_FUNCTIONS = frozenset({"numba.cuda.as_cuda_array", "numba.cuda.api.as_cuda_array"})
+"""Functions of other libraries whose result shares memory with their first argument."""
+
 FOREACH = "torch._foreach_"
 """Functions of lists of tensors; those whose names end in ``_`` write to each tensor of the first list."""
 
@@ -210,6 +226,13 @@ TORCH_USUAL_VIEWS = _functions(lambda each: each.aliases.endswith("~") and each.
 
 TUPLE_METHODS = _methods(lambda each: each.result == "tensors")
 """Tensor methods that return a tuple of tensors, whose length the call alone does not determine."""
+
+TUPLES_OF_VIEWS = frozenset(
+    name
+    for name in TUPLE_METHODS
+    if OPERATIONS[name].aliases.endswith("*") or name in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")
+)
+"""Those whose results share the memory of their tensor; the functions of the same names as well."""
 
 PAIR_METHODS = frozenset(
     name for name, each in OPERATIONS.items() if each.result == "2" and each.dtype == "same" and "M" in each.where

@@ -14,6 +14,7 @@ from ctxlint.editor.documents import Document
 from ctxlint.editor.workspace import Workspace
 from ctxlint.model.builder import Builder
 from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.walk import Walk
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
 
@@ -468,3 +469,144 @@ def test_only_methods_that_may_be_different_are_walked(
     assert changed != text
     checker.check(Document(uri, changed, 2, "python"))
     assert set(names) == walked
+
+
+LONG = """import torch
+from torch.autograd import Function
+
+SCALE = 2
+chunks = 3
+
+
+class Chunk:
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def load(self):
+        return self.tensor.clone()
+
+
+def helper(x):
+    return x.mul_(2)
+
+
+class Long(Function):
+    @staticmethod
+    def forward(ctx, x, y, mode: str):
+        kept = [Chunk(x)]
+        ctx.save_for_backward(x, y)
+        ctx.mode = mode
+        z = x * SCALE
+        for at in range(chunks):
+            kept.append(Chunk(z))
+            z = kept[at].load()
+        ctx.chunk = kept[0]
+        out = helper(z)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        def scaled(tensor):
+            return tensor * ctx.scale
+
+        x, y = ctx.saved_tensors
+        chunk = Chunk(grad)
+        pick = lambda tensor: tensor + y
+        total = scaled(grad)
+        while chunks:
+            total = total + pick(x)
+            if ctx.mode == "once":
+                break
+        grad_x = chunk.load() * total
+        last = None
+        return grad_x, grad_x * SCALE, last
+
+
+def use(a, b):
+    return Long.apply(a, b, "once")
+"""
+TYPED = [
+    "global chunks",
+    "SCALE = 3",
+    "chunks -= 1",
+    "ctx.save_for_backward(x)",
+    "x, y = ctx.saved_tensors",
+    "grad_x = scaled(chunk)",
+    "kept = scaled",
+    "def scaled(tensor): return tensor",
+    "def helper(x): return x",
+    "helper(x)",
+    "Long.backward(ctx, x)",
+    "other = Chunk(x)",
+    "last = (lambda: ctx)",
+    "pick(chunk.load())",
+    "z = kept[0].load()",
+    "return x.view(-1), None, None",
+    "del x, y",
+    "yield x",
+    "import math as chunks",
+    "total.add_(grad); y.mul_(2)",
+    "nonlocal x",
+    "exec(mode)",
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_when_a_walk_continues_an_earlier_one(tmp_path: Path, seed: int) -> None:
+    chance, around = random.Random(seed), Workspace(lambda _: None, (str(tmp_path),))
+    (tmp_path / "ctxlint.toml").write_text('select = ["ALL"]\n')
+    checker, uri, lines = Checker(around), (tmp_path / "long.py").as_uri(), LONG.split("\n")
+    indented = [at for at, line in enumerate(lines) if line.startswith("        ")]
+    typed: dict[int, str] = {}
+    for version in range(80):
+        if len(typed) > 2:
+            typed.pop(chance.choice(sorted(typed)))
+        typed[chance.choice(indented)] = "        " + chance.choice(TYPED)
+        text = "\n".join(line + "\n" * (at in indented) + typed.get(at, "") for at, line in enumerate(lines))
+        document = Document(uri, text, version, "python")
+        assert shown(checker, document) == shown(Checker(around), document), text
+
+
+MOVED = """import torch
+
+
+class Clipped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(0, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        def outside():
+            return ctx.low
+
+        return g * outside()
+"""
+
+
+def test_a_method_that_moves_back_to_where_it_was_created(tmp_path: Path) -> None:
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "moved.py").as_uri()
+    for version, text in enumerate(("\n" + MOVED, MOVED, MOVED.replace("(x)\n", "(x)\n\n"))):
+        anew = shown(Checker(Workspace(lambda _: None, (str(tmp_path),))), Document(uri, text, version, "python"))
+        assert shown(checker, Document(uri, text, version, "python")) == anew
+
+
+def test_a_walk_begins_at_the_statement_that_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[cst.CSTNode] = []
+
+    def noted(self: Walk, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
+        walked.append(statement)
+        execute_statement(self, statement, body)
+
+    execute_statement = Walk.execute_statement
+    monkeypatch.setattr(Walk, "execute_statement", noted)
+    numbers = []
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "long.py").as_uri()
+    for version, line in enumerate(("", "        tota", "        total", "        total = 1", "        total = 12")):
+        walked.clear()
+        text = LONG.replace("\n        return out", f"\n{line}\n        return out")
+        checker.check(Document(uri, text, version, "python"))
+        numbers.append(len(walked))
+    assert numbers[0] > 30
+    assert numbers[1:] == [2, 2, 2, 2]

@@ -88,6 +88,72 @@ def test_the_launch_decides() -> None:
         assert [each.code for each in lint(_FILE.format(kernel=kernel, launch=launch))] == codes, given
 
 
+_STORES = _HEAD + "    tl.store(p + i, 0)\n"
+_REST = "(g, torch.empty_like(g), 1, BLOCK=4)"
+_IN_CLASS = "class Table:\n    run = kernel\n"
+HOLDERS = {
+    "autotuned later": (_STORES + "\n\ntuned = triton.autotune(configs=[], key=[])(kernel)\n", "tuned[(1,)]" + _REST),
+    "compiled later": (
+        _STORES.replace("@triton.jit\n", "")
+        + "\n\nkernel = triton.jit(kernel)\nkernel = triton.heuristics({})(kernel)\n",
+        "kernel[(1,)]" + _REST,
+    ),
+    "a dict": (_STORES + "\n\nKERNELS = {'a': kernel, 'b': print}\n", "KERNELS['a'][(1,)]" + _REST),
+    "a class": (_STORES + "\n\n" + _IN_CLASS, "Table.run[(1,)]" + _REST),
+    "a name": (_STORES, "k = kernel\n        k[(1,)]" + _REST),
+    "a wrapped one": (_STORES, "k = torch.library.wrap_triton(kernel)\n        k[(1,)]" + _REST),
+    "with its grid": (_STORES, "run = kernel[(1,)]\n        run" + _REST),
+    "one of two": (
+        _STORES + "\n\n" + _STORES.replace("kernel", "other"),
+        "k = kernel if n else other\n        k[(1,)]" + _REST,
+    ),
+    "one that is autotuned later, or not": (
+        _STORES + "\n\ntuned = triton.autotune(configs=[], key=[])(kernel)\n",
+        "k = tuned if n else kernel\n        k[(1,)]" + _REST,
+    ),
+    "strides after a star": (_STORES, "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4, SET=True)"),
+    "strides or none": (_STORES, "kernel[(1,)](g, *((g, 1) if n else (g, 0)), BLOCK=4)"),
+    "numba": ("@cuda.jit\ndef kernel(p, n):\n    p[0] = n\n", "kernel[1, 32](cuda.as_cuda_array(g.detach()), 1)"),
+}
+NOT_HELD = {
+    "a table that changes": (
+        _STORES + "\n\nKERNELS = {'a': kernel}\nKERNELS['a'] = print\n",
+        "KERNELS['a'][(1,)]" + _REST,
+    ),
+    "made by something else": (_STORES + "\n\ntuned = around(kernel)\n", "tuned[(1,)]" + _REST),
+    "one that only reads": (
+        _STORES + "\n\n" + _STORES.replace("kernel", "other").replace("store", "load"),
+        "k = kernel if n else other\n        k[(1,)]" + _REST,
+    ),
+    "a default after a star": (
+        _HEAD + "    if not SET:\n        tl.store(p, 0)\n",
+        "kernel[(1,)](g, torch.empty_like(g), *g.stride(), BLOCK=4)",
+    ),
+    "a kernel that the method rebinds": (
+        _STORES,
+        "kernel = print\n        run = kernel[(1,)]\n        kernel = 1\n        run" + _REST,
+    ),
+}
+
+
+def _lint_held(kernel: str, launch: str) -> list[str]:
+    text = _FILE.replace("from numba", "import numba\nfrom numba").format(
+        kernel=kernel, launch=f"n = ctx.n\n        {launch}"
+    )
+    text = text.replace("return x * n", "ctx.n = n\n        return x * n")
+    return [each.code for each in lint(text)]
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_kernel_is_known_wherever_it_is_held(name: str) -> None:
+    assert _lint_held(*HOLDERS[name]) == ["CTX404"]
+
+
+@pytest.mark.parametrize("name", NOT_HELD)
+def test_a_holder_may_hold_something_else(name: str) -> None:
+    assert _lint_held(*NOT_HELD[name]) == []
+
+
 def test_a_wrapped_kernel_is_launched_in_the_same_way() -> None:
     kernel = _HEAD + "    tl.store(p, 0)\n"
     for wrap, codes in {"torch.library.wrap_triton": ["CTX404"], "print": []}.items():

@@ -11,11 +11,14 @@ import libcst as cst
 import pytest
 
 import ctxlint
+from ctxlint.config.settings import Settings
+from ctxlint.model.index import bare_nodes
 from ctxlint.model.index.ast_places import AstPlaces
 from ctxlint.model.index.bare_nodes import BareLayout
 from ctxlint.model.index.from_ast import NotMade, statement_from_ast
 from ctxlint.model.index.layout_pieces import nodes_in
 from ctxlint.model.syntax import FIELDS_OF_CODE
+from ctxlint.run.lint_file import lint_source
 from ctxlint.source.positions import Places
 from ctxlint.source.source import Source
 
@@ -133,3 +136,41 @@ def test_the_condition_of_a_branch_is_read_without_its_class() -> None:
     assert asked == []
     assert layout.module.code == text
     assert asked == [text]
+
+
+_LAUNCHES = """
+import torch
+import triton
+from torch.autograd import Function
+
+
+@triton.jit
+def _copy(x, y, n):
+    pass
+
+
+def launch(x, y):
+    y.view(-1)
+    grid = (1,)
+    _copy[grid](x, y, y.numel())
+    return y
+
+
+class Copy(Function):
+    @staticmethod
+    def forward(ctx, x):
+        grid = lambda meta: (1,)
+        y = torch.empty_like(x)
+        _copy[grid](x, y, x.numel())
+        return launch(x, y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return launch(grad, torch.empty_like(grad))
+"""
+
+
+def test_launches_without_findings_need_no_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cst.Module, "code_for_node", lambda *_: pytest.fail("code was written"))
+    monkeypatch.setattr(bare_nodes, "read_piece", lambda *_: pytest.fail("a piece was parsed"))
+    assert lint_source(Source("a.py", _LAUNCHES), Settings()) == []

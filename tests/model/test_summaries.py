@@ -75,6 +75,19 @@ WRITES = {
     "None given": "def f(t, m=None):\n    if m is None:\n        t.mul_(2)\n    return t\n",
     "itself": "def f(t, n=3):\n    t.mul_(2)\n    return f(t, n - 1) if n else t\n",
     "both arms": "def f(t):\n    if t.dim() == 2:\n        t.mul_(2)\n        return t\n    t.add_(2)\n    return t\n",
+    "each of two": "if torch.cuda.is_available():\n    def f(t):\n        return t.mul_(2)\nelse:\n    def f(t):\n        return t.add_(2)\n",
+    "one that only has types": "import typing\n\nif typing.TYPE_CHECKING:\n    def f(t): ...\nelse:\n    def f(t):\n        return t.mul_(2)\n",
+    "one that raises otherwise": "try:\n    import triton\n    def f(t):\n        return t.mul_(2)\nexcept ImportError:\n    def f(t):\n        raise RuntimeError\n",
+    "an operator": "@torch.library.custom_op('a::f', mutates_args={'t'})\ndef f(t: torch.Tensor) -> torch.Tensor:\n    return t.mul_(2).clone()\n",
+    "a chunk": "def f(t):\n    a, b = t.chunk(2)\n    b.mul_(2)\n    return t\n",
+    "an element of a split": "def f(t):\n    torch.split(t, 2)[1:][0].zero_()\n    return t\n",
+    "unsafe chunks": "def f(t):\n    a, b = t.unsafe_chunk(2)\n    return a.mul_(2)\n",
+    "each row": "def f(t):\n    for row in t.unbind():\n        row.mul_(2)\n    return t\n",
+    "parts from another function": "def parts(t):\n    return t.chunk(2)\n\n\ndef f(t):\n    a, b = parts(t)\n    a.mul_(2)\n    return t\n",
+    "either view": "def g(a):\n    a.mul_(2)\n\n\ndef f(t):\n    a = t[0] if t.dim() else t[:, 0]\n    g(a)\n    return t\n",
+    "a type that no tensor has": "def f(t):\n    if isinstance(t, (list, tuple)):\n        return [f(each) for each in t]\n    t.mul_(2)\n    return t\n",
+    "each of a list": "def scale(ts):\n    for t in ts:\n        t.mul_(2)\n\n\ndef f(t):\n    scale([t, torch.ones(2)])\n    return t\n",
+    "each of a tuple": "def f(t):\n    for each in (torch.ones(2), t):\n        each *= 2\n    return t\n",
     "what is None": "def f(t):\n    if t is None:\n        return None\n    return t.mul_(2)\n",
 }
 DOES_NOT = {
@@ -85,6 +98,14 @@ DOES_NOT = {
     "a circle": "def f(t):\n    t.mul_(2)\n    return g(t)\n\n\ndef g(t):\n    return f(t)\n",
     "decorated": "@torch.library.impl('a::b', 'CPU')\ndef f(t):\n    t.mul_(2)\n    return t\n",
     "two of them": "if torch.cuda.is_available():\n    def f(t):\n        return t.mul_(2)\nelse:\n    def f(t):\n        return t * 2\n",
+    "an operator": "@torch.library.custom_op('a::f', mutates_args=())\ndef f(t: torch.Tensor) -> torch.Tensor:\n    return torch.mul(t, 2)\n",
+    "two with other parameters": "if torch.cuda.is_available():\n    def f(t):\n        return t.mul_(2)\nelse:\n    def f(t, n):\n        return t.mul_(2)\n",
+    "a chunk of a copy": "def f(t):\n    a, b = t.clone().chunk(2)\n    b.mul_(2)\n    return t\n",
+    "a view of either": "def g(a):\n    a.mul_(2)\n\n\ndef f(t, u=torch.ones(2)):\n    a = t[0] if t.dim() else u[0]\n    g(a)\n    return t\n",
+    "a type that the tensor has": "def f(t):\n    if not isinstance(t, (list, tuple)):\n        return t\n    t.mul_(2)\n",
+    "the first of a list": "def f(t):\n    for each in (torch.ones(2), t):\n        each *= 2\n        break\n    return t\n",
+    "one of two in a list": "def f(t):\n    for each in (torch.ones(2), t if t.dim() else torch.ones(2)):\n        each *= 2\n    return t\n",
+    "copies of a list": "def f(t):\n    for each in (torch.ones(2), t):\n        each = each.clone()\n        each *= 2\n    return t\n",
     "a test of grad mode": "def f(t):\n    if torch.is_grad_enabled():\n        t.mul_(2)\n    return t\n",
 }
 
@@ -109,6 +130,19 @@ def test_one_of_two_imports(tmp_path: Path, other: str, codes: list[str]) -> Non
     (tmp_path / "others.py").write_text(f"def f(t):\n    {other}\n    return t\n")
     found_here = found(tmp_path, "f(g)", "def f(t):\n    t.mul_(2)\n    return t\n", EITHER)
     assert [each.code for each in found_here] == codes
+
+
+OPERATOR = """\
+@torch.library.custom_op("a::norm", mutates_args=())
+def norm(t: torch.Tensor, eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    out = torch.empty_like(t)
+    return out, t.new_empty(t.shape[0])
+"""
+
+
+def test_an_operator_returns_what_its_body_returns(tmp_path: Path) -> None:
+    both = found(tmp_path, "*norm(g, 1), g", OPERATOR)
+    assert [each.code for each in both] == ["CTX202"]
 
 
 def test_the_caller_decides(tmp_path: Path) -> None:
@@ -265,3 +299,232 @@ def test_a_name_of_a_module_is_passed_to_another_file(tmp_path: Path, module: st
     (tmp_path / "layers.py").write_text(INTEGERS.format(module=module), encoding="utf-8")
     results = lint_paths([str(tmp_path / "layers.py")], Configuration())
     assert [each.code for result in results for each in result.diagnostics] == ["CTX225"]
+
+
+_OBJECT = """\
+from dataclasses import dataclass, field
+
+
+class Kept:
+    def __init__(self, t):
+        self._t = t
+        self.flat = t.view(-1)
+        self.copy = t.clone()
+        self.moved = t.view(-1)
+        self.several = [t]
+        self.maybe = t.view(-1) if t.dim() else t * 2
+
+    @property
+    def t(self):
+        return self._t
+
+    @property
+    def twice(self):
+        return self._t * 2
+
+    def move(self):
+        self.moved = self.copy
+
+
+@dataclass
+class Scaled:
+    t: torch.Tensor
+    flat: torch.Tensor = field(init=False)
+
+    def __post_init__(self):
+        self.flat = self.t.view(-1)
+
+
+@dataclass
+class Copied:
+    t: torch.Tensor
+
+    def __post_init__(self):
+        self.t = self.t.clone()
+
+
+class Zeroing:
+    def __init__(self, t):
+        t.zero_()
+
+
+class Registered:
+    def __init__(self, t):
+        REGISTRY.append(self)
+        self.flat = t.view(-1)
+"""
+OBJECTS = {
+    "Kept(g).t.mul_(2)": ["CTX404"],
+    "Kept(g).flat.mul_(2)": ["CTX404"],
+    "Kept(g).copy.mul_(2)": [],
+    "Kept(g).twice.mul_(2)": [],
+    "Kept(g).moved.mul_(2)": [],
+    "Kept(g).maybe.mul_(2)": [],
+    "Scaled(g).flat.mul_(2)": ["CTX404"],
+    "Scaled(g).t.mul_(2)": ["CTX404"],
+    "Copied(g).t.mul_(2)": [],
+    "(Zeroing(g), g)[1]": ["CTX404"],
+    "Registered(g).flat.mul_(2)": [],
+}
+
+
+@pytest.mark.parametrize("returned", OBJECTS)
+def test_what_initialises_an_object_and_what_its_properties_return(tmp_path: Path, returned: str) -> None:
+    assert [each.code for each in found(tmp_path, returned, _OBJECT)] == OBJECTS[returned]
+
+
+@pytest.mark.parametrize(
+    ("imports", "others", "codes"),
+    [
+        ("from helpers import comm", "", ["CTX404"]),
+        ("from helpers import *", "", ["CTX404"]),
+        ("from helpers import *\nfrom others import *", "from helpers import *\n", ["CTX404"]),
+        ("from helpers import *\nfrom others import *", "import mpi as comm\n", []),
+        ("from others import comm", "import mpi as comm\n", []),
+    ],
+)
+def test_what_another_file_imports_from_torch(tmp_path: Path, imports: str, others: str, codes: list[str]) -> None:
+    (tmp_path / "others.py").write_text(others)
+    helpers = "import torch.distributed as comm\n"
+    assert [each.code for each in found(tmp_path, "(comm.all_reduce(g), g)[1]", helpers, imports)] == codes
+
+
+_APPLIED = """\
+class Reduce(torch.autograd.Function):
+    {own}
+    @staticmethod
+    def forward(ctx, t):
+        {body}
+        return t
+"""
+APPLIED = {
+    "Reduce.apply(g)": ("pass", "dist.all_reduce(t)", ["CTX404"]),
+    "Reduce.apply(g.clone())": ("pass", "dist.all_reduce(t)", []),
+    "(Reduce.apply(g))": ("pass", "t = t + 1", []),
+    "[Reduce.apply(g)][0]": ("def apply(t): return t.clone()", "dist.all_reduce(t)", []),
+}
+
+
+@pytest.mark.parametrize("returned", APPLIED)
+def test_what_an_applied_function_writes(tmp_path: Path, returned: str) -> None:
+    own, body, codes = APPLIED[returned]
+    helpers = _APPLIED.format(own=own, body=body)
+    assert [each.code for each in found(tmp_path, returned, helpers, "from helpers import Reduce")] == codes
+
+
+_PROMISED = """\
+class Group:
+    def __init__(self, group):
+        self.group = group
+
+    def reduce(self, t):
+        dist.all_reduce(t, group=self.group)
+        return t
+
+    def copied(self, t):
+        return self.reduce(t.clone())
+
+
+def make(group):
+    global GROUP
+    GROUP = Group(group)
+
+
+def group() -> {promised}:
+    return GROUP
+"""
+PROMISED = {
+    ("Group", "group().reduce(g)"): ["CTX404"],
+    ("'Group'", "group().reduce(g)"): ["CTX404"],
+    ("Group", "group().copied(g)"): [],
+    ("Other", "group().reduce(g)"): [],
+    ("object", "group().reduce(g)"): [],
+}
+
+
+@pytest.mark.parametrize(("promised", "returned"), PROMISED)
+def test_the_class_that_a_function_promises(tmp_path: Path, promised: str, returned: str) -> None:
+    helpers = _PROMISED.format(promised=promised)
+    assert [each.code for each in found(tmp_path, returned, helpers, "from helpers import group")] == PROMISED[
+        promised, returned
+    ]
+
+
+def test_an_operator_that_another_file_declares(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    (tmp_path / "ops.py").write_text(
+        'import torch\n\n\n@torch.library.custom_op("my::f", mutates_args={"t"})\ndef f(t: torch.Tensor) -> None:\n    t.zero_()\n'
+    )
+    assert [each.code for each in found(tmp_path, "(torch.ops.my.f(g), g)[1]", "")] == ["CTX404"]
+
+
+_FUSER = """\
+import torch
+
+fuser = torch.jit.script
+
+
+def plain(function):
+    return function
+
+
+def counted(function):
+    def inner(*args):
+        print(args)
+        return function(args[0])
+    return inner
+
+
+def disable():
+    global fuser
+    fuser = {other}
+"""
+
+
+@pytest.mark.parametrize(("other", "codes"), [("plain", ["CTX404"]), ("torch.compile", ["CTX404"]), ("counted", [])])
+def test_a_decorator_that_a_module_chooses(tmp_path: Path, other: str, codes: list[str]) -> None:
+    (tmp_path / "fusers.py").write_text(_FUSER.format(other=other))
+    helpers = "from fusers import fuser\n\n\n@fuser\ndef f(t):\n    return t.mul_(2)\n"
+    assert [each.code for each in found(tmp_path, "f(g)", helpers)] == codes
+
+
+_YIELDING = """\
+def two(t):
+    yield t * 2
+    yield None
+
+
+def some(t, n):
+    for _ in range(n):
+        yield t * 2
+
+
+def views(t):
+    yield t.view(-1)
+    yield from (t.clone(), t[0])
+
+
+def scaled(t):
+    yield t.mul_(2)
+
+
+def maybe(t):
+    if t.dim():
+        return
+    yield t.view(-1)
+"""
+YIELDING = {
+    "*two(g), g": ["CTX202"],
+    "*some(g, 2), g": [],
+    "[each.mul_(2) for each in views(g)][0]": ["CTX404"],
+    "tuple(views(g))[1].mul_(2)": [],
+    "tuple(views(g))[2].mul_(2)": ["CTX404"],
+    "tuple(scaled(g))[0]": [],
+    "tuple(maybe(g))[0].mul_(2)": [],
+    "two(g)": ["CTX213"],
+}
+
+
+@pytest.mark.parametrize("returned", YIELDING)
+def test_what_a_generator_yields(tmp_path: Path, returned: str) -> None:
+    assert [each.code for each in found(tmp_path, returned, _YIELDING)] == YIELDING[returned]

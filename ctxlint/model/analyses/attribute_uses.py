@@ -59,7 +59,9 @@ def without_the_data(method: Method, attribute: str) -> bool:
     It only tests it for None, or reads a custom attribute of it, which a saved tensor would lose.
     """
     uses = _uses(method, attribute)
-    return bool(uses) and all(_tests_for_none(use) or _reads_extra_attribute(use) for use in uses)
+    return bool(uses) and all(
+        _tests_for_none(use) or _reads_extra_attribute(use) or _is_asked_by_name(method, use) for use in uses
+    )
 
 
 def _tests_for_none(use: cst.CSTNode) -> bool:
@@ -70,6 +72,13 @@ def _tests_for_none(use: cst.CSTNode) -> bool:
 
 def _reads_extra_attribute(use: cst.CSTNode) -> bool:
     return isinstance(use, cst.Attribute) and use.attr.value not in OF_A_TENSOR
+
+
+def _is_asked_by_name(method: Method, use: cst.CSTNode) -> bool:
+    """``getattr(ctx.a, "grad_added", False)`` and the like."""
+    call = method.parents[use] if isinstance(use, cst.Arg) else None
+    asked = isinstance(call, cst.Call) and isinstance(call.func, cst.Name)
+    return asked and call.func.value in ("getattr", "hasattr", "setattr") and call.args[0] is use  # type: ignore[union-attr]
 
 
 def _uses(method: Method, attribute: str) -> list[cst.CSTNode]:

@@ -1,4 +1,4 @@
-"""Does backward reach the end of its body on a path that autograd takes, and lose the gradient there?"""
+"""Does backward reach the end of its body on a path that autograd takes, and lose the gradient there? Does forward?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.reachability import absent_gradients, backward_never_runs, never_taken
+from ctxlint.model.analyses.reachability import (
+    absent_gradients,
+    backward_never_runs,
+    contradicts_itself,
+    never_taken,
+)
 from ctxlint.model.interpreter.events import Question
-from ctxlint.model.interpreter.values import NeedsInputGrad, Tri
+from ctxlint.model.interpreter.values import NONE, NeedsInputGrad, Tri
 from ctxlint.model.syntax import children, code_of
 
 if TYPE_CHECKING:
@@ -42,6 +47,25 @@ def lost_path(fn: FunctionClass) -> tuple[Guard, ...] | None:
         if len(fn.inputs) == 1 and 0 < gradients <= len(absent_gradients(path)):
             continue  # no incoming gradient, so none to return
         return path
+    return None
+
+
+def lost_output(fn: FunctionClass) -> tuple[Guard, ...] | None:
+    """As ``lost_path``, for forward: a path to its end although another returns something, or backward a gradient."""
+    forward = fn.forward
+    if forward is None or fn.backward is None or forward.inherited or not fn.count_judgeable or _is_stub(forward):
+        return None
+    facts = forward.facts
+    returns = any(each.value != NONE for each in facts.returns)
+    if facts.falls_through is not Tri.YES or not facts.modelled or any(each.value == NONE for each in facts.returns):
+        return None
+    if not returns and not any(slot.value != NONE for each in fn.gradients for slot in each.slots):
+        return None
+    for path in facts.fall_paths:
+        if any(guard.test is None and guard.arm in _UNCERTAIN for guard in path):
+            continue
+        if not contradicts_itself(path) and not _is_end_of_a_chain(forward, path):
+            return path
     return None
 
 

@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
     from ctxlint.model.function import FunctionClass
     from ctxlint.model.interpreter.method import Method
-    from ctxlint.model.interpreter.values import Slot, Value
+    from ctxlint.model.interpreter.values import Value
 
 _GRAD = "torch.autograd.grad"
 
 
 @record
-class FrozenInput:
+class FrozenElement:
     """An element of the second argument of ``torch.autograd.grad`` that requires a gradient only if an input does.
 
     It is the input as it was saved; or, if ``copied`` is not None, a detached copy with the flag of the input, of which
     it is the code.
     """
 
-    slot: Slot
+    node: cst.BaseExpression
     parameter: Parameter
     copied: str | None = None
 
 
-def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenInput]:
+def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenElement]:
     """Elements of the second argument of ``torch.autograd.grad`` that are an input as it was saved, or have its flag.
 
     Only if another input may be the one that needs a gradient, and if nothing asks which of them do, or sets the flag.
@@ -69,8 +69,8 @@ def frozen_inputs(fn: FunctionClass, method: Method) -> Iterator[FrozenInput]:
             parameter = origin or (
                 _input_of(fn, before_views(stored)) if copied is not None and stored is not None else None
             )
-            if parameter is not None and not slot.starred:
-                yield FrozenInput(slot, parameter, copied)
+            if parameter is not None and slot.node is not None and not slot.starred:
+                yield FrozenElement(slot.node, parameter, copied)
 
 
 @record

@@ -12,6 +12,7 @@ from ctxlint.model.function import Returned
 from ctxlint.model.index.scopes import Scope
 from ctxlint.model.interpreter.events import Assigned, GenericCall, Return
 from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import NONE, Constant, Item, Opaque, Parameter, Tri, View
 from ctxlint.model.syntax import dotted
@@ -149,6 +150,7 @@ def walk_alone(unit: Unit, qualname: str, kinds: frozenset[type[Event]] | None =
     params = params_of(node, scope)
     bindings: dict[str, Value] = {param.name: Parameter("plain", at, param.name) for at, param in enumerate(params)}
     try:
-        return Walked(node, params, interpret(node, bindings, scope, walrus=unit.source.has_walrus, kinds=kinds))
+        local = bound_names(node, unit.source.has_walrus)
+        return Walked(node, params, interpret(node, bindings, scope, local=local, kinds=kinds))
     except RecursionError:
         return None

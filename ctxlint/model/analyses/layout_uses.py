@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.output_shapes import is_without_dimensions
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead
 from ctxlint.model.interpreter.local_names import borrowed_names
 from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
-from ctxlint.model.interpreter.values import Fresh, Item, Parameter, Variadic
+from ctxlint.model.interpreter.values import Item, Parameter, Variadic
 from ctxlint.model.syntax import code_of, dotted
 from ctxlint.records import record
 
@@ -62,7 +63,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
         node = read.value_node
         if node is None or read.value in asked or read.is_for_a_shape or not _is_gradient(read.value):
             continue
-        if isinstance(read.value, Parameter) and _is_scalar(outputs, read.value.index):
+        if isinstance(read.value, Parameter) and is_without_dimensions(outputs, read.value.index):
             continue
         if not read.by and read.how not in (KERNEL, EXTENSION):
             yield _use(read.node, code_of(node), read)
@@ -75,7 +76,7 @@ def layout_uses(backward: Method, outputs: Sequence[Returned] = ()) -> Iterator[
             yield LayoutUse(asking.node, code_of(func.value), ASSERTED)
     handled = {each.index for each in asked if isinstance(each, Parameter)}
     for index, param in enumerate(backward.positional):
-        if index not in handled and param.name not in backward.binders and not _is_scalar(outputs, index):
+        if index not in handled and param.name not in backward.binders and not is_without_dimensions(outputs, index):
             yield from _uses_inside(backward, param.name)
 
 
@@ -101,23 +102,6 @@ def _is_gradient(value: Value) -> bool:
     """Whether it is an incoming gradient itself."""
     whole = value.of if isinstance(value, Item) else value
     return isinstance(whole, (Variadic if isinstance(value, Item) else Parameter)) and whole.role == "gradient"
-
-
-def _is_scalar(outputs: Sequence[Returned], position: int) -> bool:
-    """Whether an output has no dimensions on any path: a sum or mean over all of them."""
-    if not all(each.exact and position < len(each.slots) for each in outputs):
-        return False
-    options = [option for each in outputs for option in each.slots[position].value.options()]
-    return bool(options) and all(isinstance(each, Fresh) and _reduces_all(each.node) for each in options)
-
-
-def _reduces_all(node: cst.CSTNode) -> bool:
-    """``x.sum()``, ``torch.sum(x)`` and the like."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return False
-    is_method = (dotted(node.func.value) or "") != "torch"
-    only = all(each.keyword is not None and each.keyword.value == "dtype" for each in node.args[not is_method :])
-    return node.func.attr.value in ("sum", "mean") and only
 
 
 def _is_asserted(method: Method, node: cst.CSTNode) -> bool:

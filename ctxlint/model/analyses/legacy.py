@@ -35,9 +35,11 @@ def legacy_state(
     walked = [methods[name] for name in ("forward", "backward") if name in methods]
     instances = [method for method in walked if method.binding is Binding.INSTANCE and method.ctx is not None]
     set_by_init = attributes_set_by(methods.get("__init__"))
-    for method in instances if set_by_init else ():
-        for instance, attribute in _read_of(set_by_init, method, methods, overridden):
-            return f"`__init__` sets `{instance}.{attribute}`"
+    read = [each for method in instances if set_by_init for each in _read_of(set_by_init, method, methods, overridden)]
+    if read:
+        replaced = {write.attribute for method in walked for write in method.facts.of(ContextWrite)}
+        instance, attribute = min(read, key=lambda each: each[1] in replaced)
+        return f"`__init__` sets `{instance}.{attribute}`"
     filled_in = _filled_in(instances, methods)
     if filled_in is not None and is_called():
         return filled_in

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.effort import spend
+from ctxlint.model.analyses.output_shapes import is_single_number
 from ctxlint.model.interpreter.events import Assigned
-from ctxlint.model.interpreter.values import Tri
+from ctxlint.model.interpreter.values import NONE, Tri
 from ctxlint.model.syntax import dotted
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _MOST_STEPS = 8
 
 def is_one_number(fn: FunctionClass, stash: Stash) -> bool:
     """Whether the tensor has no dimensions: ``x.sum()``, or computed only from such tensors and numbers."""
+    options = [each for each in stash.write.value.options() if each != NONE] if stash.write.value else []
+    if options and all(map(is_single_number, options)):
+        return True
     bound: dict[str, list[cst.BaseExpression | None]] = {}
     for method in fn.context_methods:
         for each in method.facts.of(Assigned):

@@ -157,14 +157,23 @@ def ignored_operator_gradients(operator: Operator) -> list[Param]:
     return [param for param in unread if param.name not in deleted and not _named_as_unused(param.name)]
 
 
-def dropped_operator_gradients(operator: Operator) -> list[Param]:
-    """The other parameters of backward that are never read: the name, or ``del``, states that they are dropped."""
+def dropped_operator_gradients(operator: Operator) -> Iterator[tuple[Param, bool]]:
+    """The other parameters of backward that are never read: the name, or ``del``, states that they are dropped.
+
+    Each with whether its output certainly is a floating-point tensor; otherwise the name suggests one.
+    """
     ignored = ignored_operator_gradients(operator)
-    return [param for param in _unread_by_operator(operator) if param not in ignored]
+    certain = _unread_by_operator(operator)
+    for param in _unread_by_operator(operator, by_name=True):
+        if param not in ignored:
+            yield param, param in certain
 
 
-def _unread_by_operator(operator: Operator) -> list[Param]:
-    """The parameters of backward of a custom operator for floating-point outputs that it never reads."""
+def _unread_by_operator(operator: Operator, *, by_name: bool = False) -> list[Param]:
+    """The parameters of backward of a custom operator for floating-point outputs that it never reads.
+
+    ``by_name``: also for those whose name suggests one.
+    """
     backward, setup = operator.backward, operator.setup_context
     if backward.raises_only or backward.variadic is not None or not _reads_some(backward):
         return []
@@ -174,7 +183,8 @@ def _unread_by_operator(operator: Operator) -> list[Param]:
     return [
         param
         for index, param in enumerate(backward.positional)
-        if index in operator.floating and not is_read(backward, param)
+        if (index in operator.floating or (by_name and _FLOATING_NAMES.search(param.name) is not None))
+        and not is_read(backward, param)
     ]
 
 

@@ -12,7 +12,7 @@ import libcst as cst
 
 from ctxlint.model.analyses.saved_state import saved_for
 from ctxlint.model.analyses.tensor_containers import is_tensor_container
-from ctxlint.model.interpreter.events import Assigned, ContextWrite, Escape, Question
+from ctxlint.model.interpreter.events import ContextWrite, Escape, GenericCall, Question
 from ctxlint.model.interpreter.values import (
     Kind,
     NeedsInputGrad,
@@ -26,6 +26,7 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import literal_text
 from ctxlint.torch_api import types
+from ctxlint.torch_api.operations import INTEGRAL_ARGUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,14 +60,31 @@ def _no_input_needs_a_gradient(fn: FunctionClass) -> bool:
     if fn.variadic_inputs is not None or not fn.inputs or not fn.count_judgeable:
         return False
     return all(
-        each.against_a_gradient or _holds_integers(each) or is_tensor_container(each.param.annotation)
+        each.against_a_gradient or _holds_integers(fn, each) or is_tensor_container(each.param.annotation)
         for each in fn.inputs
     )
 
 
-def _holds_integers(entry: Input) -> bool:
-    """Whether an input is annotated as a tensor of integers or bools, and backward has no gradient for it."""
-    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS and entry.gradient is not Tri.YES
+def _holds_integers(fn: FunctionClass, entry: Input) -> bool:
+    """Whether an input is annotated as a tensor of integers or bools, or used as one; and has no gradient."""
+    if entry.gradient is Tri.YES:
+        return False
+    return entry.param.annotation in types.INTEGRAL_ANNOTATIONS or _is_an_index(fn, entry.index)
+
+
+def _is_an_index(fn: FunctionClass, number: int) -> bool:
+    """Whether forward always passes an input where torch takes integers only."""
+    calls = fn.forward.facts.of(GenericCall) if fn.forward is not None else ()
+    for call in calls if fn.forward is not None and fn.forward.facts.complete else ():
+        at = INTEGRAL_ARGUMENTS.get((call.callee or "").rpartition(".")[2])
+        if at is None or call.guards or not (call.callee or "").startswith("torch.") or at >= len(call.arguments):
+            continue
+        if any(slot.starred for slot in call.arguments[: at + 1]):
+            continue
+        value = call.arguments[at].value
+        if isinstance(value, Parameter) and value.role == "input" and value.index == number:
+            return True
+    return False
 
 
 def _no_output_has_a_gradient(fn: FunctionClass) -> bool:
@@ -152,8 +170,7 @@ def _asks_for_class_attribute(fn: FunctionClass, method: Method, guard: Guard) -
     """Like ``_needs_class_attribute``, if ctx does not escape."""
     test = guard.test if guard.holds else None
     if isinstance(test, cst.Name):
-        bound = [each for each in method.facts.of(Assigned) if each.name == test.value]
-        test = bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
+        test = method.bound_to(test.value)
     name = _attribute_asked_for(method, test)
     written = {each.attribute for each in method.facts.of(ContextWrite)} | fn.writes_by_attribute.keys()
     return name in fn.class_attributes and name not in written
@@ -193,7 +210,7 @@ def never_taken(fn: FunctionClass, path: Iterable[Guard]) -> bool:
 def _excluded(fn: FunctionClass, tests: tuple[Guard, ...]) -> bool:
     """Whether a single guard, or two contradictory ones, make a path infeasible."""
     return (
-        _contradicts_itself(tests)
+        contradicts_itself(tests)
         or _nothing_needed(fn, tests)
         or _undefined_gradient(fn, tests)
         or _absent_tensor(fn, tests)
@@ -213,7 +230,7 @@ def _none_in(value: Value) -> Value | None:
     return options[0] if len(options) == 1 else None
 
 
-def _contradicts_itself(path: tuple[Guard, ...]) -> bool:
+def contradicts_itself(path: tuple[Guard, ...]) -> bool:
     """The same test, by its text, is both true and false. Uncertain: what it tests may have changed in between."""
     refused = [guard for guard in path if not guard.holds and guard.test is not None]
     alike = ((one, other) for one in refused for other in path if other.holds and one.words == other.words)

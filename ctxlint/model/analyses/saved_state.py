@@ -220,8 +220,9 @@ def _operand(mutation: Mutation) -> str:
 def kept_value(fn: FunctionClass, value: Value | None) -> Value | None:
     """The value that forward stored where backward reads this one."""
     if isinstance(value, SavedTensor):
-        saved = single_save(fn)
-        return saved[value.index].value if saved is not None and value.index < len(saved) else None
+        slots = fn.saves[0].arguments[: value.index + 1] if len(fn.saves) == 1 and not fn.escapes else ()
+        known = 0 <= value.index < len(slots) and not any(slot.starred for slot in slots)
+        return slots[value.index].value if known else None
     if isinstance(value, ContextAttribute):
         writes = [write for write in fn.context_writes if write.attribute == value.name]
         return writes[0].value if len(writes) == 1 and not fn.escapes else None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.interpreter.calls import is_launch
+from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.interpreter.events import GenericCall
+from ctxlint.model.interpreter.launches import is_launch
 from ctxlint.model.interpreter.values import Constant, ContextAttribute, Fresh, Parameter, Scalar
 from ctxlint.model.syntax import code_of, dotted
-from ctxlint.torch_api.extensions import is_of_extension
 
 if TYPE_CHECKING:
     from ctxlint.model.function import FunctionClass
@@ -40,15 +40,18 @@ def leaves_autograd(fn: FunctionClass, method: Method) -> tuple[cst.CSTNode, str
     calls = {id(call.node): call for call in method.facts.of(GenericCall)}
     if any(call.callee == "torch.is_grad_enabled" for call in calls.values()):
         return None
+    filling = _filling_gradients(fn, method)
     for node in method.body_nodes:
-        what = _unrecorded(fn, method, node, calls.get(id(node)))
+        what = _unrecorded(fn, method, node, calls.get(id(node)), filling)
         if what is not None and not _is_only_shown(method, node):
             return node, what
     return None
 
 
-def _unrecorded(fn: FunctionClass, method: Method, node: cst.CSTNode, called: GenericCall | None) -> str | None:
-    """What a node is, if autograd does not record it."""
+def _unrecorded(
+    fn: FunctionClass, method: Method, node: cst.CSTNode, called: GenericCall | None, filling: frozenset[int]
+) -> str | None:
+    """What a node is, if autograd does not record it; ``filling`` are calls that write gradients."""
     if isinstance(node, cst.Attribute) and node.attr.value == "data":
         return "`.data`"
     if not isinstance(node, cst.Call):
@@ -57,14 +60,16 @@ def _unrecorded(fn: FunctionClass, method: Method, node: cst.CSTNode, called: Ge
         return f"`.{node.func.attr.value}()`"
     if _differentiates_a_local(method, node):
         return "`.backward()` without `create_graph`"
-    if isinstance(node.func, cst.Subscript) and is_launch(node) and not _is_kept(method, node.func.value):
+    if isinstance(node.func, cst.Subscript) and is_launch(node.func) and not _is_kept(method, node.func.value):
         return "a kernel launch"
+    if id(node) in filling:
+        return f"`{code_of(node.func)}`"
     callee = called.callee if called is not None else None
     if called is None or callee is None:
         return None
     if callee in _CUTTING_CALLS or (callee.startswith("numpy.") and not _of_numbers(fn, called)):
         return f"`{callee}`"
-    return f"`{code_of(node.func)}`" if _fills_a_gradient(fn, method, called, callee) else None
+    return None
 
 
 def _differentiates_a_local(method: Method, node: cst.Call) -> bool:
@@ -84,14 +89,11 @@ def _is_only_shown(method: Method, node: cst.CSTNode) -> bool:
     )
 
 
-def _fills_a_gradient(fn: FunctionClass, method: Method, call: GenericCall, callee: str) -> bool:
-    """Whether a compiled extension writes into a new tensor that backward returns: ``_C.backward(g, grad_x)``."""
-    if call.definition is not None or not is_of_extension(callee):
-        return False
-    made = [slot.value for slot in call.arguments if isinstance(slot.value, Fresh)]
-    returned = [slot.value for each in fn.gradients for slot in each.slots]
-    filled = any(option in made for each in returned for option in each.options())
-    return filled and isinstance(method.parents.get(call.node), cst.Expr)
+def _filling_gradients(fn: FunctionClass, method: Method) -> frozenset[int]:
+    """The calls of a compiled extension that write into a new tensor that backward returns, by their identity."""
+    returned = {option for each in fn.gradients for slot in each.slots for option in slot.value.options()}
+    made = (option for option in returned if isinstance(option, Fresh))
+    return frozenset(id(node) for each in made for node in calls_that_may_fill(method, each))
 
 
 def _of_numbers(fn: FunctionClass, call: GenericCall) -> bool:

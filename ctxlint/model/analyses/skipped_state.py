@@ -42,7 +42,8 @@ class SkippedState:
     node is a return that comes too early. ``flags`` are the inputs whose flags decide, if so. ``error`` is what
     backward raises then, first of all. ``alone``: nothing else that backward reads is skipped there. ``has_else``: the
     test of flags chooses between this and other code. ``others``: further returns that come too early. ``events``
-    store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path.
+    store it elsewhere. ``only`` is the input under whose flag alone backward reads it, if not on every path. ``inputs``
+    are those of ``flags``, if backward reads it on every path, at ``read``.
     """
 
     node: cst.CSTNode
@@ -57,6 +58,8 @@ class SkippedState:
     others: tuple[cst.CSTNode, ...] = ()
     events: tuple[ContextEvent, ...] = ()
     only: str = ""
+    inputs: frozenset[int] = frozenset()
+    read: cst.CSTNode | None = None
 
 
 @record
@@ -89,13 +92,21 @@ def skipped_state(fn: FunctionClass) -> list[SkippedState]:
     return [replace(first, alone=all(each.what == first.what for _node, each in found if each.node is first.node))]
 
 
+def raises_before(fn: FunctionClass, node: cst.CSTNode, flags: frozenset[int]) -> bool:
+    """Whether backward lacks state, and raises before ``node``, if none of the inputs in ``flags`` needs a gradient."""
+    return any(
+        each.inputs and each.inputs <= flags and each.read is not None and fn.start(each.read) < fn.start(node)
+        for each in skipped_state(fn)
+    )
+
+
 def _found(
     needed: Iterable[_Needed], skipped: Callable[[_Needed], SkippedState | None]
 ) -> list[tuple[cst.CSTNode, SkippedState]]:
     """What is skipped, with the nodes that read it."""
     pairs = ((each, skipped(each)) for each in needed)
     return [
-        (each.node, replace(state, error=each.error, events=tuple(each.events)))
+        (each.node, replace(state, error=each.error, events=tuple(each.events), read=each.node))
         for each, state in pairs
         if state is not None
     ]
@@ -249,7 +260,10 @@ def _by_flags(fn: FunctionClass, needed: _Needed) -> SkippedState | None:
             names = [fn.inputs[at].name if at < len(fn.inputs) else str(at) for at in sorted(failing[0])]
             text, chooses = _nearest(events[0].guards).text, _has_else(fn, events[0].guards)
             only = fn.inputs[other].name if needed.flags is not None else ""
-            return SkippedState(events[0].node, what, text, False, flags=tuple(names), has_else=chooses, only=only)
+            inputs = frozenset[int]().union(*filter(None, failing)) if needed.flags is None else frozenset[int]()
+            return SkippedState(
+                events[0].node, what, text, False, flags=tuple(names), has_else=chooses, only=only, inputs=inputs
+            )
     return None
 
 

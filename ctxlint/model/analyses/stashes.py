@@ -394,13 +394,25 @@ def _classified(fn: FunctionClass, write: ContextWrite, leaf: Value, contained: 
             yield _Kept(Held.INPUT, contained, entry.name)
         return
     if _is_output(fn, leaf) and not _may_be_an_input(leaf):
-        yield _Kept(Held.OUTPUT, contained)
+        if _is_of_this_iteration(fn, write, leaf):
+            yield _Kept(Held.OUTPUT, contained)
     elif isinstance(leaf, View) and not is_detached(leaf) and _is_output(fn, _viewed(leaf)):
         yield _Kept(Held.OUTPUT_VIEW, contained)
     elif is_tensor(leaf) is Tri.YES and kind_of(leaf) is kind_of(before_views(leaf)) is Kind.FLOAT:
         yield _Kept(Held.COMPUTED, contained)
     elif _holds_output(fn, leaf):
         yield _Kept(Held.OUTPUT, True)
+
+
+def _is_of_this_iteration(fn: FunctionClass, write: ContextWrite, tensor: Value) -> bool:
+    """Whether a tensor is certainly not what an earlier iteration of the loop that stores it has computed."""
+    if not write.in_loop or getattr(tensor, "node", None) is write.value_node:
+        return True
+    bound = [each for method in fn.context_methods for each in method.facts.of(Assigned)]
+    rebound = {each.name for each in bound if each.in_loop}
+    return any(
+        each.value == tensor and write.implies(each) and (each.in_loop or each.name not in rebound) for each in bound
+    )
 
 
 def _implies_empty(fn: FunctionClass, guard: Guard) -> bool:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from ctxlint.model.analyses.filled_by_extension import calls_that_may_fill
 from ctxlint.model.analyses.gradient_values import reads_values
 from ctxlint.model.analyses.mutations import input_written, marked_dirty
-from ctxlint.model.interpreter.events import Assigned, GenericCall, Mutation
+from ctxlint.model.interpreter.events import GenericCall, Mutation
 from ctxlint.model.interpreter.values import (
     NONE,
     Choice,
@@ -28,10 +29,12 @@ from ctxlint.model.interpreter.values import (
 )
 from ctxlint.model.syntax import dotted
 from ctxlint.torch_api import operations
-from ctxlint.torch_api.extensions import is_of_extension
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.method import Method
 
 
 def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
@@ -49,6 +52,48 @@ def gradients_without_upstream(fn: FunctionClass) -> list[cst.CSTNode]:
     if _keeps_a_buffer(fn):
         return []
     return [returned.node for returned in fn.gradients if any(_computed(fn, value) for value in _values(returned))]
+
+
+def slots_without_upstream(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """Gradients that forward computed and backward returns unchanged, by input, although it reads incoming gradients.
+
+    Only a name that backward binds once and uses for nothing else, or an attribute of ctx: other code may scale it.
+    """
+    backward = fn.backward
+    if backward is None or _keeps_a_buffer(fn) or any(param.name.startswith("_") for param in backward.own_params):
+        return
+    for returned in fn.gradients:
+        for index, slot in enumerate(returned.slots if returned.known else ()):
+            if slot.starred:
+                return
+            if slot.node is not None and _was_computed(fn, slot.value) and _only_returned(backward, slot.node):
+                yield index, slot.node
+
+
+def _was_computed(fn: FunctionClass, value: Value) -> bool:
+    """Whether a value of backward is, unless None, a tensor that forward itself computed and kept, or a view of it."""
+    if isinstance(value, Choice):
+        return all(_was_computed(fn, option) for option in value.alternatives if option != NONE)
+    if isinstance(value, View):
+        origin = usual_storage(value)
+        return origin is not None and _was_computed(fn, origin)
+    if isinstance(value, ContextAttribute):
+        return _kept_tensor(fn, _kept(fn, value.name))
+    if not isinstance(value, SavedTensor) or len(fn.saves) != 1 or not fn.saves[0].exact:
+        return False
+    saved = fn.saves[0].arguments[value.index : value.index + 1]
+    return bool(saved) and _kept_tensor(fn, saved[0].value)
+
+
+def _only_returned(backward: Method, node: cst.BaseExpression) -> bool:
+    """Whether the tensor in a name, or an attribute of ctx, is certainly used for nothing else than this gradient."""
+    path = dotted(node)
+    if path is None:
+        return False
+    head, _, attribute = path.partition(".")
+    if attribute:
+        return head == backward.ctx_name and len(backward.context_attributes.get(attribute, ())) == 1
+    return len(backward.named.get(head, ())) == 2  # bound and returned
 
 
 def tangents_without_incoming(fn: FunctionClass) -> list[cst.CSTNode]:
@@ -80,14 +125,17 @@ def _values(returned: Returned) -> list[Value]:
 
 
 def _computed(fn: FunctionClass, value: Value) -> bool:
-    """Whether a value of backward is, unless None, a tensor other than zeros that this Function computed, or stored."""
+    """Whether a value of backward is, unless None, a tensor that this Function computed, or stored.
+
+    Zeros do not count, nor random numbers: in the stand-ins of kernels for the device ``meta``, only shapes matter.
+    """
     if isinstance(value, Choice):
         return all(_computed(fn, option) for option in value.alternatives if option != NONE)
     if isinstance(value, View):
         origin = usual_storage(value)
         return origin is not None and _computed(fn, origin)
     if isinstance(value, Fresh):
-        return not _is_zeros(fn, value)
+        return not (_is_zeros(fn, value) or _is_random(fn, value))
     if isinstance(value, Parameter):  # its memory, with other values
         return bool(_written(fn, value) - {"fill_", "resize_", "resize_as_", "zero_"})
     if isinstance(value, ContextAttribute):
@@ -112,8 +160,7 @@ def _of_kept(fn: FunctionClass, node: cst.CSTNode | None) -> bool:
         named = node.func if isinstance(node.func, cst.Attribute) else None
         return named is not None and named.attr.value in _COMPUTING and _of_kept(fn, named.value)
     if isinstance(node, cst.Name) and fn.backward is not None:
-        bound = [each for each in fn.backward.facts.of(Assigned) if each.name == node.value]
-        return len(bound) == 1 and not bound[0].augmented and _of_kept(fn, bound[0].value_node)
+        return _of_kept(fn, fn.backward.bound_to(node.value))
     ctx = fn.backward.ctx if fn.backward is not None else None
     if isinstance(node, cst.Attribute) and ctx is not None and dotted(node.value) == ctx.name:
         return _kept_tensor(fn, _kept(fn, node.attr.value))
@@ -166,6 +213,16 @@ def _is_zeros(fn: FunctionClass, value: Fresh) -> bool:
     return made and written <= {"zero_"} and not _given_to_extension(fn, value)
 
 
+def _is_random(fn: FunctionClass, value: Fresh) -> bool:
+    """Whether backward draws random numbers, and writes nothing else there."""
+    path = dotted(value.node.func) if isinstance(value.node, cst.Call) else None
+    drawn = path is not None and path.rpartition(".")[2] in _RANDOM
+    return drawn and not _written(fn, value) and not _given_to_extension(fn, value)
+
+
+_RANDOM = ("rand", "rand_like", "randn", "randn_like", "randint", "randint_like")
+
+
 def _written(fn: FunctionClass, value: Value) -> set[str]:
     """How backward modifies a tensor."""
     mutations = fn.backward.facts.of(Mutation) if fn.backward is not None else ()
@@ -174,13 +231,4 @@ def _written(fn: FunctionClass, value: Value) -> set[str]:
 
 def _given_to_extension(fn: FunctionClass, value: Value) -> bool:
     """Whether backward passes a tensor to a function of a compiled extension whose result it does not use."""
-    backward = fn.backward
-    bound = backward.facts.of(Assigned) if backward is not None else ()
-    names = {each.name for each in bound if each.value is not None and before_views(each.value) == value}
-    return backward is not None and any(
-        isinstance(node, cst.Call)
-        and isinstance(backward.parents[node], cst.Expr)
-        and is_of_extension(dotted(node.func) or "")
-        and any(isinstance(each.value, cst.Name) and each.value.value in names for each in node.args)
-        for node in backward.body_nodes
-    )
+    return fn.backward is not None and any(calls_that_may_fill(fn.backward, value))

@@ -113,9 +113,15 @@ class _Lengths:
         return self.of_number(written, self.forward) if isinstance(written, cst.Call) else None
 
     def of_slice(self, node: cst.Subscript, method: Method) -> _Length | None:
-        """``args[:n]`` and ``args[n:]``."""
+        """``args[:n]`` and ``args[n:]``; ``saved[1:]`` and ``saved[:-1]`` if there are as many others."""
         piece = node.slice[0].slice if len(node.slice) == 1 else None
-        if not isinstance(piece, cst.Slice) or piece.step is not None or self.of(node.value, method) != _ALL:
+        whole = self.of(node.value, method) if isinstance(piece, cst.Slice) and piece.step is None else None
+        if whole is None or not isinstance(piece, cst.Slice):
+            return None
+        dropped = _dropped(piece)
+        if dropped is not None and 0 < dropped <= whole.fixed:
+            return _Length(whole.fixed - dropped, whole.parts)
+        if whole != _ALL:
             return None
         if (piece.lower is None) == (piece.upper is None):
             return None
@@ -164,7 +170,7 @@ class _Lengths:
 
     def of_collected(self, name: str, method: Method) -> _Length | None:
         """A list that starts empty, and to which one loop appends one element for each that it iterates over."""
-        uses = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and code_of(each.value) == name]
+        uses = [each for each in method.body_nodes if isinstance(each, cst.Attribute) and dotted(each.value) == name]
         loops = [
             around
             for around in (method.above(uses[0]) if uses else ())
@@ -173,7 +179,7 @@ class _Lengths:
         starts = [
             each
             for each in method.body_nodes
-            if isinstance(each, cst.Assign) and code_of(each.targets[0].target) == name
+            if isinstance(each, cst.Assign) and dotted(each.targets[0].target) == name
         ]
         if len(loops) != 1 or len(starts) != times_bound(method.node.body)[name] or len(starts) != 1:
             return None
@@ -216,10 +222,19 @@ class _Lengths:
     def resized(self, name: str) -> bool:
         """Whether a method adds or removes elements."""
         return any(
-            isinstance(node, cst.Attribute) and node.attr.value in _RESIZING and code_of(node.value) == name
+            isinstance(node, cst.Attribute) and node.attr.value in _RESIZING and dotted(node.value) == name
             for method in (self.forward, self.backward)
             for node in method.body_nodes
         )
+
+
+def _dropped(piece: cst.Slice) -> int | None:
+    """How many elements ``[2:]`` or ``[:-2]`` leaves out; None for another slice."""
+    bound = piece.lower if piece.upper is None else piece.upper if piece.lower is None else None
+    if piece.upper is not None:
+        negative = isinstance(bound, cst.UnaryOperation) and isinstance(bound.operator, cst.Minus)
+        bound = bound.expression if negative and isinstance(bound, cst.UnaryOperation) else None
+    return literal_integer(bound) if isinstance(bound, cst.Integer) else None
 
 
 def _appends(block: cst.BaseSuite, name: str) -> int | None:

@@ -125,7 +125,7 @@ def _words_of(unit: Unit, function: _FunctionNode, part: _Record) -> frozenset[s
 
 def _mentioned(taker: _Taker, param: str) -> frozenset[str]:
     """The attributes that a function may read of a parameter."""
-    return _found(taker.home, taker.function, taker.part, rf"\b{param}[\s\\]*\.[\s\\]*(\w+)")
+    return _found(taker.home, taker.function, taker.part, rf"{param}(?<!\w{param})[\s\\]*\.[\s\\]*(\w+)")
 
 
 def _found(unit: Unit, function: _FunctionNode, part: _Record, pattern: str) -> frozenset[str]:
@@ -151,7 +151,7 @@ def _read_of(function: _FunctionNode, param: str) -> set[str]:
     }
 
 
-_GIVEN_CTX = r"([A-Za-z_][\w.]*)\(\s*(?:ctx|context)\s*[,)]"
+_GIVEN_CTX = r"\b([A-Za-z_][\w.]*)\(\s*(?:ctx|context)\s*[,)]"
 _MOST_HELPERS = 100
 
 _CONTEXT_NAME = re.compile(r"ctx|context", re.IGNORECASE)

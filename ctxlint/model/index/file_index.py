@@ -55,7 +55,8 @@ class CallRecord(NamedTuple):
 class FunctionRecord:
     """A function or method, and its enclosing scope; ``statement`` and ``ordinal`` as for classes.
 
-    ``certain`` is False if a condition decides between several of this name.
+    ``certain`` is False if a condition decides between several of this name; ``alternatives`` are the names that these
+    have in the index.
     """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -64,6 +65,7 @@ class FunctionRecord:
     ordinal: int
     conditional: bool
     certain: bool
+    alternatives: tuple[str, ...] = ()
 
 
 _NOT_NUMBERED = sys.maxsize
@@ -91,7 +93,7 @@ class FileIndex:
     attributes: set[str] = field(default_factory=set)
     """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
     attribute_owners: dict[str, set[str]] = field(default_factory=dict)
-    """The classes whose methods store each on their first parameter, and their ``__init__``; ``""`` for other ways."""
+    """The classes whose methods store each on their first parameter, and their initialisers; ``""`` for other ways."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)
     """The owners of ``.apply`` reads, called or not, with their scopes."""
     patches: list[tuple[ast.expr, str, Scope]] = field(default_factory=list)

@@ -46,31 +46,36 @@ def class_from_ast(node: ast.ClassDef, source: Source) -> cst.ClassDef:
     return _made(_Maker(source).class_, node)
 
 
-class MadeMethod(NamedTuple):
-    """The nodes of a method, and their ``ast`` origins by identity."""
+class MadePiece(NamedTuple):
+    """The nodes of a method, or of a statement of one, their ``ast`` origins by identity, and the pieces in it."""
 
-    node: cst.FunctionDef
+    node: Any
     places: dict[int, ast.AST]
+    parts: Pieces
 
 
-Methods = dict[tuple[int, str], MadeMethod]
-"""The methods of a class, by the lines between those around them: the number of the first one, and their text."""
+Pieces = dict[tuple[int, str], MadePiece]
+"""Methods of a class, or statements of a method, by their lines: the number of the first one, and their text.
+
+The lines of a method are those between the statements around it.
+"""
 
 
 def statement_from_ast(
-    node: ast.stmt, source: Source, places: dict[int, ast.AST] | None = None, methods: Methods | None = None
+    node: ast.stmt, source: Source, places: dict[int, ast.AST] | None = None, methods: Pieces | None = None
 ) -> cst.CSTNode:
     """Like ``function_from_ast``, for any compound statement.
 
-    ``methods`` are those of an earlier version of a class, whose nodes are used again; they are replaced by its own.
+    ``methods`` are those of an earlier version of a class. Their nodes, or those of statements in them, are used again
+    where nothing has changed; they are replaced by its own.
     """
     text = source.lines(node.lineno, node.end_lineno or node.lineno)
     if type(node) not in _COMPOUND or "\f" in text or not (text.isascii() or _is_utf8(text)):
         raise NotMade
     maker = _Maker(source, places)
     if methods is not None and isinstance(node, ast.ClassDef) and "\r" not in text:
-        maker.earlier = dict(methods)
-        maker.methods = methods
+        maker.earlier = {lines: part for each in methods.values() for lines, part in each.parts.items()} | methods
+        maker.parts = methods
         maker.lines = {id(each): (first, source.lines(first, last)) for each, first, last in _method_lines(node)}
         methods.clear()
     made: cst.CSTNode = _made(maker.statement, node)
@@ -85,6 +90,17 @@ def _method_lines(node: ast.ClassDef) -> Iterator[tuple[ast.stmt, int, int]]:
         until = last if after is None else min(x.lineno for x in (after, *getattr(after, "decorator_list", ()))) - 1
         if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield each, first, until
+
+
+def _statement_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[ast.stmt, int, int]]:
+    """The statements in the body of a function that share no line with another, with their lines."""
+    before = function.lineno
+    for each, after in zip_longest(function.body, function.body[1:]):
+        first = min(x.lineno for x in (each, *getattr(each, "decorator_list", ())))
+        last = each.end_lineno or each.lineno
+        if before < first and (after is None or last < after.lineno):
+            yield each, first, last
+        before = last
 
 
 def _is_utf8(text: str) -> bool:
@@ -113,9 +129,9 @@ class _Maker:
         self.in_string = False
         """Whether the current expression is in an f-string; Python 3.11 has no positions there."""
         self.lines: dict[int, tuple[int, str]] = {}
-        """The lines of methods whose nodes may be those of an earlier version, by the identity of the method."""
-        self.earlier: Methods = {}
-        self.methods: Methods = {}
+        """The lines of statements whose nodes may be those of an earlier version, by the identity of the statement."""
+        self.earlier: Pieces = {}
+        self.parts: Pieces = {}
 
     # Expressions
 
@@ -368,6 +384,9 @@ class _Maker:
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> cst.FunctionDef:
         if getattr(node, "type_params", None):
             raise NotMade
+        if id(node) in self.lines:
+            inside = _statement_lines(node)
+            self.lines |= {id(each): (first, self.source.lines(first, last)) for each, first, last in inside}
         return bare.FunctionDef(
             self.noted(bare.Name(node.name), node),
             self.parameters(node.args),
@@ -406,7 +425,7 @@ class _Maker:
             elif each.lineno == line:  # after a semicolon
                 found[-1].body.append(self.small(each))
             else:
-                found.append(self.noted(bare.SimpleStatementLine([self.small(each)]), each))
+                found.append(self.piece(each, lambda node: bare.SimpleStatementLine([self.small(node)])))
             line = each.end_lineno or each.lineno
         return bare.IndentedBlock(found)
 
@@ -417,16 +436,21 @@ class _Maker:
         compound = _COMPOUND.get(type(node))
         if compound is None:
             raise NotMade
+        return self.piece(node, lambda node: compound(self, node))
+
+    def piece(self, node: ast.stmt, make: Callable[[ast.stmt], Any]) -> Any:
+        """What ``make`` creates from a statement, or did from the same lines of the earlier version."""
         lines = self.lines.get(id(node))
         if lines is None:
-            return self.noted(compound(self, node), node)
+            return self.noted(make(node), node)
         found = self.earlier.get(lines)
         if found is None:
-            places, self.places = self.places, {}
-            found = MadeMethod(self.noted(compound(self, node), node), self.places)
-            self.places = places
+            around = self.places, self.parts
+            self.places, self.parts = {}, {}
+            found = MadePiece(self.noted(make(node), node), self.places, self.parts)
+            self.places, self.parts = around
         self.places.update(found.places)
-        self.methods[lines] = found
+        self.parts[lines] = found
         return found.node
 
     def assign(self, node: ast.Assign) -> cst.Assign:

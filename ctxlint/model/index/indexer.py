@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -112,6 +113,9 @@ class _Indexer:
         earlier = self.index.functions.get(qualname)
         certain = earlier is None or not (place.conditional or earlier.conditional)
         record = FunctionRecord(node, scope, self.number, self.functions, place.conditional, certain)
+        if earlier is not None and place.conditional:
+            before = earlier.alternatives or (self.one_of_several(qualname, earlier),)
+            record.alternatives = (*before, self.one_of_several(qualname, record))
         self.index.functions[qualname] = record
         self.functions += 1
         inner = Scope("function", qualname, scope)
@@ -124,6 +128,12 @@ class _Indexer:
                 inner.bind(extra.arg, parameter)
         self.expressions((*node.decorator_list, *arguments.defaults, *arguments.kw_defaults), scope, place)
         self.body(node.body, inner, place.inside())
+
+    def one_of_several(self, qualname: str, record: FunctionRecord) -> str:
+        """Record one of several functions of a name under a name of its own, which is returned."""
+        own = f"{qualname}@{record.node.lineno}"
+        self.index.functions[own] = replace(record, certain=True)
+        return own
 
     def lambda_(self, name: str, node: ast.Lambda, scope: Scope, place: _Place) -> None:
         """``name = lambda …`` is a function that returns its expression."""
@@ -328,15 +338,21 @@ class _Indexer:
 
 
 def _class_of_receiver(target: ast.expr, scope: Scope) -> str:
-    """The class of the method whose first parameter this is; the method for ``__init__``; empty for anything else."""
+    """The class of the method whose first parameter this is; empty for anything else.
+
+    It is the method for ``__init__`` and ``__post_init__``.
+    """
     if scope.kind != "function" or scope.parent is None or scope.parent.kind != "class":
         return ""
     first = next(iter(scope.names), None)
     own = isinstance(target, ast.Name) and target.id == first and len(scope.names[target.id]) == 1
     if not own:
         return ""
-    return scope.qualname if scope.qualname.endswith(".__init__") else scope.parent.qualname
+    return scope.qualname if scope.qualname.endswith(INITIALISERS) else scope.parent.qualname
 
+
+INITIALISERS = (".__init__", ".__post_init__")
+"""The ends of the names of methods that set the attributes of new objects."""
 
 _STATEMENTS: dict[type[ast.AST], Callable[..., None]] = {
     ast.Expr: _Indexer.valued,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,9 +24,10 @@ class InstanceUse(Enum):
     """How an instance is used."""
 
     APPLY_TAKEN = "Fn().apply, which is not called at once"
-    ONLY_APPLIED = "it is kept under a name of which only apply is taken"
+    APPLIED = "it is kept under a name of which the function or class around it only takes apply"
     METHOD_CALLED = "a method that autograd calls is called on it"
     CALLED = "it is called through the name that holds it, or by torch"
+    SHARED = "it is kept under a name of the module, which any file may use"
     UNKNOWN = "unknown"
 
 
@@ -34,12 +35,14 @@ class InstanceUse(Enum):
 class Instance:
     """An instance that a file creates; ``calls`` are the places where it is called.
 
-    ``methods`` are the methods that are called on it, with the number of arguments; -1 if that is unknown.
+    ``methods`` are the methods that are called on it, with the number of arguments; -1 if that is unknown. ``wanted``:
+    not a call of the Function is meant, but the instance, as something takes its ``apply``, or an object keeps it.
     """
 
     use: InstanceUse
     calls: tuple[Span, ...] = ()
     methods: tuple[tuple[str, int], ...] = ()
+    wanted: bool = False
 
 
 class Instances:
@@ -70,17 +73,15 @@ class Instances:
             return Instance(InstanceUse.UNKNOWN)
         key, home = _written(target), self._names.home(target)
         if (key, home) not in self._by_name:
-            self._by_name[key, home] = self._stored_as(target, home)
+            found = self._stored_as(target, home)
+            shared = replace(found, use=InstanceUse.SHARED, methods=())
+            self._by_name[key, home] = shared if home is self._tree else found
         return self._by_name[key, home]
-
-    def is_used(self, name: str) -> bool:
-        """Whether the text anywhere calls the name, or reads its ``apply``."""
-        return name in self._used
 
     def _stored_as(self, target: ast.Name | ast.Attribute, home: ast.AST | None) -> Instance:
         """The use of the instances that are bound to a name of a scope."""
-        uses = self._names.reads[_last(target)]
-        known = [each for each in uses if _written(each) == _written(target) and self._names.home(each) is home]
+        reads = self._names.reads[_last(target)]
+        known = [each for each in reads if _written(each) == _written(target) and self._names.home(each) is home]
         called_at = (self._called_at(each) for each in known)
         calls = tuple(sorted(each for each in called_at if each is not None)[:_MOST_CALLS])
         if calls:
@@ -89,8 +90,9 @@ class Instances:
         if methods:
             spans = tuple(sorted(map(self._source.span_of, methods))[:_MOST_CALLS])
             return Instance(InstanceUse.METHOD_CALLED, spans, tuple(map(_method, methods)))
-        applied = bool(known) and all(_takes_apply(self._names.parents[each]) for each in uses)
-        return Instance(InstanceUse.ONLY_APPLIED if applied else InstanceUse.UNKNOWN)
+        applied = [_takes_apply(self._names.parents[each]) for each in known]
+        wanted = any(applied) or isinstance(target, ast.Attribute)
+        return Instance(InstanceUse.APPLIED if applied and all(applied) else InstanceUse.UNKNOWN, wanted=wanted)
 
     def _chosen(self, node: ast.AST) -> ast.AST:
         """The outermost conditional expression whose value may be the node."""
@@ -128,10 +130,6 @@ class Instances:
     def _checkers(self) -> frozenset[str]:
         """The file's names for ``torch.autograd.gradcheck`` and ``gradgradcheck``."""
         return _gradcheck_names(self._names.parents)
-
-    @cached_property
-    def _used(self) -> frozenset[str]:
-        return frozenset(re.findall(r"\b(\w+)\s*(?:\(|\.apply\b)", self._source.text))
 
 
 _USES = {"apply": InstanceUse.APPLY_TAKEN, **dict.fromkeys(PROTOCOL, InstanceUse.METHOD_CALLED)}

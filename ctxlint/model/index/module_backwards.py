@@ -31,6 +31,10 @@ _GRADIENT = re.compile(r"grad|^d_?(out|y|z|l)\w*$|^delta", re.IGNORECASE)
 """Typical names of a parameter that takes the gradient of an output."""
 
 
+_OF_A_TRAINER = re.compile(r"loss|graph|optim", re.IGNORECASE)
+"""Names of what a method gets that starts the backward pass itself."""
+
+
 def module_backwards(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
     """The modules of a file that define ``forward`` and such a ``backward`` that nothing in the file calls.
 
@@ -47,7 +51,7 @@ def _of_modules(unit: Unit, project: Project) -> Iterator[ModuleBackward]:
     for made in unit.index.classes.values():
         methods = {each.name: each for each in made.node.body if isinstance(each, ast.FunctionDef)}
         backward = methods.get("backward")
-        if backward is None or "forward" not in methods or not _looks_called(backward):
+        if backward is None or "forward" not in methods or not _looks_called(backward, methods["forward"]):
             continue
         if _is_module(Definition(unit, made.qualname), project):
             yield ModuleBackward(made.node.name, _span_of_name(unit, backward))
@@ -71,13 +75,40 @@ def _is_module(definition: Definition, project: Project) -> bool:
     return bool(named) and all(name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper() for name in named)
 
 
-def _looks_called(backward: ast.FunctionDef) -> bool:
-    """Whether a method takes gradients after ``self``, and returns something."""
-    names = [each.arg for each in (*backward.args.posonlyargs, *backward.args.args)]
-    if backward.decorator_list or names[:1] != ["self"] or len(names) < 2 or _GRADIENT.search(names[1]) is None:
+def _looks_called(backward: ast.FunctionDef, forward: ast.FunctionDef) -> bool:
+    """Whether a method takes gradients after ``self``, and returns something.
+
+    Next to a ``forward`` that returns its input, whatever it takes is a gradient: no other direction, as in a flow.
+    """
+    names = _parameters(backward)
+    if backward.decorator_list or names[:1] != ["self"] or len(names) < 2:
         return False
-    values = [each.value for each in ast.walk(backward) if isinstance(each, ast.Return) and each.value is not None]
-    return any(not isinstance(each, ast.Constant) for each in values)
+    returned = _returned(backward)
+    if _GRADIENT.search(names[1]) is None:
+        if _OF_A_TRAINER.search(names[1]) or not _is_identity(forward) or _is_identity(backward):
+            return False
+    return any(not isinstance(each, ast.Constant) for each in returned)
+
+
+def _is_identity(method: ast.FunctionDef) -> bool:
+    """Whether a method does nothing but return its input: ``x``, ``x.clone()`` or a view of it."""
+    names, returned, body = _parameters(method), _returned(method), method.body
+    code = [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    if len(names) != 2 or len(code) != 1 or len(returned) != 1:
+        return False
+    value = returned[0]
+    func = value.func if isinstance(value, ast.Call) else None
+    if isinstance(func, ast.Attribute) and func.attr in ("clone", "view_as"):
+        value = func.value
+    return isinstance(value, ast.Name) and value.id == names[1]
+
+
+def _parameters(method: ast.FunctionDef) -> list[str]:
+    return [each.arg for each in (*method.args.posonlyargs, *method.args.args)]
+
+
+def _returned(method: ast.FunctionDef) -> list[ast.expr]:
+    return [each.value for each in ast.walk(method) if isinstance(each, ast.Return) and each.value is not None]
 
 
 def passes_gradients(tree: ast.Module) -> bool:

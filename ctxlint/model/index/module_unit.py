@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.decorator_summaries import Wrapping
     from ctxlint.model.index.file_index import ClassRecord, FileIndex, FunctionRecord
-    from ctxlint.model.index.from_ast import Methods
+    from ctxlint.model.index.from_ast import Pieces
     from ctxlint.source.source import Source, Span
 
 
@@ -232,10 +232,12 @@ class _BareStatement(Statement):
 
     top: cst.CSTNode = field(kw_only=True)
     layout: BareLayout = field(kw_only=True)
-    methods: Methods = field(kw_only=True)
+    methods: Pieces = field(kw_only=True)
     """Those of a class, for its next version."""
+    first: int = field(kw_only=True)
+    """The line that it began on when it was created."""
 
-    def release(self) -> Methods:
+    def release(self) -> Pieces:
         """The methods, to be used in the next version."""
         if not self.layout.release():
             return {}
@@ -247,10 +249,12 @@ def _bare_statement(text: str, statement: ast.stmt, source: Source, first: int) 
     if too_deep(text) is not None:
         raise NotMade
     made_from: dict[int, ast.AST] = {}
-    methods: Methods = {}
+    methods: Pieces = {}
     if isinstance(statement, ast.ClassDef):
         before = replaced_statement(_bare_statement, text, (source.path, statement.name))
-        methods = before.release() if before is not None else {}
+        methods = before.release() if before is not None and before.first == first else {}
     top = statement_from_ast(statement, source, made_from, methods)
     layout = BareLayout(top, partial(parse_text, text), AstPlaces(text, first, made_from))
-    return _BareStatement(text, lambda: layout.module, layout.span, top=top, layout=layout, methods=methods)
+    return _BareStatement(
+        text, lambda: layout.module, layout.span, top=top, layout=layout, methods=methods, first=first
+    )

@@ -31,6 +31,23 @@ class Target(NamedTuple):
         return f"{self.path}:{self.qualname}"
 
 
+class ProjectQuestion(NamedTuple):
+    """What a file has to know of its project: who declares an operator, or changes a dict of functions.
+
+    ``path`` is the file of the dict; empty for an operator, whose ``name`` is that in ``torch.ops``: ``"lib::scale"``.
+    """
+
+    path: str
+    name: str
+
+
+class Declaration(NamedTuple):
+    """The only file of a project that declares an operator."""
+
+    name: str
+    path: str
+
+
 class OpenInput(NamedTuple):
     """Whether a call may show that an input is a tensor, is something else, or may be None."""
 
@@ -92,6 +109,8 @@ class FileFacts:
     methods are called directly, which have subclasses here, and which are modified here. ``unset`` are pairs of an own
     Function and an attribute that it reads of ctx, and that nothing here sets: another file may.
 
+    ``asked`` is what the findings here depend on in files that no import leads to.
+
     ``at_stake`` are the keys of the Functions, own ones or of other files, with findings here: facts from others may
     suppress them. ``module_backwards``: a module here has a ``backward``, which another file may call.
     """
@@ -110,6 +129,7 @@ class FileFacts:
     at_stake: tuple[str, ...] = ()
     module_backwards: bool = False
     unset: tuple[tuple[str, str], ...] = ()
+    asked: tuple[ProjectQuestion, ...] = ()
 
     @property
     def all_keys(self) -> frozenset[str]:
@@ -130,8 +150,9 @@ class OutsideFacts:
     are worth resolving. ``aliases`` are attributes of modules that no module defines itself. The others are about the
     Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``calls_backward``: another file
     passes a gradient to some ``backward``. ``stored`` are pairs of a Function and an attribute that it reads of ctx and
-    that another file sets, on whatever object. ``partial``: there may be more facts, as the project is too large to
-    search.
+    that another file sets, on whatever object. ``declared`` are operators that the file uses, and ``changed`` the dicts
+    of functions that it uses and another file may change. ``partial``: there may be more facts, as the project is too
+    large to search.
     """
 
     names: tuple[str, ...] = ()
@@ -143,6 +164,8 @@ class OutsideFacts:
     patched: tuple[str, ...] = ()
     calls_backward: bool = False
     stored: tuple[tuple[str, str], ...] = ()
+    declared: tuple[Declaration, ...] = ()
+    changed: tuple[ProjectQuestion, ...] = ()
     partial: bool = False
 
     @property
@@ -156,6 +179,9 @@ class OutsideFacts:
 
 MODULE_BACKWARDS = "backward of modules"
 """The key of findings about these; no Function has it."""
+
+OF_NO_FUNCTION = ""
+"""The key of findings that are about no Function."""
 
 NOTHING = OutsideFacts()
 """The facts for a file that is linted alone: none but those from its own imports."""

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from ctxlint.model.index.older_syntax import in_older_syntax, may_hold_newer_syntax
+from ctxlint.model.index.reparsing import reparsed
 from ctxlint.model.index.statement_pieces import StatementLines, hard_starts, note_parsed, statements
 from ctxlint.profiling import stage
 from ctxlint.records import record
@@ -182,6 +183,16 @@ def _parse_lines(source: Source, lines: StatementLines) -> Found:
         return BrokenStatement(Position(lines.first, 1), "nested too deeply", is_syntax=False)
 
 
+def _parse_changed(source: Source, lines: StatementLines, known: tuple[str, Found] | None) -> Found:
+    """Like ``_parse_lines``, given what was found in another text that began at the same line."""
+    old, found = known or ("", [])
+    if isinstance(found, BrokenStatement) or len(found) != 1:
+        return _parse_lines(source, lines)
+    text = source.lines(*lines)
+    changed = None if too_deep_for_ast(text) else reparsed(found[0], old, text, lines.first, _parse)
+    return [changed] if changed is not None else _parse_lines(source, lines)
+
+
 def _parse_older(source: Source, lines: StatementLines) -> list[ast.stmt] | None:
     """Like ``_parse_lines``, for syntax newer than the ``ast`` of this Python; None if that is not the problem."""
     if not may_hold_newer_syntax(source.lines(*lines)):
@@ -217,6 +228,7 @@ class ParsedPieces:
         """The parser of the lines of a file, reusing known pieces; for one reading of it."""
         last, older = self._pieces.pop(source.path, ({}, {}))
         now: dict[tuple[int, str], Found] = {}
+        by_line = {first: (text, found) for (first, text), found in last.items()}
         self._pieces[source.path] = (now, last)
         while len(self._pieces) > self.files:
             self._pieces.popitem(last=False)
@@ -225,7 +237,8 @@ class ParsedPieces:
             key = (lines.first, source.lines(*lines))
             if key not in now:
                 before = last if key in last else older
-                now[key] = before[key] if key in before else _parse_lines(source, lines)
+                known = by_line.get(lines.first)
+                now[key] = before[key] if key in before else _parse_changed(source, lines, known)
             return now[key]
 
         return read

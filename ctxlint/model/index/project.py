@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from ctxlint.effort import spend
 from ctxlint.model.index.module_unit import Unit, read_unit
+from ctxlint.model.index.outside_facts import OutsideFacts, ProjectQuestion
 from ctxlint.model.index.scopes import LOCAL, Scope, bindings, dotted_name, is_builtin, meanings, resolutions
 from ctxlint.records import record
 from ctxlint.source.modules import ModulePlace, locate
@@ -63,7 +64,7 @@ class Definition:
     @property
     def name(self) -> str:
         """The last part of the qualified name; ``lambda`` for a function without one."""
-        name = self.qualname.rpartition(".")[2]
+        name = self.qualname.rpartition(".")[2].partition("@")[0]
         return "lambda" if name.startswith("<") else name
 
     @property
@@ -103,6 +104,7 @@ class Trace:
     def __init__(self) -> None:
         self.files: set[str] = set()
         self.look_ups: set[LookUp] = set()
+        self.asked: set[ProjectQuestion] = set()
         self.bases: dict[Definition, list[list[Meaning]]] = {}
         self.parents: dict[Definition, list[Definition]] = {}
         self.functions: dict[Definition, bool] = {}
@@ -113,6 +115,7 @@ class Trace:
         """Add the content of another trace."""
         self.files |= other.files
         self.look_ups |= other.look_ups
+        self.asked |= other.asked
 
     def take(self, consulted: Consulted) -> None:
         """Add earlier look-ups."""
@@ -131,6 +134,10 @@ class Project:
         self.load = load
         self.torch_bases = TORCH_FUNCTION_BASES | extra_bases
         self.trace = Trace()
+        self.declared: dict[str, str] = {}
+        """The files that declare operators, as far as other files have told."""
+        self.changed: set[ProjectQuestion] = set()
+        """The dicts of functions that some file may change, likewise."""
         self._units: dict[str, Unit | None] = {}
         self._linted: dict[str, Unit] = {}
         """The files that were linted themselves, which imports of others, or facts from there, may lead to again."""
@@ -141,6 +148,20 @@ class Project:
         """Record look-ups in a new trace from now on."""
         self.trace = Trace()
         return self.trace
+
+    def learn(self, outside: OutsideFacts) -> None:
+        """Use what the search of the whole project has found; results without it are dropped."""
+        declared = {name: path for name, path in outside.declared if self.declared.get(name) != path}
+        if declared or not self.changed.issuperset(outside.changed):
+            self.declared.update(declared)
+            self.changed.update(outside.changed)
+            self.forget_results()
+
+    def ask(self, path: str, name: str) -> ProjectQuestion:
+        """Record that results depend on what the whole project does with a name."""
+        asked = ProjectQuestion(os.path.abspath(path) if path else "", name)
+        self.trace.asked.add(asked)
+        return asked
 
     def forget_results(self) -> None:
         """Drop what was computed, which refers to the files and they to it: then all is freed with the project."""
@@ -182,13 +203,14 @@ class Project:
         It is cached in the project, or ``among`` other results.
         """
         results = self._worked_out if among is None else among
-        if target not in results:
+        known = results.get(target)
+        if known is None:
             before, self.trace = self.trace, Trace()
             try:
-                results[target] = (work_out(), self.trace)
+                known = results[target] = (work_out(), self.trace)
             finally:
                 self.trace = before
-        found, trace = results[target]
+        found, trace = known
         self.trace.add(trace)
         return cast("Result", found)
 
@@ -212,6 +234,15 @@ class Project:
         if key not in self.trace.meanings:
             self.trace.meanings[key] = self._imported(unit, name, hops)
         return self.trace.meanings[key]
+
+    def meaning_elsewhere(self, unit: Unit, name: str) -> Meaning:
+        """Like ``meaning``, for a name that another file of the project binds; None for any other.
+
+        Nothing is kept of ``unit``, which may be a file that is linted and then dropped.
+        """
+        place = self.locate(unit, name)
+        other = self.unit(place.path) if place is not None else None
+        return self._inside(other, place.rest, 1) if place is not None and other is not None and place.rest else None
 
     def _imported(self, unit: Unit, name: str, hops: int) -> Meaning:
         place = self.locate(unit, name)
@@ -322,14 +353,17 @@ class Project:
         return f"builtins.{name}" if is_builtin(name) and self._binds_none(unit, name, 0) else None
 
     def _starred(self, unit: Unit, name: str, hops: int) -> str | None:
-        """The name with the only star-imported module that binds it, if every other one is known not to."""
+        """The name with the star-imported module that binds it, if all others lack it, or mean the same by it."""
         stars = unit.index.module.stars
-        found = [star for star in stars if not self._star_lacks(unit, star, name, hops)]
-        if len(found) != 1:
+        found = [
+            f"{star}.{name}" if star.strip(".") else f"{star}{name}"
+            for star in stars
+            if not self._star_lacks(unit, star, name, hops)
+        ]
+        if not found or any(self.locate(unit, each) is None for each in found):
             return None
-        whole = f"{found[0]}.{name}" if found[0].strip(".") else f"{found[0]}{name}"
-        place = self.locate(unit, whole)
-        return whole if place is not None else None
+        meant = {self.meaning_elsewhere(unit, each) for each in found} if len(found) > 1 else {None}
+        return found[0] if len(found) == 1 or (len(meant) == 1 and None not in meant) else None
 
     def _binds_none(self, unit: Unit, name: str, hops: int) -> bool:
         return all(self._star_lacks(unit, star, name, hops) for star in unit.index.module.stars)

@@ -32,7 +32,7 @@ from ctxlint.model.interpreter.sequences import (
     with_item,
     with_key,
 )
-from ctxlint.model.interpreter.tensor_calls import mutated
+from ctxlint.model.interpreter.tensor_calls import changes_nothing, mutated
 from ctxlint.model.interpreter.values import (
     Choice,
     Constant,
@@ -154,12 +154,11 @@ def _store_attribute(
         if isinstance(value, Context):
             walk.record(Escape, target, how="stored")
         return
-    if isinstance(owner, Imported) and owner.name.startswith(LOCAL):
+    if isinstance(owner, Imported):
         name = target.attr.value
         cleared = is_none(value) is Tri.YES
-        walk.record(
-            ClassAttribute, target, owner=owner.name[len(LOCAL) :], attribute=name, written=True, cleared=cleared
-        )
+        home = owner.name.removeprefix(LOCAL)
+        walk.record(ClassAttribute, target, owner=home, attribute=name, written=True, cleared=cleared, value=value)
     if isinstance(owner, ProjectObject):
         walk.state.escape(owner)
     if not isinstance(owner, Imported) and target.attr.value not in python.TENSOR_ATTRIBUTES_TO_SET:
@@ -241,7 +240,7 @@ def execute_augmented(walk: Walk, node: cst.AugAssign) -> None:
             mutated(walk, node, target, walk.peek(target), how)
         if _item_changed(walk, target, holder, Opaque(node)):
             return
-        if is_container(holder) is not Tri.YES and not isinstance(holder, Choice):
+        if is_container(holder) is not Tri.YES and not (isinstance(holder, Choice) or changes_nothing(how, change)):
             mutated(walk, target, target.value, holder, f"[...] {how}")
     elif isinstance(target, cst.Attribute):
         value = walk.evaluate(target)
@@ -249,7 +248,7 @@ def execute_augmented(walk: Walk, node: cst.AugAssign) -> None:
             result = _after_augmented(walk, node, target, value, change, how)
             walk.state.attributes[target.attr.value] = result
             walk.record(ContextWrite, target, attribute=target.attr.value, value=result, statement=walk.statement)
-        elif tensor_when_used(value):
+        elif tensor_when_used(value) and not changes_nothing(how, change):
             mutated(walk, node, target, value, how)
 
 
@@ -258,7 +257,8 @@ def _after_augmented(
 ) -> Value:
     """The value of ``x`` after ``x op= change``; a tensor is modified in place and stays the same object."""
     if tensor_when_used(value):
-        mutated(walk, node, target, value, how)
+        if not changes_nothing(how, change):
+            mutated(walk, node, target, value, how)
         return value
     if any(is_mutable(option) for option in value.options()):
         walk.state.change(value, lambda old: combine(walk, old, change, node.operator, node))

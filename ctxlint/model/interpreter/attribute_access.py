@@ -22,6 +22,8 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.layouts import changed_layout
 from ctxlint.model.interpreter.sequences import (
     integer,
+    is_split,
+    item_at,
     sequence_item,
     slice_start,
     unknown_many,
@@ -40,6 +42,7 @@ from ctxlint.model.interpreter.values import (
     Mapping,
     NeedsInputGrad,
     Opaque,
+    ProjectFunction,
     ProjectObject,
     SavedTensor,
     SavedTensors,
@@ -63,6 +66,12 @@ from ctxlint.torch_api import autograd, operations
 if TYPE_CHECKING:
     from ctxlint.model.interpreter.walk import Walk
 
+_NOT_OF_PROJECTS = ("torch.", "builtins.")
+"""Prefixes of names that no project binds."""
+
+_NO_TABLES = (LOCAL, *_NOT_OF_PROJECTS)
+"""Prefixes of names that are never those of a dict of functions in another file."""
+
 SAVED_NAMES = ("saved_tensors", "saved_variables", "saved_for_forward")
 
 
@@ -74,8 +83,8 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
         return context_attribute(walk, node, name)
     note_none(walk, node, base)
     if isinstance(base, Imported):
-        if base.name.startswith(LOCAL):
-            walk.record(ClassAttribute, node, owner=base.name[len(LOCAL) :], attribute=name)
+        if not base.name.startswith(_NOT_OF_PROJECTS):
+            walk.record(ClassAttribute, node, owner=base.name.removeprefix(LOCAL), attribute=name)
         return Imported(f"{base.name}.{name}")
     if isinstance(base, SavedTensors):
         if not hasattr((), name):
@@ -107,6 +116,9 @@ def _field(walk: Walk, base: Value, name: str, node: cst.Attribute) -> Value | N
         instance = walk.resolver.attribute(base, name) if walk.resolver is not None else None
         if instance is not None:
             return instance
+        got = walk.resolver.property(base, name, node) if walk.resolver is not None else None
+        if got is not None:
+            return got
         return Item(base.origin, f".{name}") if isinstance(base.origin, Value) else Opaque(node)
     return None
 
@@ -153,6 +165,8 @@ def evaluate_subscript(walk: Walk, node: cst.Subscript) -> Value:
             walk.evaluate(base.value)
             return _needs_input_grad_item(walk, node, NeedsInputGrad(), index, number)
     value = walk.evaluate(base)
+    if isinstance(value, Imported) and walk.resolver is not None and not value.name.startswith(_NO_TABLES):
+        value = walk.resolver.table(value.name) or value
     if index is None:
         evaluate_indices(walk, node)
     if isinstance(value, NeedsInputGrad) and value.index is None:
@@ -222,24 +236,28 @@ def _item_of(
         if is_tensor(picked) is Tri.YES or isinstance(picked, Sequence):
             return Fresh(node, kind_of(value))
         return View(value, node, Alias.POSSIBLY)
-    if isinstance(value, Imported) or is_container(value) is Tri.YES:
+    if isinstance(value, Imported) or (is_container(value) is Tri.YES and not is_split(value)):
         return Opaque(node)
-    return Item(value, number if number is not None else node)
+    return item_at(value, number if number is not None else node, node)
 
 
 def _slice_of(value: Variadic | TensorTuple, node: cst.Subscript) -> Value:
     """``args[1:]``: a tuple of unknown length, of which it is known where its elements come from."""
     if isinstance(value, Variadic) and value.role == "input":
         return Sequence("tuple", (Slot(Item(value, node), starred=True),), node)
-    return unknown_many("tuple", node)
+    return value if is_split(value) else unknown_many("tuple", node)
 
 
 def _item_of_key(value: Mapping, index: cst.BaseExpression | None, node: cst.Subscript) -> Value:
     """``value["name"]`` of a dict with known keys; with an unknown key, one of the functions in it."""
-    if not isinstance(index, cst.SimpleString) and all(isinstance(slot.value, Imported) for slot in value.slots):
+    if not isinstance(index, cst.SimpleString) and all(map(_is_function, value.slots)):
         return join_all(slot.value for slot in value.slots) if value.keys else Opaque(node)
     key = literal_text(index) if isinstance(index, cst.SimpleString) else None
     return value.slots[value.keys.index(key)].value if isinstance(key, str) and key in value.keys else Opaque(node)
+
+
+def _is_function(slot: Slot) -> bool:
+    return isinstance(slot.value, (Imported, ProjectFunction))
 
 
 def _basic_index(node: cst.Subscript) -> bool:

@@ -8,9 +8,10 @@ import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
-from ctxlint.model.interpreter.effects import apply_summary, either, record_writes
-from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall, MemoryRead
+from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
+from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
+from ctxlint.model.interpreter.launches import WRAP_KERNELS, launch, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
@@ -22,7 +23,7 @@ from ctxlint.model.interpreter.sequences import (
     unknown_content,
     unknown_many,
 )
-from ctxlint.model.interpreter.summary import EXTENSION, KERNEL
+from ctxlint.model.interpreter.summary import EXTENSION
 from ctxlint.model.interpreter.tensor_calls import Arguments, saved_tuple_given, tensor_method, torch_function
 from ctxlint.model.interpreter.values import (
     NONE,
@@ -51,7 +52,7 @@ from ctxlint.model.interpreter.values import (
     kind_of,
     tensor_when_used,
 )
-from ctxlint.model.syntax import code_of, dotted, single_index
+from ctxlint.model.syntax import code_of, dotted
 from ctxlint.torch_api import autograd, operations, python
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _method_call(walk: Walk, node: cst.Call, func: cst.Attribute, receiver: Valu
     keeps = isinstance(receiver, Item) and isinstance(receiver.of, Imported)
     arguments = _evaluate_arguments(walk, node, f".{name}", keeps_context=keeps)
     if calls_loaded_extension(walk, func):
-        _read_by(walk, node, arguments, EXTENSION, code_of(func))
+        read_by(walk, node, arguments, EXTENSION, code_of(func))
     if any(is_mutable(option) for option in receiver.options()):
         return _container_method(walk, node, receiver, name, arguments)
     if not tensor_when_used(receiver):
@@ -304,7 +305,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin is None and (callee is None or not callee.startswith(operations.TORCH_NAMESPACES)):
         _lend(walk.state, arguments)
     if callee is None:
-        _launch(walk, node, arguments)
+        launch(walk, node, arguments)
         return _call_bound(walk, node, arguments)
     if builtin == "super":
         walk.record(GenericCall, node, callee=callee, arguments=arguments.positional, statement=walk.statement)
@@ -322,11 +323,17 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
         definition=known[0] if known is not None else None,
     )
     if known is None:
+        if callee in WRAP_KERNELS:
+            return arguments.value(0) or Opaque(node)
         if arguments.lends_context:
             walk.record(Escape, node, how="passed", callee=callee)
         if not _call_operator(walk, node, callee, arguments) and _is_compiled(walk, callee):
-            _read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
-        return Opaque(node) if callee.startswith(LOCAL) else torch_function(walk, node, callee, arguments)
+            read_by(walk, node, arguments, EXTENSION, dotted(node.func) or code_of(node.func))
+        if callee.startswith(LOCAL):
+            return Opaque(node)
+        if walk.resolver is not None and not callee.startswith(_NEVER_RESOLVED):
+            callee = walk.resolver.of_torch(callee) or callee
+        return torch_function(walk, node, callee, arguments)
     return apply_summary(walk, node, known, arguments)
 
 
@@ -340,46 +347,11 @@ def _call_operator(walk: Walk, node: cst.Call, name: str, arguments: Arguments) 
         return False
     if not name.startswith(_OPERATORS) and name.startswith(_NEVER_RESOLVED):
         return False
-    called = walk.resolver.operator(name, arguments.positional, arguments.keywords)
+    called = walk.resolver.operator(name, arguments.positional, arguments.keywords, node)
     if called is not None:
-        record_writes(walk, node, *called, arguments)
+        record_reads(walk, node, called.name, called.reads, arguments)
+        record_writes(walk, node, called.name, called.writes, arguments)
     return called is not None
-
-
-def _launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
-    """``kernel[grid](...)``, or ``wrap_triton(kernel)[grid](...)``."""
-    if not isinstance(node.func, cst.Subscript):
-        return
-    launched = node.func.value
-    if is_launch(node):
-        _read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched))
-    if isinstance(launched, cst.Call) and len(launched.args) == 1:
-        launched = launched.args[0].value if certain_meaning(walk, launched.func) in _WRAP_KERNELS else launched
-    name = certain_meaning(walk, launched)
-    if name is None or walk.resolver is None or arguments.open_ended:
-        return
-    found = walk.resolver.kernel(name, arguments.positional, arguments.keywords)
-    if found is None:
-        return
-    definition, writes = found
-    record_writes(walk, node, definition.name, writes, arguments)
-
-
-def _read_by(walk: Walk, node: cst.Call, arguments: Arguments, how: str, reader: str) -> None:
-    """Compiled code gets the arguments."""
-    for slot in (*arguments.positional, *arguments.keywords.values()):
-        if not slot.starred and isinstance(slot.value, (Argument, Item, Parameter)):
-            walk.record(MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader)
-
-
-def is_launch(node: cst.Call) -> bool:
-    """Whether a call is the launch of a kernel, ``kernel[grid](…)``, not of an element of a table of functions."""
-    if not isinstance(node.func, cst.Subscript):
-        return False
-    index = single_index(node.func)
-    if index is None or isinstance(index, (cst.Tuple, cst.Lambda)):
-        return True
-    return isinstance(node.func.slice[0].comma, cst.Comma) or "grid" in (dotted(index) or "").lower()
 
 
 def _call_bound(walk: Walk, node: cst.Call, arguments: Arguments) -> Value:
@@ -502,9 +474,6 @@ _MOST_FUNCTIONS = 8
 """A call of more functions than this is unknown."""
 
 _OPERATORS = "torch.ops."
-
-_WRAP_KERNELS = ("torch.library.wrap_triton", "torch._library.capture_triton", "torch._library.triton.wrap_triton")
-"""Functions that return a kernel that is launched in the same way."""
 
 _NEVER_RESOLVED = ("torch.", "builtins.", ".torch.")
 """Prefixes of names that are never those of project functions."""

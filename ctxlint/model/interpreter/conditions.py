@@ -73,10 +73,17 @@ def _make_guard(walk: Walk, test: cst.BaseExpression, holds: bool, block: int) -
 
 def _asked_by_parts(walk: Walk, test: cst.BaseExpression, holds: bool) -> tuple[Asks, ...]:
     """The questions of the parts of a compound test one of which decided it; see ``Guard``."""
-    parts = _deciding_parts(test, holds)
+    parts = _deciding_parts(_test_held_by(walk, test), holds)
     asked = [_asked_by(walk, part, part_holds) for part, part_holds in parts] if len(parts) > 1 else []
     known = tuple(each for each in asked if each is not None)
     return known if len(known) == len(asked) else ()
+
+
+def _test_held_by(walk: Walk, test: cst.BaseExpression) -> cst.BaseExpression:
+    """The compound test whose outcome a name holds; any other test itself."""
+    value = walk.peek(test) if isinstance(test, cst.Name) else None
+    node = value.node if isinstance(value, Scalar) else None
+    return node if isinstance(node, cst.BooleanOperation) else test
 
 
 def _asked_by(walk: Walk, test: cst.BaseExpression, holds: bool) -> Asks | None:

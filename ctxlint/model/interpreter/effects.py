@@ -20,6 +20,8 @@ from ctxlint.model.interpreter.events import (
 from ctxlint.model.interpreter.summary import Summary, Write
 from ctxlint.model.interpreter.values import (
     NEVER,
+    NONE,
+    UNKNOWN,
     Choice,
     Item,
     Sequence,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import ContextEvent, Orders, Unpacking
-    from ctxlint.model.interpreter.summary import ContextEffects
+    from ctxlint.model.interpreter.summary import ContextEffects, Read
     from ctxlint.model.interpreter.tensor_calls import Arguments
     from ctxlint.model.interpreter.values import Value
     from ctxlint.model.interpreter.walk import Walk
@@ -58,8 +60,16 @@ def either(found: Sequence_[tuple[Definition, Summary] | None]) -> tuple[Definit
     written = [{each.target for each in summary.writes} for _definition, summary in others]
     writes = tuple(each for each in first.writes if all(each.target in targets for targets in written))
     reads = tuple(read for summary in (first, *(each for _definition, each in others)) for read in summary.reads)
-    returned = join_all([first.returned, *(summary.returned for _definition, summary in others)])
-    return definition, Summary(returned, writes, reads)
+    results = [first.returned, *(summary.returned for _definition, summary in others)]
+    alike = len({_forms(each) for each in results}) == 1
+    return definition, Summary(join_all(results) if alike else UNKNOWN, writes, reads)
+
+
+def _forms(returned: Value) -> frozenset[int]:
+    """The numbers of values that a result may have: 0 for None, 1 for anything but a tuple or list."""
+    return frozenset(
+        len(option.slots) if isinstance(option, Sequence) else int(option != NONE) for option in returned.options()
+    )
 
 
 def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary], arguments: Arguments) -> Value:
@@ -68,18 +78,7 @@ def apply_summary(walk: Walk, node: cst.Call, known: tuple[Definition, Summary],
     by = definition.name
     if by == "__call__" and isinstance(node.func, cst.Name):
         by = node.func.value
-    slots = (*arguments.positional, *arguments.keywords.values())
-    for each in summary.reads:
-        walk.record(
-            MemoryRead,
-            node,
-            value=each.target,
-            value_node=_given_as(each.target, slots),
-            how=each.how,
-            reader=each.reader,
-            by=by,
-            through=each.steps,
-        )
+    record_reads(walk, node, by, summary.reads, arguments)
     if summary.on_context is not None:
         _lend_context(walk, node, by, summary, arguments)
     else:
@@ -100,6 +99,22 @@ def _is_taken_apart(statement: cst.CSTNode | None, call: cst.Call) -> bool:
         if isinstance(small, cst.Assign) and small.value is call:
             return all(isinstance(each.target, cst.Tuple) for each in small.targets)
     return False
+
+
+def record_reads(walk: Walk, node: cst.Call, by: str, reads: Iterable[Read], arguments: Arguments) -> None:
+    """Record whose memory a project function or operator reads, whatever its layout is."""
+    slots = (*arguments.positional, *arguments.keywords.values())
+    for each in reads:
+        walk.record(
+            MemoryRead,
+            node,
+            value=each.target,
+            value_node=_given_as(each.target, slots),
+            how=each.how,
+            reader=each.reader,
+            by=by,
+            through=each.steps,
+        )
 
 
 def record_writes(walk: Walk, node: cst.Call, by: str, writes: Iterable[Write], arguments: Arguments) -> None:

@@ -166,11 +166,20 @@ def _choosing(guards: tuple[Guard, ...]) -> frozenset[Guard | Asks]:
 
 @record
 class Step:
-    """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it."""
+    """A step on the way from a call to the actual operation: a position in the file ``path``, with a note about it.
+
+    ``{}`` in ``text`` is the code of ``quoted``, which is written only if the note is shown: that needs its layout.
+    """
 
     path: str
     span: Span
-    note: str
+    text: str
+    quoted: cst.CSTNode | None = field(default=None, compare=False)
+
+    @property
+    def note(self) -> str:
+        """What happens there."""
+        return self.text if self.quoted is None else self.text.replace("{}", code_of(self.quoted))
 
 
 @record
@@ -181,6 +190,14 @@ class Return(Event):
     bare: bool = False
     attributes: frozenset[str] = frozenset()
     """The ctx attributes that are certainly set when it runs."""
+
+
+@record
+class Yield(Event):
+    """A ``yield``; ``many`` for ``yield from`` an iterable ``value``."""
+
+    value: Value = NONE
+    many: bool = False
 
 
 @record
@@ -337,12 +354,16 @@ class MemoryRead(Event):
     def is_for_a_shape(self) -> bool:
         """Whether a test leads to it that may be about the shape, except for ``view``.
 
-        A tensor without dimensions, such as the gradient of a loss, has only one layout; it may be compared with 1.
+        A tensor without dimensions, such as the gradient of a loss, has only one layout; it may be compared with 1. But
+        a call that tests the number of elements expects several.
         """
-        return self.how != "view" and any(_SHAPES.intersection(guard.words) for guard in self.guards)
+        asked = {word for guard in self.guards for word in _SHAPES.intersection(guard.words)}
+        compared = asked == {"equal"} and _SIZES.isdisjoint(words_of(self.node))
+        return self.how != "view" and (compared or bool(asked - {"equal"}))
 
 
-_SHAPES = frozenset(["dim", "equal", "ndim", "numel", "shape", "size"])
+_SIZES = frozenset(["dim", "ndim", "numel"])
+_SHAPES = _SIZES | {"equal", "shape", "size"}
 
 
 @record
@@ -439,15 +460,16 @@ class FlagsTested(Event):
 
 @record
 class ClassAttribute(Event):
-    """An attribute of a class of this file read, or ``written``, through the class: ``Fn.calls += 1``.
+    """An attribute of a class or module read, or ``written``, through its name: ``Fn.calls += 1``.
 
-    ``cleared``: it is set to None.
+    ``cleared``: it is set to None; ``value`` is what it is set to.
     """
 
     owner: str = ""
     attribute: str = ""
     written: bool = False
     cleared: bool = False
+    value: Value | None = None
 
 
 @record

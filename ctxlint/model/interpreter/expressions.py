@@ -10,6 +10,7 @@ from ctxlint.model.interpreter.attribute_access import evaluate_attribute, evalu
 from ctxlint.model.interpreter.calls import evaluate_call
 from ctxlint.model.interpreter.comprehensions import evaluate_comprehension, evaluate_dict_comprehension
 from ctxlint.model.interpreter.conditions import decided, enter_arm, guards_of
+from ctxlint.model.interpreter.events import Yield
 from ctxlint.model.interpreter.names import evaluate_lambda, evaluate_name, evaluate_walrus
 from ctxlint.model.interpreter.sequences import concatenation, fold, repetition, spread
 from ctxlint.model.interpreter.state import join_states
@@ -231,10 +232,9 @@ def evaluate_conditional(walk: Walk, node: cst.IfExp) -> Value:
 def evaluate_yield(walk: Walk, node: cst.Yield) -> Value:
     """``yield``: its value is the caller's choice."""
     walk.is_generator = True
-    if isinstance(node.value, cst.From):
-        walk.use(node.value.item)
-    elif node.value is not None:
-        walk.use(node.value)
+    many = isinstance(node.value, cst.From)
+    written = node.value.item if isinstance(node.value, cst.From) else node.value
+    walk.record(Yield, node, value=walk.use(written) if written is not None else NONE, many=many)
     return Opaque(node)
 
 

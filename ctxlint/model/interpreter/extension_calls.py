@@ -33,9 +33,11 @@ def calls_loaded_extension(walk: Walk, function: cst.Attribute) -> bool:
 
 
 def loads_extension(name: str, scope: Scope) -> bool:
-    """Whether a name of a module is bound once, to an extension that is loaded there."""
+    """Whether a name of a module is bound once, to an extension that is loaded there, or to one by its name."""
     bounds = scope.live(name)
     value = bounds[0].value if len(bounds) == 1 else None
+    if isinstance(value, ast.Call) and is_of_extension(f"{name}."):
+        return True
     path = dotted_name(value.func) if isinstance(value, ast.Call) else None
     meant = resolve(path, scope) if path is not None else None
     return meant is not None and meant.endswith(EXTENSION_LOADERS)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from ctxlint.model.interpreter.expressions import EVALUATORS
 from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.method import MethodFacts
@@ -21,11 +23,10 @@ from ctxlint.model.interpreter.walk import NO_OBJECTS, MethodNames, Walk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import libcst as cst
-
     from ctxlint.model.index.scopes import Scope
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.summary import Resolver
+    from ctxlint.model.interpreter.trail import Trail
     from ctxlint.model.interpreter.values import ProjectObject, Value
 
 
@@ -34,9 +35,10 @@ def interpret(
     bindings: dict[str, Value],
     scope: Scope,
     resolver: Resolver | None = None,
-    walrus: bool = True,
+    local: frozenset[str] | None = None,
     kinds: frozenset[type[Event]] | None = None,
     objects: Mapping[Value, ProjectObject] = NO_OBJECTS,
+    trail: Trail | None = None,
 ) -> MethodFacts:
     """Walk a method or function.
 
@@ -45,17 +47,21 @@ def interpret(
         bindings: The abstract values of its parameters.
         scope: Resolves free names.
         resolver: Resolves the functions that are called.
-        walrus: As for ``bound_names``.
+        local: The names that it binds, if they are known.
         kinds: As for ``Recorder``.
         objects: As for ``Walk``.
+        trail: Keeps the walk, and may know an earlier one.
 
     Raises:
         RecursionError: An expression is absurdly deep.
     """
     star_may_bind_ctx = scope.sees_star_import() and not used_as_context(function.body, "ctx")
-    names = MethodNames(function, scope, bound_names(function, walrus), star_may_bind_ctx)
+    names = MethodNames(function, scope, bound_names(function) if local is None else local, star_may_bind_ctx)
     walk = Walk(EVALUATORS, EXECUTORS, names, State(dict(bindings)), Recorder(kinds), resolver, objects)
-    walk.execute(function.body)
+    if trail is not None and isinstance(function.body, cst.IndentedBlock):
+        trail.walk(walk, function.body)
+    else:
+        walk.execute(function.body)
     end = walk.state
     return MethodFacts(
         events=tuple(walk.recorder.events),

@@ -13,7 +13,8 @@ from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
 from ctxlint.model.interpreter.sequences import unknown_many
 from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, widen
-from ctxlint.model.interpreter.values import UNBOUND, UNKNOWN, Sequence, SomeTensor, Tri, Value, is_tensor
+from ctxlint.model.interpreter.values import UNBOUND, UNKNOWN, Choice, Sequence, SomeTensor, Tri, Value, is_tensor
+from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +29,23 @@ _MAX_TURNS = 8
 
 def execute_for(walk: Walk, node: cst.For) -> None:
     """A ``for`` loop."""
-    item = item_of(walk, node.iter, walk.evaluate(node.iter))
+    iterated = walk.evaluate(node.iter)
+    item = item_of(walk, node.iter, iterated)
+    if isinstance(item, Choice) and _has_plain_elements(iterated) and not _may_stop(node.body):
+        walk.each[id(item)] = item
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
+
+
+def _has_plain_elements(value: Value) -> bool:
+    """Whether it is a tuple or list of which each element is one known object."""
+    return isinstance(value, Sequence) and not any(isinstance(slot.value, Choice) for slot in value.slots)
+
+
+def _may_stop(node: cst.CSTNode) -> bool:
+    """Whether a loop may end, or skip the rest of its body, before it has run for each element."""
+    if isinstance(node, (cst.Break, cst.Continue, cst.Return)):
+        return True
+    return not isinstance(node, cst.BaseExpression) and any(map(_may_stop, children(node)))
 
 
 def execute_while(walk: Walk, node: cst.While) -> None:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from ctxlint.effort import spend
 from ctxlint.model.interpreter.events import (
+    Assigned,
     ContextCall,
     ContextRead,
     ContextWrite,
@@ -22,7 +23,7 @@ from ctxlint.model.interpreter.events import (
 )
 from ctxlint.model.interpreter.local_names import BINDING, bound_by
 from ctxlint.model.interpreter.values import Tri
-from ctxlint.model.syntax import dotted, parents_below
+from ctxlint.model.syntax import dotted, parents_in
 from ctxlint.records import record
 from ctxlint.torch_api.known_decorators import AUTOCAST_PAIR
 
@@ -204,7 +205,7 @@ class Method:
     @cached_property
     def parents(self) -> Mapping[cst.CSTNode, cst.CSTNode]:
         """The parent of each node of code in the method; the outermost first, the body last."""
-        return parents_below(self.node)
+        return parents_in(self.node)
 
     def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The ancestors of a node, the nearest first; the method is the last."""
@@ -266,6 +267,11 @@ class Method:
             for name in set(bound_by(node)) if type(node) in BINDING else ():
                 found.setdefault(name, []).append(node)
         return found
+
+    def bound_to(self, name: str) -> cst.BaseExpression | None:
+        """The expression that a name is bound to by the only assignment of it; None if there are several, or none."""
+        bound = [each for each in self.facts.of(Assigned) if each.name == name]
+        return bound[0].value_node if len(bound) == 1 and not bound[0].augmented else None
 
     @cached_property
     def _order(self) -> Mapping[cst.CSTNode, int]:

@@ -77,7 +77,7 @@ def _global_name(walk: Walk, name: str, node: cst.CSTNode) -> Value:
         if known is not None:
             return known
         if isinstance(bounds[0].value, ast.Dict) and walk.resolver is not None:
-            walk.names.constants[name] = walk.resolver.table(name)
+            walk.names.constants[name] = walk.resolver.table(LOCAL + name)
             return walk.names.constants[name] or Opaque(node)
         if isinstance(bounds[0].value, ast.Call) and walk.resolver is not None:
             walk.names.constants[name] = walk.resolver.instance(LOCAL + name)

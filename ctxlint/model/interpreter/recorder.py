@@ -76,6 +76,12 @@ class Recorder:
         self._order = recorded[-1].order + 1 if recorded else 0
         self._saved_reads = [at for at in self._saved_reads if at < len(recorded)]
 
+    def continue_after(self, recorded: tuple[Event, ...]) -> None:
+        """Continue a walk that has ``recorded`` these events."""
+        self.events[:] = recorded
+        self._order = recorded[-1].order + 1 if recorded else 0
+        self._saved_reads = [at for at, event in enumerate(recorded) if isinstance(event, SavedRead)]
+
     def amend_saved_read(self, change: Callable[[SavedRead], SavedRead], holder: str | None) -> None:
         """Update the last read of the saved tuple, or of the one bound to ``holder``."""
         self.amended += 1

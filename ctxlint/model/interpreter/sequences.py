@@ -48,13 +48,35 @@ _NOWHERE = cst.Module([])
 """The node of a value from outside the method."""
 
 
+def is_split(value: Value) -> bool:
+    """Whether it is a tuple of views of one tensor: ``x.split(n)``."""
+    return isinstance(value, TensorTuple) and value.of is not None
+
+
+def item_at(value: Value, key: object, node: cst.CSTNode) -> Value:
+    """An element of a value of which nothing else is known; ``node`` takes it."""
+    if isinstance(value, TensorTuple) and value.of is not None:
+        return View(value.of, node)
+    return Item(value, key)
+
+
 def spread(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
     """The slots of ``*value``: its elements if they are known, otherwise one starred slot."""
     if isinstance(value, InputsTuple) and value.exact:
         return tuple(Slot(each, node) for each in value.inputs)
     if isinstance(value, Sequence) and value.kind != "set":
         return tuple([slot if slot.node else Slot(slot.value, node, slot.starred) for slot in value.slots])
-    return (Slot(value, node, starred=True),)
+    return _alike(value, node) or (Slot(value, node, starred=True),)
+
+
+def _alike(value: Value, node: cst.BaseExpression | None) -> tuple[Slot, ...]:
+    """The slots of one of several tuples or lists of the same length: ``a.stride() if ... else (0, 0)``."""
+    options = [option for option in value.options() if isinstance(option, Sequence) and option.exact]
+    if len(options) < len(value.options()) or len({len(option.slots) for option in options}) != 1:
+        return ()
+    return tuple(
+        Slot(join_all(slot.value for slot in slots), node) for slots in zip(*(option.slots for option in options))
+    )
 
 
 def iterated_item(value: Value, node: cst.CSTNode) -> Value:
@@ -67,7 +89,7 @@ def iterated_item(value: Value, node: cst.CSTNode) -> Value:
             return only if isinstance(only, (SomeTensor, View)) else iterated_item(only, node)
     if isinstance(value, Scalar) and value.sort in ("shape", "range"):
         return Scalar("int", node)
-    return Opaque(node) if isinstance(value, Scalar) else Item(value, node)
+    return Opaque(node) if isinstance(value, Scalar) else item_at(value, node, node)
 
 
 def as_sequence(value: Value, kind: str, node: cst.CSTNode) -> Value:
@@ -87,7 +109,7 @@ def sequence_item(value: Sequence, node: cst.Subscript, number: int | None) -> V
         if len(value.slots) == 1 and value.slots[0].starred and number >= 0:
             if isinstance(value.slots[0].value, SomeTensor):
                 return SomeTensor()
-            return Item(value.slots[0].value, number)  # a copy of an iterable: list(args)
+            return item_at(value.slots[0].value, number, node)  # a copy of an iterable: list(args)
         before_star = list(takewhile(lambda slot: not slot.starred, value.slots))
         return before_star[number].value if 0 <= number < len(before_star) else Opaque(node)
     if len(node.slice) != 1 or not isinstance(node.slice[0].slice, cst.Slice):
@@ -131,7 +153,7 @@ def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CS
     if star is not None and at > star:
         if isinstance(value, Sequence) and value.exact and len(value.slots) >= count - 1:
             return value.slots[at - count].value
-        return Item(value, at - count)
+        return item_at(value, at - count, node)
     if isinstance(value, Sequence):
         if any(slot.starred for slot in value.slots[: at + 1]):
             return Opaque(node)
@@ -144,7 +166,7 @@ def element_of(value: Value, at: int, count: int, star: int | None, node: cst.CS
         return Scalar("int", node)
     if isinstance(value, InputsTuple) and at < len(value.inputs):
         return value.inputs[at]
-    return Item(value, at)
+    return item_at(value, at, node)
 
 
 def rest_of(value: Value, star: int, count: int, node: cst.CSTNode) -> Sequence:

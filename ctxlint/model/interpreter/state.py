@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING
@@ -66,6 +66,10 @@ class State:
             self.live,
             _longer(self.paths, *guards) if guards else self.paths,
         )
+
+    def copy(self) -> State:
+        """The same state, to continue from later."""
+        return replace(self, names=dict(self.names), attributes=dict(self.attributes))
 
     def doubt(self, guard: Guard) -> None:
         """What follows happens only if ``guard`` allows it: after a call that may not return, or a loop that may."""

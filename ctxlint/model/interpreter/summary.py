@@ -76,6 +76,15 @@ class Summary:
     on_context: ContextEffects | None = None
 
 
+@record
+class OperatorCalled:
+    """A call of a custom operator: what it is declared to write, and what its Python code reads as a ``Read``."""
+
+    name: str
+    writes: tuple[Write, ...] = ()
+    reads: tuple[Read, ...] = ()
+
+
 class Resolver(Protocol):
     """Resolves the names of a file to project functions and their summaries."""
 
@@ -84,7 +93,7 @@ class Resolver(Protocol):
         name: str,
         arguments: tuple[Slot, ...],
         keywords: Mapping[str, Slot],
-        call: cst.Call,
+        call: cst.BaseExpression,
         attributes: Mapping[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """A function and its summary for this call, in values of the caller; None if unknown.
@@ -97,7 +106,7 @@ class Resolver(Protocol):
         function: ProjectFunction,
         arguments: tuple[Slot, ...],
         keywords: Mapping[str, Slot],
-        call: cst.Call,
+        call: cst.BaseExpression,
         attributes: Mapping[str, Value],
     ) -> tuple[Definition, Summary] | None:
         """Like ``callee``, for a function as a value."""
@@ -122,11 +131,17 @@ class Resolver(Protocol):
     def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
         """The object that an attribute of an object certainly holds."""
 
+    def property(self, instance: ProjectObject, name: str, node: cst.Attribute) -> Value | None:
+        """What a property of an object returns, if it does nothing else; None if it is unknown, or no property."""
+
     def table(self, name: str) -> Mapping_ | None:
-        """The dict of functions that a name of the module is certainly bound to, if nothing in the file changes it."""
+        """The dict of functions that a resolved name certainly denotes, if nothing in the project changes it."""
 
     def unbound(self, name: str) -> str | None:
         """The resolved name of one that only a star import, or Python itself, can bind."""
+
+    def of_torch(self, name: str) -> str | None:
+        """The name in torch of what another file of the project imports from there: ``dist`` of ``common``."""
 
     def kernel(
         self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
@@ -137,6 +152,6 @@ class Resolver(Protocol):
         """Whether a name is one in a compiled extension that another file of the project loads."""
 
     def operator(
-        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
-    ) -> tuple[str, tuple[Write, ...]] | None:
-        """A custom operator of the project and its writes for these arguments; None for anything else."""
+        self, name: str, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot], call: cst.Call
+    ) -> OperatorCalled | None:
+        """A custom operator of the project, and what it writes and reads of these arguments; None for anything else."""

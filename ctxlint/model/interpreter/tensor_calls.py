@@ -83,7 +83,10 @@ def tensor_method(
     if name in operations.TWO_OPERANDS and is_tensor(receiver) is Tri.YES:
         saved_tuple_given(walk, node, name, arguments.positional[:1])
     if name in operations.INPLACE_METHODS:
-        if name != "copy_" or arguments.value(0) != receiver:  # copying a tensor onto itself changes nothing
+        alone = len(arguments.positional) == 1 and not arguments.keywords
+        operand = arguments.positional[0].value if alone else UNKNOWN
+        onto_itself = name == "copy_" and arguments.value(0) == receiver
+        if not (onto_itself or changes_nothing(name, operand)):
             mutated(walk, node, func.value, receiver, name)
         return receiver
     if name in operations.SELF_RETURNING_METHODS:
@@ -128,7 +131,7 @@ def _tensor_result(node: cst.Call, name: str, receiver: Value, arguments: Argume
     if _gives_pair(name, arguments.positional, arguments):
         return _pair(node, receiver)
     if name in operations.TUPLE_METHODS:
-        return TensorTuple(node)
+        return TensorTuple(node, receiver if name in operations.TUPLES_OF_VIEWS else None)
     if name in ("max", "min") and not arguments.positional and not arguments.keywords:
         return Fresh(node, kind_of(receiver))
     if name == "nonzero" and "as_tuple" in arguments.keywords:
@@ -162,19 +165,27 @@ def _fresh_tensor(node: cst.Call, name: str, source: Value | None, arguments: Ar
     return Fresh(node, kind if kind is Kind.FLOAT or keeps_kind else Kind.UNKNOWN)
 
 
+def changes_nothing(how: str, operand: Value) -> bool:
+    """Whether a modification in place leaves every value as it is: ``x.mul_(1)``, ``x += 0``."""
+    if not isinstance(operand, Constant) or isinstance(operand.value, str):
+        return False
+    return how in operations.NEUTRAL_OPERANDS and operand.value == operations.NEUTRAL_OPERANDS[how]
+
+
 def mutated(walk: Walk, node: cst.CSTNode, target: cst.BaseExpression | None, value: Value, how: str) -> None:
     """Record a write to a tensor."""
-    if is_tensor(value) is Tri.NO:
-        return
-    walk.record(
-        Mutation,
-        node,
-        target=value,
-        target_node=target,
-        how=how,
-        name=root_name(target),
-        statement=walk.statement,
-    )
+    for written in value.options() if id(value) in walk.each else (value,):
+        if is_tensor(written) is Tri.NO:
+            continue
+        walk.record(
+            Mutation,
+            node,
+            target=written,
+            target_node=target,
+            how=how,
+            name=root_name(target),
+            statement=walk.statement,
+        )
 
 
 def _writing_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
@@ -226,6 +237,10 @@ def _gradients(node: cst.Call, arguments: Arguments) -> Value:
     return Sequence("tuple", tuple(Slot(Item(whole, at)) for at in range(count)), node)
 
 
+_GIVING_VIEWS = frozenset(autograd.VARIABLE) | operations.SHARING_FUNCTIONS
+"""Functions of one argument whose result shares its memory; ``Variable`` accepts only a tensor."""
+
+
 def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value:
     """A function of torch or ``math``, or any other import."""
     if callee in operations.TORCH_SCALARS:
@@ -242,8 +257,8 @@ def torch_function(walk: Walk, node: cst.Call, callee: str, arguments: Arguments
         return NONE
     if callee in ("torch.Tensor", "torch.nn.Parameter"):
         return Fresh(node, Kind.FLOAT)
-    if callee in autograd.VARIABLE and arguments.positional and not arguments.positional[0].starred:
-        return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=True)  # only a tensor is accepted
+    if callee in _GIVING_VIEWS and arguments.positional and not arguments.positional[0].starred:
+        return View(arguments.positional[0].value, node, Alias.ALWAYS, shown=callee in autograd.VARIABLE)
     space, _, name = callee.rpartition(".")
     if name.endswith("Tensor") and space in ("torch", "torch.cuda"):
         kind = _kind_of_dtype(Imported(callee))
@@ -279,7 +294,8 @@ def _tensor_function(walk: Walk, node: cst.Call, name: str, arguments: Arguments
         return View(first, node, unless_copied(first))
     several = _gives_several(name, arguments)
     if several is not Tri.NO:
-        return TensorTuple(node) if several is Tri.YES else Opaque(node)
+        whole = first if name in operations.TUPLES_OF_VIEWS else None
+        return TensorTuple(node, whole) if several is Tri.YES else Opaque(node)
     if first is not None and _gives_pair(name, arguments.positional[1:], arguments):
         return _pair(node, first)
     if name in ("max", "min") and len(arguments.positional) == 1 and not arguments.keywords:

@@ -19,6 +19,7 @@ from ctxlint.model.interpreter.values import (
     Tri,
     Variadic,
     View,
+    is_container,
 )
 
 if TYPE_CHECKING:
@@ -32,13 +33,16 @@ _PLAIN = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict
 """Types that have no common instances with each other and with tensors, except bool, which is an int."""
 
 
+_CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "set", "dict"))
+
+
 def is_instance(value: Value, classes: Collection[str]) -> Tri:
     """Is the value an instance of one of these classes, given by their dotted names?"""
     if isinstance(value, Choice):
         return Tri.all(is_instance(option, classes) for option in value.alternatives)
     own = type_of(value)
     if own is None:
-        return Tri.UNKNOWN
+        return Tri.NO if is_container(value) is Tri.NO and _CONTAINERS.issuperset(classes) else Tri.UNKNOWN
     if own in classes or (own == "builtins.bool" and "builtins.int" in classes):
         return Tri.YES
     others = _PLAIN if own == _TENSOR else _PLAIN | {_TENSOR, "torch.nn.Parameter", "torch.nn.parameter.Parameter"}

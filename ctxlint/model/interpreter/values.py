@@ -30,6 +30,8 @@ class Tri(Enum):
     def __bool__(self) -> bool:
         raise TypeError("a Tri has three values: compare it with `is Tri.YES`")
 
+    __hash__ = object.__hash__  # that of an enumeration is written in Python, and part of the hash of most values
+
     @staticmethod
     def all(answers: Iterable[Tri]) -> Tri:
         """Yes if every answer is yes, no if every answer is no, otherwise unknown (also for no answers at all)."""
@@ -44,6 +46,8 @@ class Kind(Enum):
     INTEGRAL = "integral"
     """Integers, bools, and the state of a random generator."""
     UNKNOWN = "unknown"
+
+    __hash__ = object.__hash__
 
 
 class Value:
@@ -215,9 +219,13 @@ class Single(Value):
 
 @record
 class TensorTuple(Value):
-    """A tuple of tensors (or None) whose length is unknown: ``torch.autograd.grad(...)``, ``x.split(n)``."""
+    """A tuple of tensors (or None) whose length is unknown: ``torch.autograd.grad(...)``, ``x.split(n)``.
+
+    ``of`` is the tensor of which they are views, as those of ``x.split(n)``.
+    """
 
     node: cst.CSTNode
+    of: Value | None = None
 
 
 @record

@@ -54,6 +54,8 @@ class MethodNames:
         """The names that nested definitions capture. They may modify the lists that these names refer to."""
         self.rebound: set[str] = set()
         """The names that nested definitions bind (``nonlocal``)."""
+        self.asks_about_all = False
+        """Whether the walk has depended on what the whole method does with a name, and not only on what is above."""
         self._borrowed_by: dict[int, frozenset[str]] = {}
 
     @cached_property
@@ -63,6 +65,7 @@ class MethodNames:
 
     def is_only_called(self, nested: cst.FunctionDef) -> bool:
         """Whether the method only calls a function that it defines: nobody else gets it."""
+        self.asks_about_all = True
         return not nested.decorators and nested.name.value in self._called and not has_computed_default(nested)
 
     def borrowed_by(self, nested: Definition) -> frozenset[str]:
@@ -102,6 +105,8 @@ class Walk:
         """The statement that is being walked."""
         self.loops = 0
         """The number of enclosing loops, comprehensions included."""
+        self.each: dict[int, Value] = {}
+        """The values, by their identity, that stand for each element of a tuple or list in turn."""
         self.turns: list[Turn] = []
         """The iterations of the enclosing loops, the innermost last."""
         self.repeated = RepeatedCalls()
@@ -176,11 +181,15 @@ class Walk:
     def execute(self, body: cst.BaseSuite) -> None:
         """Walk the statements of a block, up to the one that leaves it."""
         for statement in body.body:
-            if isinstance(statement, cst.SimpleStatementLine):
-                for small in statement.body:
-                    self._execute_one(small, statement)
-            else:
-                self._execute_one(statement, body if isinstance(statement, cst.BaseSmallStatement) else statement)
+            self.execute_statement(statement, body)
+
+    def execute_statement(self, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
+        """Walk one statement, or one line of simple statements, of a block."""
+        if isinstance(statement, cst.SimpleStatementLine):
+            for small in statement.body:
+                self._execute_one(small, statement)
+        else:
+            self._execute_one(statement, body if isinstance(statement, cst.BaseSmallStatement) else statement)
 
     def _execute_one(self, node: cst.CSTNode, statement: cst.CSTNode) -> None:
         """Walk one of the simple statements on the line, or in the block, ``statement``."""

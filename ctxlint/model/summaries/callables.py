@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.project_answers import is_only_read
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.sequences import literal
-from ctxlint.model.interpreter.values import UNKNOWN, Imported, Mapping, Slot
+from ctxlint.model.interpreter.values import UNKNOWN, Imported, Mapping, ProjectFunction, Slot
 from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.values import Value
 
 _MOST_HOPS = 8
 """Partial functions of partial functions are followed this far."""
@@ -81,28 +84,34 @@ def table_of_functions(unit: Unit, name: str) -> Mapping | None:
     functions = [resolve_certainly(dotted_name(each) or "", unit.index.module) for each in value.values]
     slots = tuple(Slot(Imported(each)) for each in functions if each is not None)
     names = tuple(each for each in keys if isinstance(each, str))
-    if len(names) != len(set(keys)) or len(slots) != len(keys) or not _is_only_read(unit.tree, name):
+    if len(names) != len(set(keys)) or len(slots) != len(keys) or not is_only_read(unit.tree, name):
         return None
     return Mapping(slots, keys=names)
+
+
+def imported_table(project: Project, unit: Unit, name: str) -> Mapping | None:
+    """The dict of functions in another file that a name of ``unit`` denotes, if no file changes it."""
+    found = owner_of(project, unit, name)
+    if found is None or found[1]:
+        return None
+    home, _module, last, _scope = found
+    table = project.once(("table", last), lambda: table_of_functions(home, last), home.summaries)
+    if table is None or project.ask(home.path, last) in project.changed:
+        return None
+    return replace(table, slots=tuple(Slot(_function_of(home, each.value)) for each in table.slots))
+
+
+def _function_of(home: Unit, value: Value) -> Value:
+    """A function that a file names, as other files refer to it."""
+    if isinstance(value, Imported) and value.name.startswith(LOCAL):
+        return ProjectFunction(Definition(home, value.name[len(LOCAL) :]))
+    return value
 
 
 def tables_in(unit: Unit) -> frozenset[str]:
     """The names of the dicts of functions that a file never changes."""
     dicts = (name for name, bounds in unit.index.module.names.items() if isinstance(bounds[0].value, ast.Dict))
     return frozenset(name for name in dicts if table_of_functions(unit, name) is not None)
-
-
-def _is_only_read(tree: ast.Module, name: str) -> bool:
-    """Whether a file only reads items of a dict, or asks for its keys and the like."""
-    times = reads = 0
-    for node in ast.walk(tree):
-        times += isinstance(node, ast.Name) and node.id == name
-        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.value, ast.Name):
-            known = isinstance(node, ast.Subscript) or node.attr in ("get", "keys", "values", "items")
-            reads += node.value.id == name and known and isinstance(node.ctx, ast.Load)
-        elif isinstance(node, ast.Compare):
-            reads += any(isinstance(each, ast.Name) and each.id == name for each in node.comparators)
-    return times == reads + 1
 
 
 def _slot(node: ast.expr) -> Slot:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.scopes import dotted_name, resolve
+from ctxlint.model.index.project_answers import DEFINE, LIBRARY, meant, texts_in
 from ctxlint.model.interpreter.events import Step
+from ctxlint.model.interpreter.summary import OPERATOR, Write
+from ctxlint.model.interpreter.values import UNKNOWN, Constant, Fresh, Scalar, Sequence
+from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
@@ -19,9 +23,8 @@ if TYPE_CHECKING:
 
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.values import Value
 
-_DEFINE = "torch.library.define"
-_LIBRARY = "torch.library.Library"
 _NAMESPACE = "torch.ops."
 
 
@@ -40,7 +43,10 @@ def declared_by(definition: Definition) -> Declared | None:
     if record is None or not record.certain:
         return None
     for decorator in record.node.decorator_list:
-        if isinstance(decorator, ast.Call) and _meant(decorator.func, definition.unit) in OPERATOR_DECORATORS:
+        if (
+            isinstance(decorator, ast.Call)
+            and meant(decorator.func, definition.unit.index.module) in OPERATOR_DECORATORS
+        ):
             written = _names_in(decorator)
             arguments = record.node.args
             params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -50,23 +56,47 @@ def declared_by(definition: Definition) -> Declared | None:
     return None
 
 
+def declared_writes(definition: Definition, bindings: Mapping[str, Value]) -> Iterator[Write]:
+    """What an operator that a decorator creates writes among its arguments."""
+    declared = declared_by(definition)
+    if declared is not None:
+        for name in declared.params:
+            if name in declared.written and name in bindings:
+                yield Write(bindings[name], OPERATOR, (declared.step,))
+
+
+def not_shared(returned: Value) -> Value:
+    """The result of an operator for its callers: torch rejects arguments and views of them."""
+    if isinstance(returned, Sequence):
+        return replace(returned, slots=tuple(replace(slot, value=not_shared(slot.value)) for slot in returned.slots))
+    return returned if isinstance(returned, (Constant, Fresh, Scalar)) else UNKNOWN
+
+
 def declared_as(project: Project, unit: Unit, name: str) -> Declared | None:
-    """The operator ``torch.ops.namespace.name``, if this file or a module that it imports declares it."""
+    """The operator ``torch.ops.namespace.name``, if exactly one file of the project declares it."""
     parts = name[len(_NAMESPACE) :].split(".")
     if not name.startswith(_NAMESPACE) or len(parts) not in (2, 3):
         return None
     wanted = "::".join(parts[:2])
     for each in (unit, *project.imported(unit)):
-        found = project.once(("operators",), lambda each=each: _declarations(each), each.summaries).get(wanted)  # type: ignore[misc]
+        found = _declared_in(project, each, wanted)
         if found is not None:
             return found
-    return None
+    if parts[0] in OPERATORS_OF_TORCH:
+        return None
+    project.ask("", wanted)
+    other = project.unit(project.declared[wanted]) if wanted in project.declared else None
+    return _declared_in(project, other, wanted) if other is not None else None
 
 
-def _declarations(unit: Unit) -> Mapping[str, Declared]:
+def _declared_in(project: Project, unit: Unit, name: str) -> Declared | None:
+    return project.once(("operators",), lambda: _declarations(unit, project), unit.summaries).get(name)
+
+
+def _declarations(unit: Unit, project: Project) -> Mapping[str, Declared]:
     """The operators that a file declares, by ``namespace::name``; those declared twice are left out."""
     found: dict[str, list[Declared]] = {}
-    for name, declared in (*_decorated(unit), *_defined(unit)):
+    for name, declared in (*_decorated(unit), *_defined(unit, project)):
         found.setdefault(name, []).append(declared)
     return {name: each[0] for name, each in found.items() if len(each) == 1}
 
@@ -81,18 +111,16 @@ def _decorated(unit: Unit) -> Iterator[tuple[str, Declared]]:
                     yield name.value, declared
 
 
-def _defined(unit: Unit) -> Iterator[tuple[str, Declared]]:
+def _defined(unit: Unit, project: Project) -> Iterator[tuple[str, Declared]]:
     """The operators of ``torch.library.define("ns::f", "(…) -> …")`` and ``Library("ns", …).define("f(…) -> …")``."""
     for call in unit.index.calls:
         if call.name != "define":
             continue
-        texts = [
-            each.value for each in call.node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
-        ]
-        if _meant(call.node.func, unit) == _DEFINE and len(texts) >= 2:
+        texts = texts_in(call.node)
+        if meant(call.node.func, unit.index.module) == DEFINE and len(texts) >= 2:
             name, schema = texts[0], texts[1]
         else:
-            namespace = _namespace(call.node.func, unit)
+            namespace = _namespace(call.node.func, unit, project)
             if namespace is None or not texts:
                 continue
             schema = texts[0]
@@ -102,15 +130,18 @@ def _defined(unit: Unit) -> Iterator[tuple[str, Declared]]:
             yield name, _declared(unit, name.partition("::")[2], *parsed, call.node)
 
 
-def _namespace(func: ast.expr, unit: Unit) -> str | None:
+def _namespace(func: ast.expr, unit: Unit, project: Project) -> str | None:
     """The namespace of the library whose ``define`` is called."""
     owner = func.value if isinstance(func, ast.Attribute) else None
     bounds = unit.index.module.names.get(owner.id, []) if isinstance(owner, ast.Name) else []
+    if isinstance(owner, ast.Name) and [each.kind for each in bounds] == ["import"]:
+        unit, name, scope = project.bound(unit, owner.id, unit.index.module)
+        bounds = scope.names.get(name, [])
     made = bounds[0].value if len(bounds) == 1 else owner
-    if not isinstance(made, ast.Call) or not made.args or _meant(made.func, unit) != _LIBRARY:
+    if not isinstance(made, ast.Call) or not made.args or meant(made.func, unit.index.module) != LIBRARY:
         return None
-    name = made.args[0]
-    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else None
+    namespace = made.args[0]
+    return namespace.value if isinstance(namespace, ast.Constant) and isinstance(namespace.value, str) else None
 
 
 def _parsed(schema: str) -> tuple[tuple[str, ...], frozenset[str]] | None:
@@ -148,8 +179,3 @@ def _declared(unit: Unit, name: str, params: tuple[str, ...], written: frozenset
         written,
         Step(unit.path, unit.source.span_of(node), f"`{name}` declares here that it writes {what}"),
     )
-
-
-def _meant(func: ast.expr, unit: Unit) -> str | None:
-    path = dotted_name(func)
-    return resolve(path, unit.index.module) if path is not None else None

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ctxlint.effort import spend
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve
+from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolve, resolve_certainly
 from ctxlint.model.interpreter.events import Step
+from ctxlint.model.summaries.callables import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
+    from ctxlint.model.interpreter.values import Slot
 
     Found = dict[str, tuple[Step, ...]]
     """The parameters that are written, each with the steps to the writing statement."""
@@ -38,14 +42,16 @@ _VARYING = frozenset(["triton.language.program_id", "triton.language.load", "num
 
 _MAKERS = frozenset(["make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"])
 
+_POINTING = _MAKERS | _SAME_POINTER
+
 
 def kernel_writes(project: Project, definition: Definition, values: Mapping[str, object], depth: int = 0) -> Found:
-    """The parameters through which a kernel certainly writes; empty for any other function.
+    """The parameters through which a kernel certainly writes.
 
     ``values`` are those of its parameters that the launch is known to pass, by name.
     """
     record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain or depth > _MAX_DEPTH or not is_kernel(definition):
+    if record is None or not record.certain or depth > _MAX_DEPTH:
         return {}
     arguments = record.node.args
     params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
@@ -59,14 +65,57 @@ def kernel_writes(project: Project, definition: Definition, values: Mapping[str,
     )
 
 
-def is_kernel(definition: Definition) -> bool:
-    """Whether a function has a kernel decorator, and none that may change the meaning of its arguments."""
+def is_kernel(definition: Definition, made: bool = False) -> bool:
+    """Whether a function has a kernel decorator, and none that may change the meaning of its arguments.
+
+    ``made``: something else makes a kernel of it.
+    """
     record = definition.unit.index.functions.get(definition.qualname)
     if record is None:
         return False
     written = (each.func if isinstance(each, ast.Call) else each for each in record.node.decorator_list)
     names = [resolve(dotted_name(each) or "", record.scope) or "" for each in written]
-    return any(each in _KERNELS for each in names) and all(each.endswith(_AROUND_KERNELS) for each in names)
+    return (made or any(each in _KERNELS for each in names)) and all(each.endswith(_AROUND_KERNELS) for each in names)
+
+
+def kernel_bound(project: Project, unit: Unit, name: str, made: bool = False, hops: int = 0) -> Definition | None:
+    """The kernel that a module or a class binds a name to: ``tuned = triton.autotune(…)(kernel)``, ``a = kernel``."""
+    found = owner_of(project, unit, name)
+    if found is None or hops > _MAX_DEPTH:
+        return None
+    home, _owner, last, scope = found
+    for bound in reversed(scope.names.get(last, ())):
+        if bound.conditional or (bound.kind == "assign") is (bound.value is None):
+            return None
+        if bound.kind == "def":
+            definition = Definition(home, bound.target)
+            return definition if is_kernel(definition, made) else None
+        value = bound.value
+        while isinstance(value, ast.Call):
+            around = value.func.func if isinstance(value.func, ast.Call) else value.func
+            maker = resolve(dotted_name(around) or "", scope)
+            if maker is None or not maker.endswith(_AROUND_KERNELS) or not value.args:
+                return None
+            made |= maker in _KERNELS
+            value = value.args[0]
+        wrapped = dotted_name(value) if value is not None else None
+        if wrapped is None:
+            return None
+        if wrapped != last:  # else an earlier binding of the same name
+            meant = resolve_certainly(wrapped, scope)
+            return kernel_bound(project, home, meant, made, hops + 1) if meant is not None else None
+    return None
+
+
+def bound_to_kernel(
+    definition: Definition, arguments: tuple[Slot, ...], keywords: Mapping[str, Slot]
+) -> dict[str, Slot] | None:
+    """The arguments of a launch by parameter, apart from those after a star; None if some of these have defaults."""
+    params, known = parameters_of(definition), tuple(takewhile(lambda slot: not slot.starred, arguments))
+    bound = {**dict(zip(params, known)), **keywords}
+    after = {*params[len(known) :]} - keywords.keys() if len(known) < len(arguments) else set()
+    defaults = _defaults(definition.unit.index.functions[definition.qualname].node.args)
+    return bound if after.isdisjoint(defaults) else None
 
 
 def parameters_of(definition: Definition) -> list[str]:
@@ -190,7 +239,7 @@ class _Kernel:
     def varies(self, node: ast.expr) -> bool:
         """Whether an expression differs between the programs of a launch: by their index, or by what they load."""
         return any(
-            each.id in self.varying if isinstance(each, ast.Name) else self.called(each.func) in _VARYING
+            each.id in self.varying if isinstance(each, ast.Name) else self.is_called(each.func, _VARYING)
             for each in _names_and_calls(node)
         )
 
@@ -235,9 +284,10 @@ class _Kernel:
 
     def pointed(self, node: ast.Call) -> set[str]:
         """What the result of a call points into."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in _POINTING:
+            return set()  # without resolving it
         name = self.called(node.func)
-        last = name.rpartition(".")[2]
-        if name.startswith(_LANGUAGE) and last in _MAKERS | _SAME_POINTER:
+        if name.startswith(_LANGUAGE) and name.rpartition(".")[2] in _POINTING:
             base = next((each.value for each in node.keywords if each.arg == "base"), None)
             first = node.args[0] if node.args else base
             return self.reached(first) if first is not None else set()
@@ -248,6 +298,11 @@ class _Kernel:
     def called(self, func: ast.expr) -> str:
         """The dotted name of the callee."""
         return resolve(dotted_name(func) or "", self.scope) or ""
+
+    def is_called(self, func: ast.expr, names: frozenset[str]) -> bool:
+        """Whether the callee is one of these; hardly any is resolved."""
+        last = func.attr if isinstance(func, ast.Attribute) else None
+        return (last is None or any(each.endswith(last) for each in names)) and self.called(func) in names
 
     def only(self, node: ast.expr) -> set[str]:
         """The only parameter that an expression certainly points into."""
@@ -265,7 +320,7 @@ class _Kernel:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "store":  # of a descriptor
             return {each: (self.step(statement, each, "store"),) for each in self.only(node.func.value)}
         inner = self.inner(name)
-        if inner is None:
+        if inner is None or not is_kernel(inner):
             return {}
         arguments = dict(zip(parameters_of(inner), (each for each in node.args if not isinstance(each, ast.Starred))))
         arguments |= {each.arg: each.value for each in node.keywords if each.arg is not None}

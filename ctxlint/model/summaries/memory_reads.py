@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Step
 from ctxlint.model.interpreter.summary import EXTENSION, KERNEL, Read
 from ctxlint.model.interpreter.values import Argument, Item
-from ctxlint.model.syntax import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +32,8 @@ def reads_of(definition: Definition, facts: MethodFacts) -> Iterator[Read]:
 
 def _step(definition: Definition, read: MemoryRead) -> Step:
     unit = definition.unit
-    target = code_of(read.value_node) if read.value_node is not None else "it"
+    target = "{}" if read.value_node is not None else "it"
     note = f"`{definition.name}` calls `{target}.{read.how}` here"
     if read.by or read.how in (KERNEL, EXTENSION):
         note = f"`{definition.name}` passes `{target}` to `{read.by or read.reader}` here"
-    return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note)
+    return Step(unit.path, unit.slices.span_in_function(definition.qualname, read.node), note, read.value_node)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxlint.model.index.indexer import INITIALISERS
 from ctxlint.model.index.project import MAX_ANCESTORS, Definition
 from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
 from ctxlint.model.interpreter.method import Binding
@@ -30,6 +31,8 @@ _PLAIN_BASES = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol
 _CHANGES_ACCESS = frozenset(["__new__", "__getattribute__", "__getattr__", "__setattr__"])
 
 
+_PROPERTIES = {"builtins.property", "functools.cached_property"}
+
 _NOT_OF_PROJECT = ("torch.", "builtins.", "typing.")
 _NAME = re.compile(r"\.*\w+(?:[.:]\w+)*")
 
@@ -39,6 +42,8 @@ class _Field(NamedTuple):
 
     name: str
     default: Slot | None
+    is_computed: bool = False
+    """Whether it is no parameter: ``field(init=False)``."""
 
 
 class _Made(NamedTuple):
@@ -57,7 +62,7 @@ def new_object(
     meant: Definition | None,
     arguments: tuple[Slot, ...],
     keywords: Mapping[str, Slot],
-    call: cst.Call,
+    call: cst.BaseExpression,
 ) -> tuple[Definition, Value] | None:
     """The class that a call of ``name`` creates an object of, and the object; None if it is unknown."""
     if meant is not None and meant.record is not None:
@@ -76,7 +81,8 @@ def new_object(
             return None
         slots = tuple(values[each.name] for each in made.fields)
         return definition, Sequence("tuple", slots, call, tuple(each.name for each in made.fields))
-    held = tuple((name, values[param]) for name, param in made.attributes) if values is not None else ()
+    values = values or {}
+    held = tuple((name, values[param]) for name, param in made.attributes if param in values)
     return definition, ProjectObject(definition, held, call)
 
 
@@ -91,6 +97,23 @@ def member(project: Project, definition: Definition, name: str) -> tuple[Definit
             return None
         return Definition(each.unit, qualname), _binding(record.node.decorator_list, record.scope)
     return None
+
+
+def getter(project: Project, definition: Definition, name: str) -> Definition | None:
+    """The function of a property of a class."""
+    found = member(project, definition, name)
+    if found is None or found[1] is not None:
+        return None
+    record = found[0].unit.index.functions[found[0].qualname]
+    decorators = [_meant(each, record.scope) for each in record.node.decorator_list]
+    return found[0] if len(decorators) == 1 and decorators[0] in _PROPERTIES else None
+
+
+def initialiser(project: Project, definition: Definition) -> Definition | None:
+    """The method that completes a new object of a class: ``__init__`` or, of a dataclass, ``__post_init__``."""
+    names = ("__init__", "__post_init__")
+    found = (member(project, definition, name) for name in names)
+    return next((each[0] for each in found if each is not None and each[1] is Binding.INSTANCE), None)
 
 
 def only_base(project: Project, definition: Definition) -> Definition | None:
@@ -152,6 +175,20 @@ def declared_class(project: Project, unit: Unit, annotation: str) -> Definition 
     return project.once(("declared", annotation), lambda: _declared_class(project, unit, annotation), unit.summaries)
 
 
+def promised_class(project: Project, definition: Definition) -> Definition | None:
+    """The plain class that the annotation of a function's result names; see ``declared_class``."""
+    record = definition.unit.index.functions.get(definition.qualname)
+    returns = record.node.returns if record is not None else None
+    if isinstance(returns, ast.Constant) and isinstance(returns.value, str):
+        written: str | None = returns.value
+    else:
+        written = dotted_name(returns) if returns is not None else None
+    if record is None or written is None or not _NAME.fullmatch(written):
+        return None
+    meant = resolve_certainly(written, record.scope)
+    return declared_class(project, definition.unit, meant) if meant is not None else None
+
+
 def _declared_class(project: Project, unit: Unit, annotation: str) -> Definition | None:
     local = annotation.startswith(LOCAL)
     definition = Definition(unit, annotation[len(LOCAL) :]) if local else project.certainly(unit, annotation)
@@ -171,6 +208,11 @@ def _leaves_methods_open(node: ast.ClassDef) -> bool:
     """Whether a class leaves a method to its subclasses: it only raises, or does nothing."""
     functions = (each for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return any(isinstance(each.body[-1], (ast.Raise, ast.Pass)) or _is_constant(each.body[-1]) for each in functions)
+
+
+def is_placeholder(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function has no body but ``...`` or a docstring, as under ``if TYPE_CHECKING``."""
+    return all(map(_is_constant, node.body))
 
 
 def _is_constant(node: ast.stmt) -> bool:
@@ -213,10 +255,10 @@ def _find_constructor(project: Project, definition: Definition) -> _Made | None:
     if not line or not all(map(_is_plain, line)) or not _ends_plainly(project, line[-1]):
         return None
     init = definition.unit.index.functions.get(f"{definition.qualname}.__init__")
-    stored = definition.unit.index.attribute_owners
     if decorators and init is None:
         fields = _annotated(record.node)
-        return _Made(fields, tuple((each.name, each.name) for each in fields if each.name not in stored))
+        made = tuple((each.name, each.name) for each in fields if is_set_at_first(definition, each.name))
+        return _Made(tuple(each for each in fields if not each.is_computed), made)
     if init is None or not init.certain or not init.node.args.args:
         return _Made((), many=True)
     arguments = init.node.args
@@ -229,9 +271,15 @@ def _find_constructor(project: Project, definition: Definition) -> _Made | None:
     attributes = tuple(
         (name, param)
         for name, param in _kept_parameters(init.node, receiver.arg, {each.name for each in fields})
-        if all(owner.endswith(".__init__") for owner in stored.get(name, ()))
+        if is_set_at_first(definition, name)
     )
     return _Made(fields, attributes, many=bool(arguments.vararg or arguments.kwarg))
+
+
+def is_set_at_first(definition: Definition, name: str) -> bool:
+    """Whether only methods that initialise new objects set an attribute of this name, in the file of a class."""
+    stored = definition.unit.index.attribute_owners.get(name, ())
+    return all(owner.endswith(INITIALISERS) for owner in stored)
 
 
 def _kept_parameters(
@@ -260,10 +308,19 @@ def _field(param: ast.arg, default: ast.expr | None) -> _Field:
 def _annotated(node: ast.ClassDef) -> tuple[_Field, ...]:
     """The annotated names of a class body."""
     return tuple(
-        _Field(each.target.id, Slot(literal(each.value) or UNKNOWN) if each.value is not None else None)
+        _Field(
+            each.target.id,
+            Slot(literal(each.value) or UNKNOWN) if each.value is not None else None,
+            isinstance(each.value, ast.Call) and any(_is_no_parameter(keyword) for keyword in each.value.keywords),
+        )
         for each in node.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     )
+
+
+def _is_no_parameter(keyword: ast.keyword) -> bool:
+    """Whether it is ``init=False``."""
+    return keyword.arg == "init" and isinstance(keyword.value, ast.Constant) and not keyword.value.value
 
 
 def _of_named_tuple(owner: str, name: str, scope: Scope) -> _Made | None:
@@ -327,7 +384,7 @@ def _binding(decorators: list[ast.expr], scope: Scope) -> Binding | None:
         return Binding.STATIC
     if "builtins.classmethod" in found:
         return Binding.CLASS
-    return None if found & {"builtins.property", "functools.cached_property"} else Binding.INSTANCE
+    return None if found & _PROPERTIES else Binding.INSTANCE
 
 
 def _meant(decorator: ast.expr, scope: Scope) -> str | None:

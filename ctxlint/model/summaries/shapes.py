@@ -26,6 +26,8 @@ from ctxlint.model.interpreter.values import (
     Single,
     Slot,
     SomeTensor,
+    TensorTuple,
+    Tri,
     Value,
     View,
     is_container,
@@ -33,6 +35,7 @@ from ctxlint.model.interpreter.values import (
     is_tensor,
     join_all,
     kind_of,
+    usual_storage,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ _KEPT = 10_000
 """The first position of the objects of a function that it does not return."""
 
 
-def _made_at(value: Value, node: cst.Call, position: int | None) -> Value:
+def _made_at(value: Value, node: cst.BaseExpression, position: int | None) -> Value:
     """An object of the function, as a value of the caller."""
     if isinstance(value, Fresh):
         return Fresh(node, value.kind, position)
@@ -73,6 +76,15 @@ def _with_parts(value: ProjectFunction | ProjectObject, change: Callable[[Value]
     if isinstance(value, ProjectFunction):
         return ProjectFunction(value.definition, changed, value.unwrapped)
     return ProjectObject(value.definition, changed, value.origin)
+
+
+def _is_one_tensor(value: Choice) -> bool:
+    """Whether all alternatives are views of one tensor: a write to either writes to it."""
+    return (
+        is_tensor(value) is Tri.YES
+        and all(isinstance(each, View) for each in value.options())
+        and (usual_storage(value) is not None)
+    )
 
 
 class Shape:
@@ -98,8 +110,10 @@ class Shape:
             return Mapping(tuple(map(self.slot, value.slots)), keys=value.keys)
         if isinstance(value, (ProjectFunction, ProjectObject)):
             return _with_parts(value, self.of)
+        if isinstance(value, TensorTuple) and value.of is not None:
+            return replace(value, of=self.of(value.of))
         if isinstance(value, Choice):
-            return join_all(map(self.of, value.alternatives))
+            return self._argument(value) if _is_one_tensor(value) else join_all(map(self.of, value.alternatives))
         return value
 
     def slot(self, slot: Slot) -> Slot:
@@ -123,7 +137,7 @@ class Shape:
         self.objects.append(value)
         return made
 
-    def applied(self, summary: Summary, call: cst.Call) -> Summary:
+    def applied(self, summary: Summary, call: cst.BaseExpression) -> Summary:
         """A summary for arguments of this shape, in values of the caller."""
         writes = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.writes)
         reads = tuple(replace(each, target=self._in_caller(each.target)) for each in summary.reads)
@@ -131,7 +145,7 @@ class Shape:
         effects = summary.on_context
         return Summary(returned, writes, reads, None if effects is None else self._effects(effects, call))
 
-    def _effects(self, effects: ContextEffects, call: cst.Call) -> ContextEffects:
+    def _effects(self, effects: ContextEffects, call: cst.BaseExpression) -> ContextEffects:
         """What a function does with the ctx, in values of the caller."""
         return ContextEffects(
             tuple(self._event(each, call) for each in effects.events),
@@ -139,7 +153,7 @@ class Shape:
             effects.done,
         )
 
-    def _event(self, event: ContextEvent, call: cst.Call) -> ContextEvent:
+    def _event(self, event: ContextEvent, call: cst.BaseExpression) -> ContextEvent:
         event = replace(event, guards=tuple(self._guard(each, call) for each in event.guards))
         if isinstance(event, ContextCall):
             slots = (Slot(self._kept(each.value, call), None, each.starred) for each in event.arguments)
@@ -154,7 +168,7 @@ class Shape:
             return replace(event, unpackings=tuple(unpackings))
         return event
 
-    def _guard(self, guard: Guard, call: cst.Call) -> Guard:
+    def _guard(self, guard: Guard, call: cst.BaseExpression) -> Guard:
         """A condition in the function: other calls of it are under other conditions."""
         asks = None if guard.asks is None else self._asks(guard.asks)
         return replace(
@@ -164,7 +178,7 @@ class Shape:
     def _asks(self, asks: Asks) -> Asks:
         return replace(asks, value=self._in_caller(asks.value))
 
-    def _kept(self, value: Value, call: cst.Call) -> Value:
+    def _kept(self, value: Value, call: cst.BaseExpression) -> Value:
         """A value that the function leaves on ctx: what it also returns is the same object."""
         if isinstance(value, Choice):
             return join_all(self._kept(option, call) for option in value.alternatives)
@@ -191,6 +205,8 @@ class Shape:
             return self.objects[value.number]
         if isinstance(value, ContextAttribute):
             return self.attributes.get(value.name, value)
+        if isinstance(value, TensorTuple) and value.of is not None:
+            return replace(value, of=self._in_caller(value.of))
         if isinstance(value, (View, Item)):
             of = self._in_caller(value.of)
             return value if of is value.of else replace(value, of=of)
@@ -200,13 +216,13 @@ class Shape:
             return _with_parts(value, self._in_caller)
         return value
 
-    def _returned(self, value: Value, node: cst.Call) -> Value:
+    def _returned(self, value: Value, node: cst.BaseExpression) -> Value:
         """What the function returns, as a value of the caller: its nodes belong to the callee."""
         if isinstance(value, Choice):
             return join_all(self._returned(option, node) for option in value.alternatives)
         return self._element(value, node, None)
 
-    def _element(self, value: Value, node: cst.Call, position: int | None) -> Value:
+    def _element(self, value: Value, node: cst.BaseExpression, position: int | None) -> Value:
         """One returned value: an argument is unchanged; an object of the function is identified by its position."""
         if isinstance(value, Sequence):
             base = 0 if position is None else 100 * (position + 1)
@@ -226,6 +242,8 @@ class Shape:
             made = _made_at(value, node, position)
             self.made.setdefault(value, made)
             return made
+        if isinstance(value, TensorTuple) and value.of is not None:
+            return TensorTuple(node, self._element(value.of, node, position))
         if isinstance(value, View):
             return replace(value, of=self._element(value.of, node, position), node=node)
         if isinstance(value, Scalar):

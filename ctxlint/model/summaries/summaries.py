@@ -6,7 +6,6 @@ it is cached: so results do not depend on the order in which files are read.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,46 +14,36 @@ from ctxlint.model.analyses.returns import joined
 from ctxlint.model.function import Binding, Param
 from ctxlint.model.index.project import Definition
 from ctxlint.model.index.scopes import LOCAL, Scope
-from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Mutation, Return
-from ctxlint.model.interpreter.extension_calls import loads_extension
+from ctxlint.model.interpreter.effects import either
+from ctxlint.model.interpreter.events import LayoutAsked, MemoryRead, Mutation, Return, Yield
 from ctxlint.model.interpreter.interpret import interpret
+from ctxlint.model.interpreter.local_names import bound_names
+from ctxlint.model.interpreter.sequences import many_like, spread
 from ctxlint.model.interpreter.signatures import binding_of, decorators_of, params_of
-from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, Summary, Write
+from ctxlint.model.interpreter.summary import Summary
 from ctxlint.model.interpreter.values import (
     CONTEXT,
     NEVER,
-    UNKNOWN,
-    Argument,
-    Constant,
     Imported,
-    Mapping,
     Opaque,
-    Parameter,
     ProjectFunction,
-    ProjectObject,
+    Sequence,
     Slot,
     Tri,
     Value,
     is_container,
-    is_tensor,
 )
 from ctxlint.model.summaries.argument_binding import bind_arguments
-from ctxlint.model.summaries.callables import made_callable, table_of_functions
 from ctxlint.model.summaries.context_effects import CONTEXT_EVENTS, effects_of, gets_context
-from ctxlint.model.summaries.declared import declared_as, declared_by
-from ctxlint.model.summaries.kernels import is_kernel, kernel_writes, parameters_of
+from ctxlint.model.summaries.declared import declared_writes, not_shared
 from ctxlint.model.summaries.memory_reads import reads_of
 from ctxlint.model.summaries.objects import (
-    attribute_of,
-    declared_class,
-    instance_of_module,
-    member,
-    new_object,
-    only_base,
+    is_placeholder,
 )
-from ctxlint.model.summaries.shapes import Shape
-from ctxlint.model.summaries.wrappers import wrapper_of
+from ctxlint.model.summaries.resolver import STEPS_IN_VAIN, CalleeResolver, KnownSummary
+from ctxlint.model.summaries.wrappers import changes_nothing, wrapper_of
 from ctxlint.model.summaries.writes import writes_of
+from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,17 +51,13 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.index.file_index import FunctionRecord
     from ctxlint.model.index.module_unit import Unit
     from ctxlint.model.index.project import Project
     from ctxlint.model.interpreter.events import Event
     from ctxlint.model.interpreter.method import Decorator, MethodFacts
     from ctxlint.model.summaries.wrappers import Wrapper
 
-    Launched = tuple[Definition, tuple[Write, ...]]
-    """A kernel and its writes."""
-
-_KINDS: frozenset[type[Event]] = frozenset([Return, Mutation, MemoryRead, LayoutAsked])
+_KINDS: frozenset[type[Event]] = frozenset([Return, Yield, Mutation, MemoryRead, LayoutAsked])
 """The kinds of event that a summary needs."""
 
 _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
@@ -80,34 +65,17 @@ _KINDS_WITH_CONTEXT = _KINDS | CONTEXT_EVENTS
 _STEPS = 40_000
 """The maximum cost of one summary, including those that it needs."""
 
-_STEPS_IN_VAIN = _STEPS // 8
-"""The charge for one that costs more, which is unknown then."""
-
-_TIMES_IN_VAIN = 2
-"""After so many kinds of arguments for which a function costs too much, a walk does not try it again."""
-
 _STEPS_OF_A_CIRCLE = 1_000
 """The charge for a function on a cycle of the call graph, wherever the cycle is entered."""
 
 _MOST_KINDS = 8
 """A function may call itself through others with so many kinds of arguments; then it is on a cycle."""
 
-_OF_ANY_FILE = ("torch.", "builtins.")
-"""Prefixes of resolved names that mean the same in every file."""
-
 _DEPTH = 16
 """The maximum depth of calls on Python's own stack; deeper callees are summarised first, separately."""
 
 _MOST_RESTARTS = 24
 """Realistic call graphs need no more restarts for one call."""
-
-
-class _Known(NamedTuple):
-    """A summary, None if unknown, and the steps that are charged for it."""
-
-    summary: Summary | None
-    cost: int
-    too_costly: bool = False
 
 
 class _Call(NamedTuple):
@@ -129,7 +97,7 @@ class _TooDeep(Exception):
         self.call = call
 
 
-_UNKNOWN = _Known(None, 0)
+_UNKNOWN = KnownSummary(None, 0)
 
 
 def _name(keyword: tuple[str, Slot]) -> str:
@@ -165,12 +133,12 @@ class Summaries:
         keywords: MappingOf[str, Slot],
         captured: tuple[tuple[str, Slot], ...] = (),
         unwrapped: int = 0,
-    ) -> _Known:
+    ) -> KnownSummary:
         """The summary of a function for these arguments, abstracted by a ``Shape``."""
         call = _Call(definition, arguments, tuple(sorted(keywords.items(), key=_name)), captured, unwrapped)
         return self._of(call) if self._active else self._from_the_deepest(call)
 
-    def _from_the_deepest(self, call: _Call) -> _Known:
+    def _from_the_deepest(self, call: _Call) -> KnownSummary:
         """The summary of a call; callees that are too deep come first, so that it does not depend on depth."""
         pending = [call]
         try:
@@ -192,11 +160,11 @@ class Summaries:
             self._waiting.clear()
             self._waits_in.clear()
             self._in_circle.clear()
-        return _Known(None, _STEPS, too_costly=True)
+        return KnownSummary(None, _STEPS, too_costly=True)
 
-    def _of(self, call: _Call) -> _Known:
+    def _of(self, call: _Call) -> KnownSummary:
         definition = call.callee
-        if call in self._recursive or self._is_waiting(call):
+        if (self._recursive and call in self._recursive) or (self._waits_in and self._is_waiting(call)):
             return _UNKNOWN
         again = self._circle_of(call)
         if again is not None:
@@ -214,7 +182,7 @@ class Summaries:
         """The index of the first active call on a cycle with this one; ``_DEPTH`` for a function that calls itself."""
         if self._active and self._active[-1].callee == call.callee:
             return _DEPTH
-        if call in self._in_circle:
+        if self._in_circle and call in self._in_circle:
             return self._in_circle[call]
         same = [number for number, each in enumerate(self._active) if each.callee == call.callee]
         if len(same) >= _MOST_KINDS:
@@ -231,7 +199,7 @@ class Summaries:
         self._circle = 0
         return True
 
-    def _work_out(self, call: _Call) -> _Known:
+    def _work_out(self, call: _Call) -> KnownSummary:
         around, self._circle = self._circle, _DEPTH
         self._active.append(call)
         try:
@@ -245,25 +213,27 @@ class Summaries:
         else:
             self._in_circle = {each: first for each, first in self._in_circle.items() if first < depth}
         if circle <= depth:
-            return _Known(None, _STEPS_OF_A_CIRCLE)
+            return KnownSummary(None, _STEPS_OF_A_CIRCLE)
         if cost is None:
-            return _Known(None, _STEPS_IN_VAIN, too_costly=True)
-        return _Known(summary, cost)
+            return KnownSummary(None, STEPS_IN_VAIN, too_costly=True)
+        return KnownSummary(summary, cost)
 
     def _walked(self, call: _Call) -> Summary | None:
         """The summary of a function, by one walk over its body."""
         definition, arguments, keywords = call.callee, call.arguments, dict(call.keywords)
         unit, qualname = definition.unit, definition.qualname
-        node = unit.slices.find_bare_function(qualname) if not unit.is_stub else None
-        if node is None or node.asynchronous is not None:
+        several = unit.index.functions[qualname].alternatives
+        if several:
+            bodies = [each for each in several if not is_placeholder(unit.index.functions[each].node)]
+            return self._of_each([call._replace(callee=Definition(unit, each)) for each in bodies])
+        head = self._head(definition)
+        if head is None:
             return None
-        record = unit.index.functions[qualname]
-        scope = Scope("function", qualname, record.scope)
-        decorators = decorators_of(node, record.scope)[call.unwrapped :]
+        decorators = head.decorators[call.unwrapped :]
         if binding_of(decorators) is Binding.CLASS:
             arguments = (Slot(Imported(LOCAL + qualname.rpartition(".")[0])), *arguments)
         for number, each in enumerate(decorators):
-            if each.keeps_signature is not Tri.YES:
+            if not self._keeps_signature(unit, each):
                 wrapper = self._wrapper(unit, each)
                 if wrapper is None:
                     return None
@@ -272,30 +242,97 @@ class Summaries:
                     known = self.of(wrapper.definition, arguments, keywords, ((wrapper.wrapped, Slot(within)),))
                     spend(known.cost)
                     return known.summary
-        params = params_of(node, scope)
-        bindings = bind_arguments(params, arguments, keywords)
+        bindings = bind_arguments(head.params, arguments, keywords)
         if bindings is None:
             return None
         resolver = CalleeResolver(unit, self)
-        objects = resolver.declared(params, bindings)
+        objects = resolver.declared(head.params, bindings)
         captured = {name: slot.value for name, slot in call.captured}
         bindings = {**captured, **bindings}
         has_context = gets_context((*arguments, *keywords.values(), *(slot for _name, slot in call.captured)))
         kinds = _KINDS_WITH_CONTEXT if has_context else _KINDS
         try:
-            facts = interpret(node, bindings, scope, resolver, unit.source.has_walrus, kinds, objects)
+            facts = interpret(head.node, bindings, head.scope, resolver, head.names, kinds, objects)
         except RecursionError:
             return None
-        if facts.is_generator or not facts.complete:
-            return None
-        effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
-        writes, reads = writes_of(definition, node, facts), reads_of(definition, facts)
-        return Summary(_returned(facts), tuple(writes), tuple(reads), effects)
+        return _summary(definition, head, facts, bindings, decorators, has_context) if facts.complete else None
+
+    def _of_each(self, calls: Iterable[_Call]) -> Summary | None:
+        """What several functions of a name have in common; a condition decides between them."""
+        found: list[tuple[Definition, Summary] | None] = []
+        for call in calls:
+            known = self._of(call)
+            spend(known.cost)
+            found.append((call.callee, known.summary) if known.summary is not None else None)
+        common = either(found)
+        return common[1] if common is not None else None
+
+    def _keeps_signature(self, unit: Unit, decorator: Decorator) -> bool:
+        """Whether the decorated function is called with the same arguments, and nothing else happens to it."""
+        name = decorator.name
+        if decorator.keeps_signature is Tri.YES or name in OPERATOR_DECORATORS:
+            return True
+        if name is None or decorator.called:
+            return False
+        key = ("changes nothing", name)
+        return self.project.once(key, lambda: changes_nothing(self.project, unit, name), unit.summaries)
 
     def _wrapper(self, unit: Unit, decorator: Decorator) -> Wrapper | None:
         """What a decorator of the project makes of a function."""
         meant = CalleeResolver(unit, self).function(decorator.name) if decorator.certain and decorator.name else None
-        return wrapper_of(meant, decorator.called) if meant is not None else None
+        if meant is None:
+            return None
+        key = ("wrapper", meant.qualname, decorator.called)
+        return self.project.once(key, lambda: wrapper_of(meant, decorator.called), meant.unit.summaries)
+
+    def _head(self, definition: Definition) -> _Head | None:
+        """What is known of a function before a walk, found once, but charged each time; None if it cannot be walked."""
+        key, among = ("head", definition.qualname), definition.unit.summaries
+        head, cost = self.project.once(key, lambda: limited(_STEPS, lambda: _head_of(definition)), among)
+        spend(_STEPS if cost is None else cost)
+        return head
+
+
+class _Head(NamedTuple):
+    """A function apart from its body, and the ``names`` that it binds."""
+
+    node: cst.FunctionDef
+    scope: Scope
+    decorators: tuple[Decorator, ...]
+    params: tuple[Param, ...]
+    names: frozenset[str]
+
+
+def _head_of(definition: Definition) -> _Head | None:
+    unit, qualname = definition.unit, definition.qualname
+    node = unit.slices.find_bare_function(qualname) if not unit.is_stub else None
+    if node is None or node.asynchronous is not None:
+        return None
+    record = unit.index.functions[qualname]
+    scope = Scope("function", qualname, record.scope)
+    try:
+        names = bound_names(node, unit.source.has_walrus)
+    except RecursionError:
+        return None
+    return _Head(node, scope, decorators_of(node, record.scope), params_of(node, scope), names)
+
+
+def _summary(
+    definition: Definition,
+    head: _Head,
+    facts: MethodFacts,
+    bindings: MappingOf[str, Value],
+    decorators: tuple[Decorator, ...],
+    has_context: bool,
+) -> Summary | None:
+    """What the facts of a walk mean for callers; None for a generator that writes, because it may never run."""
+    if facts.is_generator:
+        return None if any(writes_of(definition, head.names, facts)) else Summary(_yielded(facts, head.node))
+    reads = tuple(reads_of(definition, facts))
+    if any(each.name in OPERATOR_DECORATORS for each in decorators):
+        return Summary(not_shared(_returned(facts)), tuple(declared_writes(definition, bindings)), reads)
+    effects = effects_of(definition, facts, _name_of_context(bindings)) if has_context else None
+    return Summary(_returned(facts), tuple(writes_of(definition, head.names, facts)), reads, effects)
 
 
 def _name_of_context(bindings: MappingOf[str, Value]) -> str:
@@ -308,263 +345,13 @@ def _returned(facts: MethodFacts) -> Value:
     return joined(replace(facts, events=tuple(_for_any_type(event) for event in facts.returns)))
 
 
-class _Passed(NamedTuple):
-    """What a function gets for its parameters and captured names, abstracted by ``shape``."""
-
-    shape: Shape
-    arguments: tuple[Slot, ...]
-    keywords: MappingOf[str, Slot]
-    captured: tuple[tuple[str, Slot], ...]
-
-
-def _passed(
-    attributes: MappingOf[str, Value],
-    arguments: tuple[Slot, ...],
-    keywords: MappingOf[str, Slot],
-    captured: tuple[tuple[str, Slot], ...] = (),
-) -> _Passed:
-    shape = Shape(attributes)
-    return _Passed(
-        shape,
-        tuple(map(shape.slot, arguments)),
-        {name: shape.slot(slot) for name, slot in keywords.items()},
-        tuple((name, shape.slot(slot)) for name, slot in captured),
-    )
-
-
-class CalleeResolver:
-    """Resolves the names of one file to functions and their summaries, for one walk: a ``summary.Resolver``."""
-
-    def __init__(self, unit: Unit, summaries: Summaries, hops: int = 0) -> None:
-        self.unit = unit
-        self.summaries = summaries
-        self._hops = hops
-        """How many partial functions lead here."""
-        self._too_costly: Counter[Definition] = Counter()
-
-    def callee(
-        self,
-        name: str,
-        arguments: tuple[Slot, ...],
-        keywords: MappingOf[str, Slot],
-        call: cst.Call,
-        attributes: MappingOf[str, Value],
-    ) -> tuple[Definition, Summary] | None:
-        """A function and its summary for this call, in values of the caller; None if unknown.
-
-        ``attributes`` are the values of those of ctx that the caller has set.
-        """
-        if not name.startswith(LOCAL):
-            arguments, keywords = self._for_another_file(arguments, keywords)
-        passed = _passed(attributes, arguments, keywords)
-        if self.summaries.is_at_work and not passed.shape.objects and not name.startswith(LOCAL):
-            if not gets_context((*arguments, *keywords.values())):
-                return None  # reading another file is not worth it for numbers
-        meant = self._meant(name)
-        definition = self._function(meant)
-        if definition is None:
-            made = made_callable(self.summaries.project, self.unit, name, self._hops)
-            if made is None:
-                return self._made(name, meant, arguments, keywords, call, attributes)
-            resolver = CalleeResolver(made.unit, self.summaries, self._hops + 1)
-            return resolver.callee(
-                made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
-            )
-        return self._called(definition, passed, call)
-
-    def call(
-        self,
-        function: ProjectFunction,
-        arguments: tuple[Slot, ...],
-        keywords: MappingOf[str, Slot],
-        call: cst.Call,
-        attributes: MappingOf[str, Value],
-    ) -> tuple[Definition, Summary] | None:
-        """Like ``callee``, for a function as a value."""
-        if function.definition.unit is not self.unit:
-            arguments, keywords = self._for_another_file(arguments, keywords)
-        passed = _passed(attributes, arguments, keywords, function.captured)
-        if self.summaries.is_at_work and not passed.shape.objects:
-            return None
-        return self._called(function.definition, passed, call, function.unwrapped)
-
-    def _called(
-        self, definition: Definition, passed: _Passed, call: cst.Call, unwrapped: int = 0
-    ) -> tuple[Definition, Summary] | None:
-        if self._too_costly[definition] >= _TIMES_IN_VAIN:
-            spend(_STEPS_IN_VAIN)
-            return None
-        known = self.summaries.of(definition, passed.arguments, passed.keywords, passed.captured, unwrapped)
-        self._too_costly[definition] += known.too_costly
-        spend(known.cost)
-        return (definition, passed.shape.applied(known.summary, call)) if known.summary is not None else None
-
-    def _for_another_file(
-        self, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
-    ) -> tuple[tuple[Slot, ...], MappingOf[str, Slot]]:
-        """Arguments for a function of another file, where the names of this one mean something else."""
-        return tuple(map(self._elsewhere, arguments)), {name: self._elsewhere(slot) for name, slot in keywords.items()}
-
-    def _elsewhere(self, slot: Slot) -> Slot:
-        value = slot.value
-        if not isinstance(value, Imported) or value.name.startswith(_OF_ANY_FILE):
-            return slot
-        function = self.function(value.name)
-        if function is not None:
-            return Slot(ProjectFunction(function), slot.node, slot.starred)
-        return Slot(UNKNOWN, slot.node, slot.starred) if value.name.startswith((LOCAL, ".")) else slot
-
-    def _made(
-        self,
-        name: str,
-        meant: Definition | None,
-        arguments: tuple[Slot, ...],
-        keywords: MappingOf[str, Slot],
-        call: cst.Call,
-        attributes: MappingOf[str, Value],
-    ) -> tuple[Definition, Summary] | None:
-        """A call of a class, or of a method of an object that a module creates."""
-        if not gets_context((*arguments, *keywords.values())):
-            found = new_object(self.summaries.project, self.unit, name, meant, arguments, keywords, call)
-            if found is not None:
-                return found[0], Summary(found[1])
-        method = self._method_of_instance(name)
-        if method is None:
-            return None
-        function, receiver = method
-        return self.call(function, (*receiver, *arguments), keywords, call, attributes)
-
-    def _method_of_instance(self, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
-        owner, _, method = name.rpartition(".")
-        instance = self.instance(owner) if owner else None
-        return self.method(instance, method) if instance is not None else None
-
-    def nested(self, qualname: str, captured: tuple[tuple[str, Slot], ...]) -> ProjectFunction | None:
-        """A function of the file that is certainly meant by a name, with what it captures."""
-        definition = self.function(LOCAL + qualname)
-        return ProjectFunction(definition, captured) if definition is not None else None
-
-    def anonymous(
-        self, function: str, node: cst.Lambda, captured: tuple[tuple[str, Slot], ...]
-    ) -> ProjectFunction | None:
-        """A lambda without a name in a function of the file, with what it captures."""
-        name = self.unit.slices.name_of_lambda(function, node)
-        return ProjectFunction(Definition(self.unit, name), captured) if name is not None else None
-
-    def method(self, instance: ProjectObject, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
-        """A method of an object, and the first argument of its calls if it takes the object; None if unknown."""
-        found = member(self.summaries.project, instance.definition, name)
-        if found is None or found[1] is None:
-            return None
-        return ProjectFunction(found[0]), (Slot(instance),) if found[1] is Binding.INSTANCE else ()
-
-    def above(self, owner: str, name: str) -> ProjectFunction | None:
-        """The static or class method ``name`` of the base of a class of the file: of ``super()``."""
-        base = only_base(self.summaries.project, Definition(self.unit, owner))
-        found = member(self.summaries.project, base, name) if base is not None else None
-        return ProjectFunction(found[0]) if found is not None and found[1] is not Binding.INSTANCE else None
-
-    def instance(self, name: str) -> ProjectObject | None:
-        """The object that a name of the module is certainly bound to."""
-        return instance_of_module(self.summaries.project, self.unit, name)
-
-    def table(self, name: str) -> Mapping | None:
-        """The dict of functions that a name of the module is certainly bound to, if nothing in the file changes it."""
-        unit = self.unit
-        return self.summaries.project.once(("table", name), lambda: table_of_functions(unit, name), unit.summaries)
-
-    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
-        """The object that an attribute of an object certainly holds."""
-        return attribute_of(self.summaries.project, instance, name)
-
-    def declared(self, params: Iterable[Param], bindings: MappingOf[str, Value]) -> dict[Value, ProjectObject]:
-        """The values from outside of parameters whose annotation names a project class, as objects of it."""
-        found: dict[Value, ProjectObject] = {}
-        for param in params:
-            value = bindings.get(param.name) if param.annotation is not None and not param.has_default else None
-            if param.annotation is None or not isinstance(value, (Argument, Parameter)) or is_tensor(value) is Tri.YES:
-                continue
-            definition = declared_class(self.summaries.project, self.unit, param.annotation)
-            if definition is not None:
-                found[value] = ProjectObject(definition, (), value)
-        return found
-
-    def unbound(self, name: str) -> str | None:
-        """The resolved name of one that only a star import, or Python itself, can bind."""
-        return self.summaries.project.starred(self.unit, name)
-
-    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Launched | None:
-        """The writes of a kernel when launched with these arguments; None for anything else."""
-        definition = self.function(name)
-        if definition is None or not is_kernel(definition) or any(slot.starred for slot in arguments):
-            return None
-        bound = {**dict(zip(parameters_of(definition), arguments)), **keywords}
-        values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
-        project = self.summaries.project
-        found = project.once(
-            ("kernel", definition.qualname, tuple(sorted(values.items(), key=str))),
-            lambda: kernel_writes(project, definition, values),
-            definition.unit.summaries,
-        )
-        return definition, tuple(
-            Write(bound[param].value, KERNEL, way) for param, way in found.items() if param in bound
-        )
-
-    def is_loaded(self, name: str) -> bool:
-        """Whether a name is one in a compiled extension that another file of the project loads."""
-        project = self.summaries.project
-        if project.load is None or name.startswith((LOCAL, "torch.", "builtins.")):
-            return False
-        place = project.locate(self.unit, name)
-        other = project.unit(place.path) if place is not None and "." in place.rest else None
-        return (
-            place is not None
-            and other is not None
-            and loads_extension(place.rest.partition(".")[0], other.index.module)
-        )
-
-    def operator(
-        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
-    ) -> tuple[str, tuple[Write, ...]] | None:
-        """A custom operator, and what it writes among these arguments; None for anything else."""
-        definition = self.function(name)
-        declared = (
-            declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
-        )
-        if declared is None:
-            return None
-        if any(slot.starred for slot in arguments):
-            return declared.name, ()
-        bound = {**dict(zip(declared.params, arguments)), **keywords}
-        written = [param for param in declared.params if param in declared.written and param in bound]
-        return declared.name, tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
-
-    def function(self, name: str) -> Definition | None:
-        """The project function that a resolved name certainly denotes."""
-        return self._function(self._meant(name))
-
-    def _meant(self, name: str) -> Definition | None:
-        """What a resolved name certainly denotes."""
-        if name.startswith(LOCAL):
-            return Definition(self.unit, name[len(LOCAL) :])
-        return self.summaries.project.certainly(self.unit, name)
-
-    def _function(self, meant: Definition | None) -> Definition | None:
-        record = meant.unit.index.functions.get(meant.qualname) if meant is not None else None
-        return meant if meant is not None and record is not None and _is_bound_once(meant.name, record) else None
-
-
-def _is_bound_once(name: str, record: FunctionRecord) -> bool:
-    """Whether a name inside a function, or of a lambda, is bound nowhere else; others are looked up by position."""
-    bounds = record.scope.names.get(name, ())
-    return len(bounds) == 1 or not (record.scope.kind == "function" or any(each.kind == "assign" for each in bounds))
-
-
-def _launch_value(value: Value) -> tuple[object, ...]:
-    """What is known of a kernel's argument: a number, a flag, None, or something that is not None."""
-    if isinstance(value, Constant):
-        return (value.value,)
-    return ("tensor",) if is_tensor(value) is Tri.YES else ()
+def _yielded(facts: MethodFacts, node: cst.FunctionDef) -> Value:
+    """What a generator function returns, with its elements if they are the same on every path."""
+    yields = facts.of(Yield)
+    if any(each.in_loop or each.guards for each in yields):
+        return Sequence("generator", (Slot(many_like([each.value for each in yields]), starred=True),), node)
+    slots = (spread(each.value, None) if each.many else (Slot(each.value),) for each in yields)
+    return Sequence("generator", tuple(slot for each in slots for slot in each), node)
 
 
 def _for_any_type(event: Return) -> Return:

@@ -6,9 +6,15 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import LOCAL, dotted_name, resolve_certainly
+from ctxlint.model.summaries.callables import owner_of
+from ctxlint.torch_api.known_decorators import SIGNATURE_KEEPING_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
 
 
 class Wrapper(NamedTuple):
@@ -39,6 +45,35 @@ def wrapper_of(decorator: Definition, called: bool) -> Wrapper | None:
     if returned == params[0]:
         return Wrapper(None, returned)
     return Wrapper(inner, params[0]) if inner.qualname in decorator.unit.index.functions else None
+
+
+def changes_nothing(project: Project, unit: Unit, name: str) -> bool:
+    """Whether a module binds a name only to decorators that pass all arguments on, also inside its functions.
+
+    ``jit_fuser = torch.jit.script``, and a function that does nothing where that is not wanted.
+    """
+    found = owner_of(project, unit, name)
+    tree = found[0].tree if found is not None else None
+    if found is None or found[1] or tree is None:
+        return False
+    home, _owner, last, module = found
+    if any(bound.kind not in ("assign", "other") for bound in module.names.get(last, ())):
+        return False
+    stores, values = 0, []
+    for node in ast.walk(tree):
+        stores += isinstance(node, ast.Name) and node.id == last and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Assign) and dotted_name(node.targets[0]) == last:
+            values.append(node.value)
+    return 0 < stores == len(values) and all(_passes_on(home, value) for value in values)
+
+
+def _passes_on(unit: Unit, value: ast.expr) -> bool:
+    """Whether a decorator is a known one that passes all arguments on, or returns what it decorates."""
+    meant = resolve_certainly(dotted_name(value) or "", unit.index.module) or ""
+    if meant in SIGNATURE_KEEPING_DECORATORS:
+        return True
+    wrapper = wrapper_of(Definition(unit, meant[len(LOCAL) :]), called=False) if meant.startswith(LOCAL) else None
+    return wrapper is not None and wrapper.definition is None
 
 
 def _returned(function: ast.FunctionDef) -> str | None:

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from ctxlint.model.interpreter.events import Mutation, Question, Step
-from ctxlint.model.interpreter.local_names import bound_names
 from ctxlint.model.interpreter.summary import Write
 from ctxlint.model.interpreter.values import (
     Argument,
@@ -22,12 +21,9 @@ from ctxlint.model.interpreter.values import (
     permuted_storage,
     usual_storage,
 )
-from ctxlint.model.syntax import code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import libcst as cst
 
     from ctxlint.model.index.project import Definition
     from ctxlint.model.interpreter.events import Guard
@@ -35,8 +31,8 @@ if TYPE_CHECKING:
     from ctxlint.model.interpreter.values import Value
 
 
-def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts) -> Iterator[Write]:
-    """The writes of a function to its arguments, in the order of its code, each tensor once."""
+def writes_of(definition: Definition, own: frozenset[str], facts: MethodFacts) -> Iterator[Write]:
+    """The writes of a function with its ``own`` names to its arguments, in the order of its code, each tensor once."""
     seen: set[Value] = set()
     doubted: dict[Value, list[tuple[Guard, ...]]] = {}
     tests: _Tests | None = None
@@ -45,7 +41,7 @@ def writes_of(definition: Definition, node: cst.FunctionDef, facts: MethodFacts)
         origin = _written(target)
         if target is None or origin is None or origin in seen:
             continue
-        tests = tests or _Tests(definition, bound_names(node, definition.unit.source.has_walrus))
+        tests = tests or _Tests(definition, own)
         doubts = doubted.setdefault(origin, [])
         doubts.append(tuple(guard for guard in mutation.guards if not tests.let(guard)))
         if not _is_certain(doubts):
@@ -93,12 +89,12 @@ def _step(definition: Definition, mutation: Mutation) -> Step:
     unit = definition.unit
     span = unit.slices.span_in_function(definition.qualname, mutation.statement or mutation.node)
     name = definition.name
-    target = code_of(mutation.target_node) if mutation.target_node is not None else mutation.name or "it"
+    target = "{}" if mutation.target_node is not None else mutation.name or "it"
     if mutation.by:
         note = f"`{name}` passes `{target}` to `{mutation.by}` here"
     else:
         note = f"`{name}` modifies `{target}` with `{mutation.how}` here"
-    return Step(unit.path, span, note)
+    return Step(unit.path, span, note, mutation.target_node)
 
 
 class _Tests:

@@ -1,0 +1,156 @@
+"""Outputs that are sums or means, and gradients that have the shape of such an output instead of that of an input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.values import NONE, Fresh
+from ctxlint.model.syntax import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ctxlint.model.function import FunctionClass, Returned
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+def is_without_dimensions(outputs: Sequence[Returned], position: int) -> bool:
+    """Whether an output has no dimensions on any path: a sum or mean over all of them."""
+    reductions = _reductions(outputs, position)
+    return bool(reductions) and all(map(_reduces_all, reductions))
+
+
+def is_single_number(value: Value) -> bool:
+    """Whether a tensor certainly has no dimensions: a sum or mean over all of them."""
+    reduction = _reduction(value)
+    return reduction is not None and _reduces_all(reduction)
+
+
+def _reductions(outputs: Sequence[Returned], position: int) -> list[cst.Call]:
+    """The sums and means that compute an output, on all paths; none if some path returns another."""
+    if not all(each.exact and position < len(each.slots) for each in outputs):
+        return []
+    options = [option for each in outputs for option in each.slots[position].value.options()]
+    found = [reduction for each in options if (reduction := _reduction(each)) is not None]
+    return found if len(found) == len(options) else []
+
+
+def _reduction(value: Value) -> cst.Call | None:
+    """The sum or mean that computes a value."""
+    node = value.node if isinstance(value, Fresh) else None
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return None
+    return node if node.func.attr.value in _REDUCTIONS else None
+
+
+_WORDS = str.split
+_REDUCTIONS = ("sum", "mean")
+
+
+def _operand(reduction: cst.Call) -> cst.BaseExpression | None:
+    """What is reduced: ``x`` in ``x.sum()`` and ``torch.sum(x)``."""
+    if not _is_of_torch(reduction):
+        return cst.ensure_type(reduction.func, cst.Attribute).value
+    return reduction.args[0].value if reduction.args and reduction.args[0].keyword is None else None
+
+
+def _reduces_all(node: cst.Call) -> bool:
+    """``x.sum()``, ``torch.sum(x)`` and the like."""
+    options = node.args[_is_of_torch(node) :]
+    return all(each.keyword is not None and each.keyword.value == "dtype" for each in options)
+
+
+def _is_of_torch(call: cst.Call) -> bool:
+    """Whether it is ``torch.f(x)``, not ``x.f()``."""
+    return dotted(cst.ensure_type(call.func, cst.Attribute).value) == "torch"
+
+
+def unexpanded_gradients(fn: FunctionClass) -> Iterator[tuple[int, cst.BaseExpression]]:
+    """The gradients, by input, that are the one of a sum or mean, or a multiple.
+
+    Only where the output is the sum or mean of a function of single elements of the input: it has dimensions, or there
+    was nothing to reduce. If that combines inputs, one of them may have fewer dimensions than another: then it has to
+    be a sum over all, and the others get such a gradient as well, or None.
+    """
+    forward, backward = fn.forward, fn.backward
+    if forward is None or backward is None or backward.inherited or len(backward.positional) != 1:
+        return
+    if any(len(each.slots) != 1 for each in fn.outputs):
+        return
+    inputs = _reduced_inputs(fn, forward)
+    incoming = backward.positional[0].name
+    for returned in fn.gradients if inputs else ():
+        if not returned.known or any(slot.starred for slot in returned.slots):
+            continue
+        gradients = [
+            (index, slot.node, slot.value)
+            for index, slot in enumerate(returned.slots[: len(fn.inputs)])
+            if fn.inputs[index].name in inputs
+        ]
+        found = {index: node for index, node, _value in gradients if node and _is_multiple(backward, node, incoming)}
+        if all(index in found or value == NONE for index, _node, value in gradients):
+            yield from found.items()
+
+
+def _reduced_inputs(fn: FunctionClass, forward: Method) -> frozenset[str]:
+    """The inputs of whose elements the output is the sum or mean; none if that is not certain."""
+    reductions = _reductions(fn.outputs, 0)
+    found = {_combined(forward, _operand(each)) for each in reductions}
+    inputs = found.pop() if len(found) == 1 else None
+    if inputs is None or (len(inputs) > 1 and not all(map(_reduces_all, reductions))):
+        return frozenset()
+    return inputs
+
+
+def _combined(forward: Method, node: cst.BaseExpression | None) -> frozenset[str] | None:
+    """The inputs of which an expression combines single elements; None if it may do anything else."""
+    if isinstance(node, cst.Name):
+        if any(param.name == node.value for param in forward.params):
+            return None if node.value in forward.binders else frozenset((node.value,))
+        return _combined(forward, forward.bound_to(node.value))
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return frozenset()
+    if isinstance(node, cst.UnaryOperation):
+        return _combined(forward, node.expression)
+    if isinstance(node, cst.BinaryOperation) and not isinstance(node.operator, cst.MatrixMultiply):
+        return _union(forward, (node.left, node.right))
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _BY_ELEMENT:
+        owner = () if _is_of_torch(node) else (node.func.value,)
+        return _union(forward, (*owner, *(each.value for each in node.args)))
+    return None
+
+
+def _union(forward: Method, nodes: Iterable[cst.BaseExpression]) -> frozenset[str] | None:
+    found: set[str] = set()
+    for node in nodes:
+        inputs = _combined(forward, node)
+        if inputs is None:
+            return None
+        found |= inputs
+    return frozenset(found)
+
+
+_BY_ELEMENT = frozenset(
+    _WORDS("abs clone contiguous cos detach exp float log log1p neg pow relu sigmoid sin sqrt square tanh")
+)
+
+
+def _is_multiple(backward: Method, node: cst.CSTNode, name: str) -> bool:
+    """Whether an expression is the gradient ``name``, or that times numbers."""
+    if isinstance(node, cst.Name):
+        if node.value == name:
+            return backward.holds_argument(name, node)
+        single = backward.bound_to(node.value)
+        return single is not None and _is_multiple(backward, single, name)
+    if isinstance(node, cst.UnaryOperation):
+        return isinstance(node.operator, cst.Minus) and _is_multiple(backward, node.expression, name)
+    if isinstance(node, cst.BinaryOperation):
+        sides = (node.left, node.right)
+        number = any(isinstance(each, (cst.Integer, cst.Float)) for each in sides)
+        return number and any(_is_multiple(backward, each, name) for each in sides)
+    called = node.func if isinstance(node, cst.Call) and not node.args else None
+    same = isinstance(called, cst.Attribute) and called.attr.value in ("clone", "contiguous", "detach", "neg")
+    return isinstance(called, cst.Attribute) and same and _is_multiple(backward, called.value, name)

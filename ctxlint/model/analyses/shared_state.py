@@ -1,0 +1,134 @@
+"""What forward stores where all calls of a Function share it, and backward reads: attributes of classes, globals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.interpreter.events import Assigned, ClassAttribute
+from ctxlint.model.interpreter.values import Parameter, Scalar, Tri, is_tensor, usual_storage
+from ctxlint.model.syntax import code_of, single_index, words_of
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.interpreter.events import Event
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+
+@record
+class SharedWrite:
+    """A write of forward: ``name`` is the code of its target, ``attribute`` a name for it on ctx.
+
+    ``saves``: it keeps a tensor, which ``save_for_backward`` could take.
+    """
+
+    node: cst.CSTNode
+    name: str
+    attribute: str
+    saves: bool = False
+
+
+def shared_writes(fn: FunctionClass) -> Iterator[SharedWrite]:
+    """The first write to each such place, unless backward sets it again: it hands it on to the call before."""
+    seen: set[str] = set()
+    for method in fn.own_protocol_methods:
+        if method.name in ("forward", "setup_context"):
+            for each in (*_class_writes(fn, method), *_global_writes(fn, method)):
+                if each.name not in seen:
+                    seen.add(each.name)
+                    yield each
+
+
+def _class_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
+    later = [each for reader in fn.reading_methods for each in reader.facts.of(ClassAttribute)]
+    read = {(each.owner, each.attribute) for each in later if not each.written}
+    handed_on = {(each.owner, each.attribute) for each in later if each.written and not each.cleared}
+    for event in method.facts.of(ClassAttribute):
+        own = event.owner == fn.qualname
+        place = (event.owner, event.attribute)
+        if event.written and place in read - handed_on and (own or _depends_on_the_call(event.value)):
+            if not _filled_once(event, f".{event.attribute}"):
+                owner = fn.name if own else event.owner.rpartition(".")[2]
+                name = f"{owner}.{event.attribute}"
+                yield SharedWrite(event.node, name, event.attribute, _is_saveable(event.value))
+
+
+def _global_writes(fn: FunctionClass, method: Method) -> Iterator[SharedWrite]:
+    """``global saved`` with ``saved = x``, and ``saved["x"] = x`` for a dict of the module."""
+    for event in method.facts.of(Assigned):
+        name = event.name
+        if event.augmented or not any(_reads(each, name) for each in fn.reading_methods):
+            continue
+        if name in _declared_global(method) and _depends_on_the_call(event.value) and not _filled_once(event, name):
+            yield SharedWrite(event.node, name, name, _is_saveable(event.value))
+    for item in _set_items(method):
+        if any(_reads_item(each, item) for each in fn.reading_methods):
+            key = cst.ensure_type(single_index(item), cst.SimpleString).evaluated_value
+            name = key if isinstance(key, str) and key.isidentifier() else code_of(item.value)
+            yield SharedWrite(item, code_of(item), name)
+
+
+def _set_items(method: Method) -> Iterator[cst.Subscript]:
+    """``saved["x"]`` in ``saved["x"] = x``, for a name of the module and something that depends on the call."""
+    assignments = (node for node in method.body_nodes if isinstance(node, cst.Assign))
+    stored = [(node.value, each.target) for node in assignments for each in node.targets]
+    items = [(value, item) for value, item in stored if isinstance(item, cst.Subscript) and _is_named(method, item)]
+    if not items:
+        return
+    bound = (each.name for each in method.facts.of(Assigned) if _depends_on_the_call(each.value))
+    varying = {param.name for param in method.own_params}.union(bound)
+    yield from (item for value, item in items if not varying.isdisjoint(words_of(value)))
+
+
+def _is_named(method: Method, item: cst.Subscript) -> bool:
+    """Whether it is ``name["key"]``, for a name that the method does not bind."""
+    of_name = isinstance(item.value, cst.Name) and not _is_local(method, item.value.value)
+    return of_name and isinstance(single_index(item), cst.SimpleString)
+
+
+def _reads(method: Method, name: str) -> bool:
+    """Whether a method reads a name of the module, and does not bind it."""
+    return name in method.facts.names_read and not _is_local(method, name)
+
+
+def _is_local(method: Method, name: str) -> bool:
+    return any(param.name == name for param in method.params) or name in method.binders
+
+
+def _reads_item(method: Method, item: cst.Subscript) -> bool:
+    """Whether a method reads an item of a dict of the module, and never sets it."""
+    name, code = code_of(item.value), code_of(item)
+    if not _reads(method, name):
+        return False
+    found = [each for use in method.named.get(name, ()) if code_of(each := method.parents[use]) == code]
+    return bool(found) and not any(isinstance(method.parents[each], (cst.AssignTarget, cst.Del)) for each in found)
+
+
+def _declared_global(method: Method) -> frozenset[str]:
+    """The names that a method declares ``global``."""
+    return frozenset(
+        item.name.value for node in method.body_nodes if isinstance(node, cst.Global) for item in node.names
+    )
+
+
+def _depends_on_the_call(value: Value | None) -> bool:
+    """Whether a value is an input, a tensor, or a shape: something that differs from call to call."""
+    if value is None:
+        return False
+    origin = usual_storage(value)
+    of_an_input = isinstance(origin, Parameter) and origin.role == "input"
+    return of_an_input or is_tensor(value) is Tri.YES or (isinstance(value, Scalar) and value.sort == "shape")
+
+
+def _is_saveable(value: Value | None) -> bool:
+    return value is not None and is_tensor(value) is Tri.YES
+
+
+def _filled_once(event: Event, name: str) -> bool:
+    """Whether the write is under a test of the place for None: created once and shared on purpose."""
+    return any(f"{name} is None" in guard.text and guard.holds for guard in event.guards)

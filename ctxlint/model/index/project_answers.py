@@ -1,0 +1,108 @@
+"""What a file tells about the names that others ask for: which operators it declares, and which dicts it may change.
+
+Both are decided with ``ast`` alone, as they are asked about files without any relation to Functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.indexer import index_module
+from ctxlint.model.index.scopes import dotted_name, resolve
+from ctxlint.source.ast_tree import tree_of
+from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.index.file_index import FileIndex
+    from ctxlint.model.index.scopes import Scope
+
+DEFINE = "torch.library.define"
+LIBRARY = "torch.library.Library"
+
+
+def declarations(text: str, name: str) -> int:
+    """How often a file declares an operator, or one of that name in a library that another file creates."""
+    tree = tree_of(text)
+    found = list(_declared_names(index_module(tree))) if tree is not None else []
+    return found.count(name) + found.count(f"{_ANY}::{name.rpartition('::')[2]}")
+
+
+def _declared_names(index: FileIndex) -> Iterator[str]:
+    for record in index.functions.values():
+        for decorator in record.node.decorator_list:
+            if isinstance(decorator, ast.Call) and meant(decorator.func, index.module) in OPERATOR_DECORATORS:
+                yield from texts_in(decorator)[:1]
+    for call in index.calls:
+        texts = texts_in(call.node) if call.name == "define" else []
+        if meant(call.node.func, index.module) == DEFINE:
+            yield from texts[:1]
+        elif texts:
+            namespace = _namespace(call.node.func, index.module)
+            yield f"{namespace}::{texts[0].partition('(')[0].strip()}"
+
+
+def texts_in(call: ast.Call) -> list[str]:
+    """The strings among the arguments of a call."""
+    return [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+
+
+def meant(func: ast.expr, scope: Scope) -> str | None:
+    """The resolved name of what is called."""
+    path = dotted_name(func)
+    return resolve(path, scope) if path is not None else None
+
+
+def _namespace(func: ast.expr, scope: Scope) -> str:
+    """The namespace of the library whose ``define`` is called; ``_ANY`` if another file creates it."""
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    bounds = scope.names.get(owner.id, []) if isinstance(owner, ast.Name) else []
+    if [each.kind for each in bounds] == ["import"]:
+        return _ANY
+    made = bounds[0].value if len(bounds) == 1 else owner
+    if not isinstance(made, ast.Call) or meant(made.func, scope) != LIBRARY:
+        return ""
+    return next(iter(texts_in(made)[:1]), "")
+
+
+_ANY = "*"
+
+
+def changes_table(text: str, name: str) -> bool:
+    """Whether a file, other than the one that creates it, may change a dict that it imports by its name."""
+    tree = tree_of(text)
+    if tree is None:
+        return True
+    bound = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == name
+    }
+    only_read = all(is_only_read(tree, each, bound=False) for each in bound)
+    return not (only_read and is_only_read(tree, name, bound=False, attribute=True))
+
+
+def is_only_read(tree: ast.Module, name: str, *, bound: bool = True, attribute: bool = False) -> bool:
+    """Whether a file only reads items of a dict, or asks for its keys and the like.
+
+    ``bound``: one more use of its name binds it. ``attribute``: the dict is the ``attribute`` of that name of a module.
+    """
+
+    def is_it(node: ast.expr) -> bool:
+        if attribute:
+            return isinstance(node, ast.Attribute) and node.attr == name
+        return isinstance(node, ast.Name) and node.id == name
+
+    times = reads = 0
+    for node in ast.walk(tree):
+        times += isinstance(node, ast.expr) and is_it(node)
+        if isinstance(node, (ast.Subscript, ast.Attribute)):
+            known = isinstance(node, ast.Subscript) or node.attr in ("get", "keys", "values", "items")
+            reads += known and isinstance(node.ctx, ast.Load) and is_it(node.value)
+        elif isinstance(node, ast.Compare):
+            reads += any(map(is_it, node.comparators))
+    return times == reads + bound

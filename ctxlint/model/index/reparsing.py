@@ -1,0 +1,153 @@
+"""Parsing a statement of which a few lines have changed: only the smallest statements around them are parsed again.
+
+They are parsed with their own indentation and at their own lines. If they parse by themselves, at the indentation of
+their block, the rest of the text is tokenised as before, so that its syntax tree is the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from ctxlint.source.changes import change_between
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Parse = Callable[[str, int], ast.Module]
+    """Parses a text whose first line has this number in the file."""
+
+_UNLIKELY = ("\t", "\r", "\f")
+"""What makes lines and indentation hard to compare."""
+
+
+class _Whole(Exception):
+    """The whole statement has to be parsed."""
+
+
+def reparsed(before: ast.stmt, old: str, new: str, first: int, parse: Parse) -> ast.stmt | None:
+    """A statement with the text ``new``, given that it was ``before`` with ``old``; None if all of it has to be parsed.
+
+    ``first`` is the number of the first line. The nodes of unchanged statements are those of ``before``.
+    """
+    if old.count("\n") != new.count("\n") or any(each in new for each in _UNLIKELY):
+        return None
+    change = change_between(old, new)
+    top, bottom = (first + new.count("\n", 0, at) for at in (change.start, change.new_end))
+    try:
+        return _Reparsing(new.split("\n"), first, parse).changed(before, _Lines(top, bottom))
+    except (_Whole, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class _Lines(NamedTuple):
+    """The numbers of the first and the last of some lines."""
+
+    first: int
+    last: int
+
+
+class _Reparsing(NamedTuple):
+    """The lines of a statement, the number of the first one, and the parser."""
+
+    lines: list[str]
+    first: int
+    parse: Parse
+
+    def changed(self, statement: ast.stmt, lines: _Lines) -> ast.stmt | None:
+        """A statement after a change of some lines; None if they are not all in one of its blocks."""
+        for part, name, block in _blocks_of(statement):
+            if not (_first_line(block[0]) <= lines.first and lines.last <= _last_line(block[-1])):
+                continue
+            if self._line(block[0].lineno)[: block[0].col_offset].strip(" "):
+                return None  # it is on the line of the head
+            if isinstance(block[0], ast.If) and block[0].col_offset == statement.col_offset:  # ``elif``
+                inner = self.changed(block[0], lines)  # the word itself belongs to the statement around it
+                if inner is None:
+                    return None
+                spliced = [inner]
+            else:
+                spliced = self._spliced(block, lines)
+            inside = _replaced(part, name, spliced, block[-1])
+            if part is statement:
+                return cast("ast.stmt", inside)
+            parts = "handlers" if isinstance(part, ast.ExceptHandler) else "cases"
+            others = [inside if each is part else each for each in getattr(statement, parts)]
+            return cast("ast.stmt", _replaced(statement, parts, others, block[-1], spliced[-1]))
+        return None
+
+    def _spliced(self, block: list[ast.stmt], lines: _Lines) -> list[ast.stmt]:
+        """The statements of a block after a change of some of its lines."""
+        start, end, whole = _touched(block, lines)
+        inner = self.changed(block[start], lines) if end - start == 1 else None
+        between = [inner] if inner is not None else self._parsed(whole, block[0].col_offset)
+        found = [*block[:start], *between, *block[end:]]
+        if not found:
+            raise _Whole
+        return found
+
+    def _parsed(self, lines: _Lines, column: int) -> list[ast.stmt]:
+        """The statements on some lines of a block that begins at a column.
+
+        A last statement at this column keeps Python from accepting another one, or a statement that goes on.
+        """
+        if any(self._line(each).rstrip().endswith("\\") for each in (lines.first - 1, lines.last)):
+            raise _Whole
+        text = "\n".join(self.lines[lines.first - self.first : lines.last + 1 - self.first])
+        wrapped = self.parse(f"if 1:\n{text}\n{' ' * column}pass\n", lines.first - 1).body
+        if len(wrapped) != 1 or not isinstance(wrapped[0], ast.If) or wrapped[0].orelse:
+            raise _Whole
+        *found, last = wrapped[0].body
+        if not isinstance(last, ast.Pass) or last.col_offset != column:
+            raise _Whole
+        return found
+
+    def _line(self, number: int) -> str:
+        return self.lines[number - self.first]
+
+
+def _blocks_of(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
+    """The blocks of a statement, each after the part of it that has it, and the name of the field."""
+    parts = [statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())]
+    for part in parts:
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(part, name, None)
+            if block:
+                yield part, name, block
+
+
+def _touched(block: list[ast.stmt], lines: _Lines) -> tuple[int, int, _Lines]:
+    """The range of statements that have some of the lines, and all lines of these, and of statements on the same."""
+    while True:
+        start = sum(_last_line(each) < lines.first for each in block)
+        end = sum(_first_line(each) <= lines.last for each in block)
+        if start >= end:
+            return start, start, lines
+        first, last = _first_line(block[start]), _last_line(block[end - 1])
+        if lines.first <= first and last <= lines.last:
+            return start, end, lines
+        lines = _Lines(min(first, lines.first), max(last, lines.last))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    found: int = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+    return found
+
+
+def _last_line(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
+def _replaced(node: ast.AST, name: str, value: list[Any], last: ast.stmt, now: ast.stmt | None = None) -> ast.AST:
+    """A copy of a node with another list in a field; if it ended with ``last``, it ends with ``now``, or the list."""
+    new = copy(node)
+    setattr(new, name, value)
+    if _end(node) == _end(last):
+        end: Any = now if now is not None else value[-1]
+        new.end_lineno, new.end_col_offset = _end(end)  # type: ignore[attr-defined]
+    return new
+
+
+def _end(node: Any) -> tuple[int | None, int | None]:
+    return getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)

@@ -1,0 +1,101 @@
+"""Launches of kernels, ``kernel[grid](...)``: the kernel that is meant, what it reads, and what it writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.interpreter.effects import record_writes
+from ctxlint.model.interpreter.events import MemoryRead
+from ctxlint.model.interpreter.names import certain_meaning
+from ctxlint.model.interpreter.summary import KERNEL
+from ctxlint.model.interpreter.values import Argument, Imported, Item, Opaque, Parameter
+from ctxlint.model.syntax import code_of, dotted, root_name, single_index
+
+if TYPE_CHECKING:
+    from ctxlint.model.interpreter.tensor_calls import Arguments
+    from ctxlint.model.interpreter.values import Value
+    from ctxlint.model.interpreter.walk import Walk
+
+WRAP_KERNELS = ("torch.library.wrap_triton", "torch._library.capture_triton", "torch._library.triton.wrap_triton")
+"""Functions that return a kernel that is launched in the same way."""
+
+
+def launch(walk: Walk, node: cst.Call, arguments: Arguments) -> None:
+    """``kernel[grid](...)``, ``wrap_triton(kernel)[grid](...)``, or a call of a name that holds ``kernel[grid]``."""
+    launcher = _launcher(walk, node.func)
+    if launcher is None:
+        return
+    launched = _unwrapped(walk, launcher.value)
+    if is_launch(launcher):
+        read_by(walk, node, arguments, KERNEL, dotted(launched) or code_of(launched))
+    if walk.resolver is None or arguments.open_ended:
+        return
+    first, *others = [
+        walk.resolver.kernel(name, arguments.positional, arguments.keywords) for name in _kernels(walk, launched)
+    ] or [None]
+    if first is None or None in others:
+        return
+    name, writes = first[0].name, first[1]
+    targets = [{each.target for each in other[1]} for other in others if other is not None]
+    common = tuple(each for each in writes if all(each.target in each_of for each_of in targets))
+    record_writes(walk, node, name, common, arguments)
+
+
+def _launcher(walk: Walk, func: cst.BaseExpression) -> cst.Subscript | None:
+    """The ``kernel[grid]`` that is called, also by a name that was bound to it if the method binds no ``kernel``."""
+    if isinstance(func, cst.Subscript):
+        return func
+    made = walk.bound(func.value) if isinstance(func, cst.Name) else None
+    node = made.node if isinstance(made, Opaque) else None
+    if not isinstance(node, cst.Subscript) or root_name(node) in walk.names.local:
+        return None
+    return node if certain_meaning(walk, node.value) is not None else None
+
+
+def _unwrapped(walk: Walk, node: cst.BaseExpression) -> cst.BaseExpression:
+    """``kernel`` for ``wrap_triton(kernel)``."""
+    wrapped = isinstance(node, cst.Call) and len(node.args) == 1 and certain_meaning(walk, node.func) in WRAP_KERNELS
+    return node.args[0].value if isinstance(node, cst.Call) and wrapped else node
+
+
+def _kernels(walk: Walk, node: cst.BaseExpression) -> list[str]:
+    """The resolved names of the kernels that an expression may be; none if one of them is unknown."""
+    name = certain_meaning(walk, node)
+    if name is not None:
+        return [name]
+    found = [_kernel_of(walk, value) for value in walk.peek(node).options()]
+    names = [each for each in found if each is not None]
+    return names if len(names) == len(found) else []
+
+
+def _kernel_of(walk: Walk, value: Value) -> str | None:
+    """The resolved name of the kernel that a value may be: imported, or what the module binds a name to."""
+    if isinstance(value, Imported):
+        return value.name
+    node = value.node if isinstance(value, Opaque) else None
+    if not isinstance(node, cst.Name) or node.value in walk.names.local:
+        return None
+    owner = walk.names.scope.owner(node.value)
+    return LOCAL + node.value if owner is not None and owner.kind == "module" else None
+
+
+def read_by(walk: Walk, node: cst.Call, arguments: Arguments, how: str, reader: str) -> None:
+    """Compiled code gets the arguments."""
+    for slot in (*arguments.positional, *arguments.keywords.values()):
+        if not slot.starred and isinstance(slot.value, (Argument, Item, Parameter)):
+            walk.record(MemoryRead, node, value=slot.value, value_node=slot.node, how=how, reader=reader)
+
+
+def is_launch(launcher: cst.BaseExpression) -> bool:
+    """Whether a callee is that of a launch, ``kernel[grid]``, not an element of a table of functions."""
+    if not isinstance(launcher, cst.Subscript):
+        return False
+    index = single_index(launcher)
+    if index is None or isinstance(index, (cst.Tuple, cst.Lambda)):
+        return True
+    if "grid" in (dotted(index) or "").lower():
+        return True
+    return isinstance(launcher.slice[0].comma, cst.Comma)  # this needs the layout

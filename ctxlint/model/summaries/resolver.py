@@ -1,0 +1,427 @@
+"""What the names of a file mean for a walk: functions and their summaries, objects, tables, kernels and operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ctxlint.effort import spend
+from ctxlint.model.function import Binding, Param
+from ctxlint.model.index.project import Definition
+from ctxlint.model.index.scopes import LOCAL
+from ctxlint.model.interpreter.events import Escape
+from ctxlint.model.interpreter.extension_calls import loads_extension
+from ctxlint.model.interpreter.sequences import mutable_parts
+from ctxlint.model.interpreter.summary import KERNEL, OPERATOR, OperatorCalled, Summary, Write
+from ctxlint.model.interpreter.values import (
+    CONTEXT,
+    UNKNOWN,
+    Argument,
+    Constant,
+    Imported,
+    Mapping,
+    Opaque,
+    Parameter,
+    ProjectFunction,
+    ProjectObject,
+    Slot,
+    Tri,
+    Value,
+    is_tensor,
+)
+from ctxlint.model.summaries.callables import imported_table, made_callable, table_of_functions
+from ctxlint.model.summaries.context_effects import gets_context
+from ctxlint.model.summaries.declared import declared_as, declared_by
+from ctxlint.model.summaries.kernels import bound_to_kernel, is_kernel, kernel_bound, kernel_writes
+from ctxlint.model.summaries.objects import (
+    attribute_of,
+    declared_class,
+    getter,
+    initialiser,
+    instance_of_module,
+    is_set_at_first,
+    member,
+    new_object,
+    only_base,
+    promised_class,
+)
+from ctxlint.model.summaries.shapes import Shape
+from ctxlint.torch_api.extensions import may_be_of_extension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as MappingOf
+
+    import libcst as cst
+
+    from ctxlint.model.index.file_index import FunctionRecord
+    from ctxlint.model.index.module_unit import Unit
+    from ctxlint.model.index.project import Project
+
+    Launched = tuple[Definition, tuple[Write, ...]]
+    """A kernel and its writes."""
+
+STEPS_IN_VAIN = 5_000
+"""The charge for a summary that costs more than a summary may, and is unknown then."""
+
+_TIMES_IN_VAIN = 2
+"""After so many kinds of arguments for which a function costs too much, a walk does not try it again."""
+
+_OF_ANY_FILE = ("torch.", "builtins.")
+"""Prefixes of resolved names that mean the same in every file."""
+
+
+class KnownSummary(NamedTuple):
+    """A summary, None if unknown, and the steps that are charged for it."""
+
+    summary: Summary | None
+    cost: int
+    too_costly: bool = False
+
+
+class SummarySource(Protocol):
+    """Where the resolver gets summaries from."""
+
+    project: Project
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a summary is being computed."""
+
+    def of(
+        self,
+        definition: Definition,
+        arguments: tuple[Slot, ...],
+        keywords: MappingOf[str, Slot],
+        captured: tuple[tuple[str, Slot], ...] = (),
+        unwrapped: int = 0,
+    ) -> KnownSummary:
+        """The summary of a function for these arguments, abstracted by a ``Shape``."""
+
+
+class _Passed(NamedTuple):
+    """What a function gets for its parameters and captured names, abstracted by ``shape``."""
+
+    shape: Shape
+    arguments: tuple[Slot, ...]
+    keywords: MappingOf[str, Slot]
+    captured: tuple[tuple[str, Slot], ...]
+
+
+def _passed(
+    attributes: MappingOf[str, Value],
+    arguments: tuple[Slot, ...],
+    keywords: MappingOf[str, Slot],
+    captured: tuple[tuple[str, Slot], ...] = (),
+) -> _Passed:
+    shape = Shape(attributes)
+    return _Passed(
+        shape,
+        tuple(map(shape.slot, arguments)),
+        {name: shape.slot(slot) for name, slot in keywords.items()},
+        tuple((name, shape.slot(slot)) for name, slot in captured),
+    )
+
+
+class CalleeResolver:
+    """Resolves the names of one file to functions and their summaries, for one walk: a ``summary.Resolver``."""
+
+    def __init__(self, unit: Unit, summaries: SummarySource, hops: int = 0) -> None:
+        self.unit = unit
+        self.summaries = summaries
+        self._hops = hops
+        """How many partial functions lead here."""
+        self._too_costly: Counter[Definition] = Counter()
+
+    def callee(
+        self,
+        name: str,
+        arguments: tuple[Slot, ...],
+        keywords: MappingOf[str, Slot],
+        call: cst.BaseExpression,
+        attributes: MappingOf[str, Value],
+    ) -> tuple[Definition, Summary] | None:
+        """A function and its summary for this call, in values of the caller; None if unknown.
+
+        ``attributes`` are the values of those of ctx that the caller has set.
+        """
+        if not name.startswith(LOCAL):
+            arguments, keywords = self._for_another_file(arguments, keywords)
+        passed = _passed(attributes, arguments, keywords)
+        if self.summaries.is_at_work and not passed.shape.objects and not name.startswith(LOCAL):
+            if not gets_context((*arguments, *keywords.values())):
+                return None  # reading another file is not worth it for numbers
+        applied = self._applied(name, arguments, keywords, call) if name.endswith(".apply") else None
+        if applied is not None:
+            return applied
+        meant = self._meant(name)
+        definition = self._function(meant)
+        if definition is None:
+            made = made_callable(self.summaries.project, self.unit, name, self._hops)
+            if made is None:
+                return self._made(name, meant, arguments, keywords, call, attributes)
+            resolver = CalleeResolver(made.unit, self.summaries, self._hops + 1)
+            return resolver.callee(
+                made.name, (*made.arguments, *arguments), {**made.keywords, **keywords}, call, attributes
+            )
+        return self._called(definition, passed, call)
+
+    def _applied(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], call: cst.BaseExpression
+    ) -> tuple[Definition, Summary] | None:
+        """A call of the ``apply`` of a Function: what its ``forward`` writes. What autograd returns is unknown."""
+        project = self.summaries.project
+        definition = self._meant(name.removesuffix(".apply"))
+        if definition is None or definition.record is None or not project.is_function(definition):
+            return None
+        forward = member(project, definition, "forward")
+        if forward is None or any(member(project, definition, each) for each in ("setup_context", "apply")):
+            return None
+        known = self.call(ProjectFunction(forward[0]), (Slot(Opaque(call)), *arguments), keywords, call, {})
+        return (definition, Summary(Opaque(call), known[1].writes)) if known is not None else None
+
+    def call(
+        self,
+        function: ProjectFunction,
+        arguments: tuple[Slot, ...],
+        keywords: MappingOf[str, Slot],
+        call: cst.BaseExpression,
+        attributes: MappingOf[str, Value],
+    ) -> tuple[Definition, Summary] | None:
+        """Like ``callee``, for a function as a value."""
+        if function.definition.unit is not self.unit:
+            arguments, keywords = self._for_another_file(arguments, keywords)
+        passed = _passed(attributes, arguments, keywords, function.captured)
+        if self.summaries.is_at_work and not passed.shape.objects:
+            return None
+        return self._called(function.definition, passed, call, function.unwrapped)
+
+    def _called(
+        self, definition: Definition, passed: _Passed, call: cst.BaseExpression, unwrapped: int = 0
+    ) -> tuple[Definition, Summary] | None:
+        if self._too_costly[definition] >= _TIMES_IN_VAIN:
+            spend(STEPS_IN_VAIN)
+            return None
+        known = self.summaries.of(definition, passed.arguments, passed.keywords, passed.captured, unwrapped)
+        self._too_costly[definition] += known.too_costly
+        spend(known.cost)
+        if known.summary is None:
+            return None
+        summary = passed.shape.applied(known.summary, call)
+        if isinstance(summary.returned, (Imported, Opaque)):
+            made = promised_class(self.summaries.project, definition)
+            summary = summary if made is None else replace(summary, returned=ProjectObject(made, (), call))
+        return definition, summary
+
+    def _for_another_file(
+        self, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]
+    ) -> tuple[tuple[Slot, ...], MappingOf[str, Slot]]:
+        """Arguments for a function of another file, where the names of this one mean something else."""
+        return tuple(map(self._elsewhere, arguments)), {name: self._elsewhere(slot) for name, slot in keywords.items()}
+
+    def _elsewhere(self, slot: Slot) -> Slot:
+        value = slot.value
+        if not isinstance(value, Imported) or value.name.startswith(_OF_ANY_FILE):
+            return slot
+        function = self.function(value.name)
+        if function is not None:
+            return Slot(ProjectFunction(function), slot.node, slot.starred)
+        return Slot(UNKNOWN, slot.node, slot.starred) if value.name.startswith((LOCAL, ".")) else slot
+
+    def _made(
+        self,
+        name: str,
+        meant: Definition | None,
+        arguments: tuple[Slot, ...],
+        keywords: MappingOf[str, Slot],
+        call: cst.BaseExpression,
+        attributes: MappingOf[str, Value],
+    ) -> tuple[Definition, Summary] | None:
+        """A call of a class, or of a method of an object that a module creates."""
+        if not gets_context((*arguments, *keywords.values())):
+            found = new_object(self.summaries.project, self.unit, name, meant, arguments, keywords, call)
+            if found is not None:
+                return found[0], self._initialised(found[1], arguments, keywords, call)
+        method = self._method_of_instance(name)
+        if method is None:
+            return None
+        function, receiver = method
+        return self.call(function, (*receiver, *arguments), keywords, call, attributes)
+
+    def _initialised(
+        self, made: Value, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], call: cst.BaseExpression
+    ) -> Summary:
+        """A call of a class that makes an object, with what the method that initialises it does.
+
+        That method sets attributes of the object as a function sets attributes of a ctx.
+        """
+        method = initialiser(self.summaries.project, made.definition) if isinstance(made, ProjectObject) else None
+        if method is None or not isinstance(made, ProjectObject):
+            return Summary(made)
+        held = dict(made.attributes)
+        passed = ((), {}) if method.name == "__post_init__" else (arguments, keywords)
+        values = {name: slot.value for name, slot in held.items()}
+        known = self.call(ProjectFunction(method), (Slot(CONTEXT), *passed[0]), passed[1], call, values)
+        effects = known[1].on_context if known is not None else None
+        if known is None or effects is None:
+            return Summary(made)
+        if not any(isinstance(event, Escape) for event in effects.events):
+            for name, value in effects.attributes:
+                if is_set_at_first(made.definition, name) and not mutable_parts(value):
+                    held[name] = Slot(value)
+        return Summary(replace(made, attributes=tuple(held.items())), known[1].writes, known[1].reads)
+
+    def _method_of_instance(self, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
+        owner, _, method = name.rpartition(".")
+        instance = self.instance(owner) if owner else None
+        return self.method(instance, method) if instance is not None else None
+
+    def nested(self, qualname: str, captured: tuple[tuple[str, Slot], ...]) -> ProjectFunction | None:
+        """A function of the file that is certainly meant by a name, with what it captures."""
+        definition = self.function(LOCAL + qualname)
+        return ProjectFunction(definition, captured) if definition is not None else None
+
+    def anonymous(
+        self, function: str, node: cst.Lambda, captured: tuple[tuple[str, Slot], ...]
+    ) -> ProjectFunction | None:
+        """A lambda without a name in a function of the file, with what it captures."""
+        name = self.unit.slices.name_of_lambda(function, node)
+        return ProjectFunction(Definition(self.unit, name), captured) if name is not None else None
+
+    def method(self, instance: ProjectObject, name: str) -> tuple[ProjectFunction, tuple[Slot, ...]] | None:
+        """A method of an object, and the first argument of its calls if it takes the object; None if unknown."""
+        found = member(self.summaries.project, instance.definition, name)
+        if found is None or found[1] is None:
+            return None
+        return ProjectFunction(found[0]), (Slot(instance),) if found[1] is Binding.INSTANCE else ()
+
+    def above(self, owner: str, name: str) -> ProjectFunction | None:
+        """The static or class method ``name`` of the base of a class of the file: of ``super()``."""
+        base = only_base(self.summaries.project, Definition(self.unit, owner))
+        found = member(self.summaries.project, base, name) if base is not None else None
+        return ProjectFunction(found[0]) if found is not None and found[1] is not Binding.INSTANCE else None
+
+    def instance(self, name: str) -> ProjectObject | None:
+        """The object that a name of the module is certainly bound to."""
+        return instance_of_module(self.summaries.project, self.unit, name)
+
+    def table(self, name: str) -> Mapping | None:
+        """The dict of functions that a resolved name certainly denotes, if nothing in the project changes it."""
+        unit, project = self.unit, self.summaries.project
+        if not name.startswith(LOCAL):
+            return project.once(("table", name), lambda: imported_table(project, unit, name), unit.summaries)
+        last = name[len(LOCAL) :]
+        table = project.once(("table", last), lambda: table_of_functions(unit, last), unit.summaries)
+        return None if table is None or project.ask(unit.path, last) in project.changed else table
+
+    def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
+        """The object that an attribute of an object certainly holds."""
+        return attribute_of(self.summaries.project, instance, name)
+
+    def property(self, instance: ProjectObject, name: str, node: cst.Attribute) -> Value | None:
+        """What a property of an object returns, if it does nothing else; None if it is unknown, or no property."""
+        function = getter(self.summaries.project, instance.definition, name)
+        if function is None:
+            return None
+        known = self.call(ProjectFunction(function, unwrapped=1), (Slot(instance),), {}, node, {})
+        return known[1].returned if known is not None and not known[1].writes else None
+
+    def declared(self, params: Iterable[Param], bindings: MappingOf[str, Value]) -> dict[Value, ProjectObject]:
+        """The values from outside of parameters whose annotation names a project class, as objects of it."""
+        found: dict[Value, ProjectObject] = {}
+        for param in params:
+            value = bindings.get(param.name) if param.annotation is not None and not param.has_default else None
+            if param.annotation is None or not isinstance(value, (Argument, Parameter)) or is_tensor(value) is Tri.YES:
+                continue
+            definition = declared_class(self.summaries.project, self.unit, param.annotation)
+            if definition is not None:
+                found[value] = ProjectObject(definition, (), value)
+        return found
+
+    def unbound(self, name: str) -> str | None:
+        """The resolved name of one that only a star import, or Python itself, can bind."""
+        return self.summaries.project.starred(self.unit, name)
+
+    def of_torch(self, name: str) -> str | None:
+        """The name in torch of what another file of the project imports from there: ``dist`` of ``common``."""
+        meant = self.summaries.project.meaning_elsewhere(self.unit, name)
+        return meant if isinstance(meant, str) and meant.startswith("torch.") else None
+
+    def kernel(self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot]) -> Launched | None:
+        """The writes of a kernel when launched with these arguments; None for anything else."""
+        project = self.summaries.project
+        definition = self.function(name)
+        if definition is None or not is_kernel(definition):
+            definition = kernel_bound(project, self.unit, name)
+        bound = bound_to_kernel(definition, arguments, keywords) if definition is not None else None
+        if definition is None or bound is None:
+            return None
+        values = {param: known for param, slot in bound.items() for known in _launch_value(slot.value)}
+        found = project.once(
+            ("kernel", definition.qualname, tuple(sorted(values.items(), key=str))),
+            lambda: kernel_writes(project, definition, values),
+            definition.unit.summaries,
+        )
+        return definition, tuple(
+            Write(bound[param].value, KERNEL, way) for param, way in found.items() if param in bound
+        )
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether a name is one in a compiled extension that another file of the project loads.
+
+        Or the backward function of a top-level module that the project does not have.
+        """
+        project = self.summaries.project
+        if project.load is None or name.startswith((LOCAL, "torch.", "builtins.")):
+            return False
+        place = project.locate(self.unit, name)
+        if place is None:
+            return may_be_of_extension(name)
+        other = project.unit(place.path) if "." in place.rest else None
+        return other is not None and loads_extension(place.rest.partition(".")[0], other.index.module)
+
+    def operator(
+        self, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], call: cst.Call
+    ) -> OperatorCalled | None:
+        """A custom operator, and what it writes and reads among these arguments; None for anything else."""
+        definition = self.function(name)
+        declared = (
+            declared_by(definition) if definition is not None else declared_as(self.summaries.project, self.unit, name)
+        )
+        if declared is None:
+            return None
+        if any(slot.starred for slot in arguments):
+            return OperatorCalled(declared.name)
+        bound = {**dict(zip(declared.params, arguments)), **keywords}
+        written = [param for param in declared.params if param in declared.written and param in bound]
+        writes = tuple(Write(bound[param].value, OPERATOR, (declared.step,)) for param in written)
+        body = self._called(definition, _passed({}, arguments, keywords), call, 1) if definition is not None else None
+        return OperatorCalled(declared.name, writes, body[1].reads if body is not None else ())
+
+    def function(self, name: str) -> Definition | None:
+        """The project function that a resolved name certainly denotes."""
+        return self._function(self._meant(name))
+
+    def _meant(self, name: str) -> Definition | None:
+        """What a resolved name certainly denotes."""
+        if name.startswith(LOCAL):
+            return Definition(self.unit, name[len(LOCAL) :])
+        return self.summaries.project.certainly(self.unit, name)
+
+    def _function(self, meant: Definition | None) -> Definition | None:
+        record = meant.unit.index.functions.get(meant.qualname) if meant is not None else None
+        return meant if meant is not None and record is not None and _is_bound_once(meant.name, record) else None
+
+
+def _is_bound_once(name: str, record: FunctionRecord) -> bool:
+    """Whether a name inside a function, or of a lambda, is bound nowhere else; others are looked up by position."""
+    bounds = record.scope.names.get(name, ())
+    return len(bounds) == 1 or not (record.scope.kind == "function" or any(each.kind == "assign" for each in bounds))
+
+
+def _launch_value(value: Value) -> tuple[object, ...]:
+    """What is known of a kernel's argument: a number, a flag, None, or something that is not None."""
+    if isinstance(value, Constant):
+        return (value.value,)
+    return ("tensor",) if is_tensor(value) is Tri.YES else ()

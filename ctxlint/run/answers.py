@@ -1,0 +1,79 @@
+"""Answers to what a file has to know of its project: who declares an operator, and who changes a dict of functions.
+
+The files of a project are searched by their bytes, once for all questions; only those that may answer one are parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ctxlint.model.index.outside_facts import Declaration
+from ctxlint.run.function_names import module_name
+from ctxlint.source.modules import root_of_file
+from ctxlint.source.reading import content_or_nothing
+from ctxlint.source.scanner import Mentions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ctxlint.model.index.outside_facts import FileFacts, OutsideFacts, ProjectQuestion
+
+
+class ProjectAnswers:
+    """What was found for each question about a project, which its root identifies: the files that declare or change."""
+
+    def __init__(self) -> None:
+        """Nothing is searched before the first question."""
+        self._found: dict[tuple[str, ProjectQuestion], list[str]] = {}
+
+    def search(self, members: Iterable[FileFacts], files_of: Callable[[str], Iterable[str]]) -> None:
+        """Find the answers to the questions of some files; ``files_of`` a root are the paths of its project."""
+        new: dict[str, set[ProjectQuestion]] = defaultdict(set)
+        for facts in members:
+            root = root_of_file(facts.path)
+            new[root].update(each for each in facts.asked if (root, each) not in self._found)
+        for root, asked in new.items():
+            self._found.update(((root, each), []) for each in asked)
+            for path in files_of(root) if asked else ():
+                for each in _answered_by(path, asked):
+                    self._found[root, each].append(path)
+
+    def given_to(self, facts: FileFacts, outside: OutsideFacts, *, complete: bool) -> OutsideFacts:
+        """The outside facts of a file with the answers; unless the search was ``complete``, the rest may say no."""
+        found = {each: self._found[root_of_file(facts.path), each] for each in facts.asked}
+        operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
+        declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
+        changed = (each for each, paths in found.items() if each.path and (paths or not complete))
+        return replace(outside, declared=tuple(declared), changed=tuple(changed))
+
+
+def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:
+    """The questions that a file answers: once for each declaration of an operator, or as it may change a dict."""
+    data = content_or_nothing(path)
+    named = [each for each in asked if each.path != path and _mentions(data, each)]
+    if not named:
+        return []
+    from ctxlint.model.index.project_answers import changes_table, declarations
+
+    text = data.decode("utf-8", "replace")
+    found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
+    return found + [each for each in named if each.path and changes_table(text, each.name)]
+
+
+def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
+    """Whether a file may answer a question, according to its bytes: it imports the dict, or declares an operator."""
+    if not asked.path:
+        return all(word.encode() in data for word in asked.name.split("::")) and _DECLARES(data) is not None
+    return asked.name.encode() in data and _mentions_of(asked).in_data(data)
+
+
+@lru_cache(maxsize=64)
+def _mentions_of(asked: ProjectQuestion) -> Mentions:
+    return Mentions({module_name(asked.path): [asked.name]})
+
+
+_DECLARES = re.compile(rb"custom_op|triton_op|\bdefine\b").search

@@ -1,0 +1,167 @@
+"""Parsing again only what has changed gives the tree that parsing the whole gives."""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from ctxlint.model.index.reparsing import reparsed
+
+FILES = sorted((Path(__file__).parents[2] / "ctxlint" / "model").glob("*/*.py"))[::7]
+ODD = '''
+class Odd:
+    x = 1; y = 2
+    if x: z = 3
+    elif y:
+        z = 4
+    else:
+        z = 5
+
+    @decorated
+    def method(
+        self, a
+    ): return a
+
+    def other(self):
+        """Text
+    with lines."""
+        try:
+            a = (1,
+                 2)
+        except ValueError: pass
+        except (TypeError,
+                KeyError):
+            b = """
+        x"""
+        finally:
+            c = f"""{a
+            }""" if 0 else f"{a!r:>{b}} {c}"
+
+        for i in a:
+            while i:
+                i -= 1
+
+            # the end
+        else:
+            pass
+        match a:
+            case 1:
+                d = a \\
+                    + 1
+            case _:
+                with a as b, \\
+                        c:
+                    return b
+        return c
+'''
+TYPED = [
+    "",
+    "x",
+    "x = 1",
+    "else:",
+    "if a:",
+    "(",
+    '"""',
+    "x = [",
+    "]",
+    "# ]",
+    "return",
+    "\\",
+    "x = \\",
+    "@x",
+    "a; b",
+    "é = 'é'",
+]
+
+
+def parse(text: str, first: int) -> ast.Module:
+    return ast.parse("\n" * (first - 1) + text)
+
+
+def statement(text: str) -> ast.stmt | None:
+    try:
+        (found,) = parse(text, 5).body
+    except (SyntaxError, ValueError):
+        return None
+    return found
+
+
+def edits(chance: random.Random, text: str, number: int) -> list[str]:
+    """Texts in which one line differs."""
+    lines, found = text.split("\n"), []
+    for _ in range(number):
+        at, changed = chance.randrange(1, len(lines)), list(lines)
+        line = changed[at]
+        indent = " " * chance.choice([0, 4, 8, 12, 16, len(line) - len(line.lstrip())])
+        place = chance.randrange(len(line) + 1)
+        word = chance.choice(re.findall(r"\w+", text))
+        changed[at] = chance.choice(
+            [
+                indent + chance.choice(TYPED),
+                line[:place] + chance.choice([word, " ", ")", ""]) + line[place:],
+                line[:place],
+                line[place:],
+            ]
+        )
+        found.append("\n".join(changed))
+    return found
+
+
+def texts() -> list[str]:
+    found = [ODD.strip("\n")]
+    for path in FILES:
+        source = path.read_text()
+        found += [
+            ast.get_source_segment(source, each) or ""
+            for each in ast.parse(source).body
+            if isinstance(each, (ast.ClassDef, ast.FunctionDef))
+        ]
+    return [each for each in found if each.count("\n") > 3 and not each.startswith("@")]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_tree_is_that_of_the_whole(seed: int) -> None:
+    chance, reused = random.Random(seed), 0
+    for number, text in enumerate(texts()):
+        before = statement(text)
+        assert before is not None
+        shape = ast.dump(before, include_attributes=True)
+        for new in edits(chance, text, 400 if number == 0 else 12):
+            found = reparsed(before, text, new, 5, parse)
+            if found is not None:
+                reused += 1
+                whole = statement(new)
+                assert whole is not None, new
+                assert ast.dump(found, include_attributes=True) == ast.dump(whole, include_attributes=True), new
+        assert ast.dump(before, include_attributes=True) == shape
+    assert reused > 300
+
+
+@pytest.mark.parametrize(("old", "new"), [("    elif b:", "    if b:"), ("        x = 1", "    if c:")])
+def test_what_begins_a_block(old: str, new: str) -> None:
+    text = "def f():\n    if a:\n        w = 1\n        x = 1\n        y = 1\n    elif b:\n        z = 2\n    return x"
+    before, changed = statement(text), text.replace(old, new)
+    assert before is not None
+    found, whole = reparsed(before, text, changed, 5, parse), statement(changed)
+    assert whole is not None
+    assert found is None or ast.dump(found, include_attributes=True) == ast.dump(whole, include_attributes=True)
+
+
+def test_only_the_changed_statement_is_parsed() -> None:
+    text = "class A:\n    def f(self):\n        x = 1\n        y = 2\n\n    def g(self):\n        z = 3"
+    before, parsed = statement(text), []
+    assert before is not None
+
+    def noted(text: str, first: int) -> ast.Module:
+        parsed.append(text)
+        return parse(text, first)
+
+    found = reparsed(before, text, text.replace("y = 2", "y = 22"), 5, noted)
+    assert parsed == ["if 1:\n        y = 22\n        pass\n"]
+    assert isinstance(found, ast.ClassDef)
+    assert isinstance(before, ast.ClassDef)
+    assert found.body[1] is before.body[1]
