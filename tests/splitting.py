@@ -149,11 +149,20 @@ def _found(diagnostic: Diagnostic, result: FileResult) -> Found:
     fix: tuple[object, ...] = ()
     if diagnostic.fix is not None:
         edits = [
-            (*source.position(edit.start), *source.position(edit.end), edit.content) for edit in diagnostic.fix.edits
+            (*source.position(edit.start), *source.position(edit.end), _SPELLING.sub(r"\1", edit.content))
+            for edit in diagnostic.fix.edits
+            if not source.line(source.position(edit.start)[0]).startswith("from torch")
+            and not _IMPORT.fullmatch(edit.content)
         ]
-        fix = (diagnostic.fix.applicability.value, diagnostic.fix.message, *sorted(edits))
+        title = _SPELLING.sub(r"\1", diagnostic.fix.message).removesuffix(" and its import")
+        fix = (diagnostic.fix.applicability.value, title, *sorted(edits))
     message = re.sub(r" of `(?:part_.|whole)\.py`", "", diagnostic.message)
     return Found((*diagnostic.span.start, *diagnostic.span.end), diagnostic.code, message, fix)
+
+
+_SPELLING = re.compile(r"\btorch\.(?:\w+\.)*(\w+)")
+_IMPORT = re.compile(r"from torch[\w.]* import \w+\n")
+"""Which names are free in a file decides how a fix writes one of torch: in full, or with an import."""
 
 
 def differences(

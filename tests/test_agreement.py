@@ -131,6 +131,30 @@ PROJECT = {
         def fill_(x: torch.Tensor) -> None:
             x.fill_(1)
     """,
+    "pkg/gradient.py": """
+        def keep(context, inputs, output):
+            context.save_for_backward(*inputs)
+
+
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y
+    """,
+    "pkg/product.py": """
+        import torch
+
+
+        @torch.library.custom_op("demo::product", mutates_args=())
+        def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x * y
+    """,
+    "app/registers.py": """
+        import torch
+
+        from pkg import gradient
+
+        torch.library.register_autograd("demo::product", gradient.backward, setup_context=gradient.keep)
+    """,
     "app/extend.py": """
         from pkg import tables
         from pkg.tables import HALVING
@@ -206,6 +230,7 @@ def test_what_the_project_finds() -> None:
         "pkg/kernels.py": ["CTX301", "CTX203"],
         "pkg/scale.py": ["CTX203"],
         "pkg/fills.py": ["CTX401", "CTX401"],
+        "pkg/gradient.py": ["CTX801", "CTX802"],
         "app/wrong.py": ["CTX701"],
     }
 

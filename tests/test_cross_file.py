@@ -754,6 +754,46 @@ def test_a_backward_that_another_file_calls_by_hand(other: str, *, reported: boo
         assert codes == ["CTX112"] * reported
 
 
+GRADIENT = "def keep(ctx, inputs, result):\n    pass\n\n\ndef backward(ctx, grad):\n    return grad, grad\n"
+SCALE = """
+    import torch
+    from gradient import backward, keep
+
+
+    @torch.library.custom_op("demo::scale", mutates_args=())
+    def scale(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+    scale.register_autograd(backward, setup_context=keep)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "safety"),
+    [
+        ("", "safe"),
+        ("from gradient import backward\n\nprint(backward)\n", "safe"),
+        ("from gradient import keep\n\nkeep(1, inputs=2, result=3)\n", "unsafe"),
+        ("import gradient as g\n\ng.keep(1, inputs=2, result=3)\n", "unsafe"),
+    ],
+)
+def test_the_gradient_of_an_operator_that_another_file_registers(other: str, safety: str) -> None:
+    write({"gradient.py": GRADIENT, "scale.py": SCALE, "other.py": other})
+    assert matches(
+        found(), "gradient.py:1: CTX801 `keep` of `demo::scale` takes", "gradient.py:6: CTX802 `backward` returns"
+    )
+    assert fixes() == {"CTX801": safety, "CTX802": ""}
+
+
+def test_a_use_in_another_file_takes_the_safety_from_the_fix_of_a_registered_function() -> None:
+    write({"gradient.py": f"{dedent(SCALE).replace('from gradient import backward, keep', GRADIENT)}", "other.py": ""})
+    assert fixes() == {"CTX801": "safe", "CTX802": ""}
+    write({"other.py": "from gradient import keep\n\nkeep(1, inputs=2, result=3)\n"})
+    forget_other_files()
+    assert fixes() == {"CTX801": "unsafe", "CTX802": ""}
+
+
 def test_python_warns_of_nothing_in_the_other_files() -> None:
     write({"layers.py": ROUND, "train.py": "DIGIT = '\\d'\n\n\ndef train(layer, grad):\n    layer.backward(grad)\n"})
     with warnings.catch_warnings(record=True) as found:

@@ -7,17 +7,11 @@ import ast
 import pytest
 
 from tests.fixture_reader import Fixture, Program, programs, rule_fixtures
-from tests.splitting import NAMES, Found, differences, findings, splits
+from tests.splitting import Found, differences, findings, splits
 
 Difference = tuple[dict[str, str], set[Found], set[Found]]
 
 PROGRAMS = [program for folder in ("broken", "clean") for program in programs(folder)]
-
-FIX_OF_THE_FILE = frozenset(["CTX501"])
-"""Rules whose fix adds an import, at a place and under a name that are free in the file."""
-
-OF_OPERATORS = frozenset(["CTX801", "CTX802", "CTX803", "CTX805", "CTX806", "CTX807", "CTX809", "CTX810"])
-"""The findings about functions that the same file registers for an operator of any file."""
 
 
 @pytest.mark.parametrize("files", [2, 3])
@@ -55,33 +49,9 @@ def test_a_case_of_each_fixture_in_three_files(fixture: Fixture) -> None:
 
 
 def _codes(difference: Difference) -> set[str]:
-    """The rules whose findings differ, where that is not known to depend on the file."""
-    split, lost, added = difference
-    of_files = OF_OPERATORS if _registers_functions_of_another_file(split) else frozenset()
-    without = [
-        {each._replace(fix=each.fix[:1]) if each.code in FIX_OF_THE_FILE else each for each in some}
-        for some in (lost, added)
-    ]
-    return {each.code for each in without[0] ^ without[1]} - of_files
-
-
-def _registers_functions_of_another_file(split: dict[str, str]) -> bool:
-    """Whether a file registers a backward or ``setup_context`` that it imports from another part."""
-    for text in split.values():
-        tree = ast.parse(text)
-        imported = {
-            alias.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and (node.module or "") in NAMES
-            for alias in node.names
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and "register_autograd" in ast.unparse(node.func):
-                given = [*node.args, *(each.value for each in node.keywords)]
-                functions = given[1:] if ast.unparse(node.func).endswith("library.register_autograd") else given
-                if imported & {each.id for each in functions if isinstance(each, ast.Name)}:
-                    return True
-    return False
+    """The rules whose findings differ."""
+    _split, lost, added = difference
+    return {each.code for each in lost ^ added}
 
 
 def _parses(text: str) -> bool:

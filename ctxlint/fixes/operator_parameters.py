@@ -37,7 +37,8 @@ def rename_as_expected(file: SourceFile, operator: Operator, expected: list[str]
     sharing = [each for each in file.operators if each.setup_context and each.setup_context.node is setup.node]
     if any(bool(each.keyword_only) != bool(operator.keyword_only) for each in sharing):
         return None
-    alone = code.names.read[setup.node.name.value] == len(sharing)
+    here = sum(each.registered_here for each in sharing)
+    alone = code.names.read[setup.node.name.value] == here and not operator.setup_used
     names = [param.name for param in setup.params]
     missing = [name for name in expected if name not in names]
     surplus = [param for param in setup.params if param.name not in expected]

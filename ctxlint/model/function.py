@@ -469,6 +469,10 @@ class Operator:
     gradients: tuple[Returned, ...]
     floating: frozenset[int] = frozenset()
     """The numbers of the outputs that are certainly floating-point tensors."""
+    registered_here: bool = True
+    """Whether the linted file registers the gradient: otherwise another one does, with functions of this file."""
+    setup_used: bool = False
+    """Whether another file uses ``setup_context`` for something else."""
 
     def span(self, node: cst.CSTNode) -> Span:
         """The span of a node of backward or setup_context in the file."""
@@ -529,7 +533,7 @@ class SourceFile:
     by_name: Mapping[str, FunctionClass] = field(default_factory=dict)
     """The Functions that are called: by qualified name, or by a separate key for those of other files."""
     operators: tuple[Operator, ...] = ()
-    """The custom operators whose gradient is registered in this file."""
+    """The custom operators whose gradient is registered in this file, or consists of functions of this file."""
     shared_results: tuple[SharedResult, ...] = ()
     """The returns of custom operators that torch rejects."""
     undeclared_writes: tuple[UndeclaredWrite, ...] = ()
@@ -539,6 +543,19 @@ class SourceFile:
     broken: tuple[BrokenStatement, ...] = ()
     too_complex: tuple[GivenUp, ...] = ()
     """What is missing from ``functions`` and ``operators`` because it takes too much work."""
+
+    @property
+    def operator_gradients(self) -> list[Operator]:
+        """The operators whose backward is in this file."""
+        return [each for each in self.operators if self._contains(each.backward)]
+
+    @property
+    def operator_setups(self) -> list[Operator]:
+        """The operators whose ``setup_context`` is in this file."""
+        return [each for each in self.operators if each.setup_context and self._contains(each.setup_context)]
+
+    def _contains(self, method: Method) -> bool:
+        return method.slice.source is self.source
 
 
 __all__ = [

@@ -1,11 +1,14 @@
 """Custom operators: ``custom_op`` or ``triton_op``, in any file, with a gradient from ``register_autograd``.
 
-The contract is that of a Function with the differences that the rules CTX801 to CTX803 describe.
+The operator, the functions of its gradient, and their registration may be in three files. The contract is that of a
+Function with the differences that the rules CTX801 to CTX803 describe.
 """
 
 from __future__ import annotations
 
 import ast
+import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,17 +17,18 @@ from ctxlint.model.analyses.outputs import is_floating
 from ctxlint.model.analyses.returns import returned_by
 from ctxlint.model.function import Binding, GivenUp, Method, MethodFacts, Operator, ParameterKind
 from ctxlint.model.index.project import Definition
+from ctxlint.model.index.project_answers import operator_decorators
 from ctxlint.model.index.scopes import LOCAL, Scope, dotted_name, resolutions
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.parameter_binding import bound_parameters, bound_plain
 from ctxlint.model.interpreter.signatures import params_of
 from ctxlint.model.interpreter.values import Kind, Parameter, Sequence, Tri, is_tensor
+from ctxlint.source.scanner import NAMES_OF_CTX
 from ctxlint.source.source import Position
-from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
+from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     import libcst as cst
 
@@ -46,28 +50,122 @@ class _Owner(NamedTuple):
     function: Definition
 
 
-def operators_of(unit: Unit, project: Project, resolver: Resolver) -> Iterator[Operator | GivenUp]:
-    """The operators whose gradient is registered in this file, in call order; and those given up."""
+class _Home(NamedTuple):
+    """A file that registers gradients, as it is read for the ``linted`` file: that one itself, or another.
+
+    ``names`` are the functions that make operators there, by the operator's name (``"lib::op"``).
+    """
+
+    unit: Unit
+    linted: Unit
+    project: Project
+    resolver_of: Callable[[Unit], Resolver]
+    names: Mapping[str, str]
+
+    def function(self, node: ast.expr, scope: Scope) -> Definition | None:
+        """The function of the project that an expression certainly denotes."""
+        meant = _resolved(node, scope)
+        if meant is not None and meant.startswith(LOCAL):
+            return Definition(self.unit, meant[len(LOCAL) :])
+        found = self.project.certainly(self.unit, meant) if meant is not None else None
+        return replace(found, unit=self.linted) if found is not None and self._is_linted(found.unit) else found
+
+    def is_of_linted(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an expression denotes a function of the linted file."""
+        found = self.function(node, scope)
+        return found is not None and self._is_linted(found.unit)
+
+    def _is_linted(self, unit: Unit) -> bool:
+        return os.path.abspath(unit.path) == os.path.abspath(self.linted.path)
+
+
+class _Registration(NamedTuple):
+    """The arguments of a call of ``register_autograd``."""
+
+    operator: ast.expr
+    backward: ast.expr
+    setup: ast.expr | None
+
+    @property
+    def functions(self) -> list[ast.expr]:
+        """The expressions for functions."""
+        return [self.backward, *([self.setup] if self.setup is not None else [])]
+
+
+def operators_of(
+    unit: Unit, project: Project, resolver_of: Callable[[Unit], Resolver], using: Iterable[str] = ()
+) -> Iterator[Operator | GivenUp]:
+    """The operators whose gradient is registered in a file, in call order, and those given up.
+
+    Then those that other files register with functions of this one: files ``using`` its functions.
+    """
     effort = Effort()
+    others = [other for path in using if (other := project.unit(path)) is not None]
+    used = {name for other in others for name in _otherwise_used(unit, other)}
     registrations = _registrations(unit)
-    names = _operator_names(unit) if registrations else {}
+    own = _Home(unit, unit, project, resolver_of, _operator_names(unit) if registrations else {})
     for call in registrations:
         try:
             with effort.on(call):
-                found = _operator(unit, project, resolver, call, names)
+                found = _operator(own, call, used)
         except EffortExceeded:
             yield GivenUp(Position(call.node.lineno, 1), dotted_name(call.node.func) or call.name)
             continue
         if found is not None:
             yield found
+    for other in others:
+        home = _Home(other, unit, project, resolver_of, _operator_names(other))
+        for call in _registrations(other):
+            given = _registration(call)
+            if given is None or not any(home.is_of_linted(each, call.scope) for each in given.functions):
+                continue
+            with suppress(EffortExceeded), effort.on(call):
+                found = _operator(home, call, used)
+                if found is not None:
+                    yield replace(found, registered_here=False)
 
 
-def registers_own(unit: Unit) -> bool:
-    """Whether the file creates every operator whose gradient it registers."""
+def _otherwise_used(unit: Unit, other: Unit) -> Iterator[str]:
+    """The functions of a file for which another one has a use that is no registration."""
+    bound = ((name, each.target) for name, bounds in other.index.module.names.items() for each in bounds)
+    functions = {name: name for name in unit.index.functions}
+    functions |= {name: last for name, target in bound if target and (last := target.rpartition(".")[2]) in functions}
+    registered = [_registration(call) for call in _registrations(other)]
+    given = {node for each in registered if each is not None for node in each.functions}
+    for node in ast.walk(other.module):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and node not in given:
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            if name in functions:
+                yield functions[name]
+
+
+def registrable(unit: Unit) -> Iterator[str]:
+    """The functions of a file that another one may register: those that are registered here, or look like it."""
+    given = [(each, call) for call in _registrations(unit) if (each := _registration(call)) is not None]
+    meant = {_resolved(node, call.scope) for each, call in given for node in each.functions}
+    for qualname, record in unit.index.functions.items():
+        if record.scope.kind == "module" and (LOCAL + qualname in meant or _looks_like_a_gradient(record.node)):
+            yield qualname
+
+
+def _looks_like_a_gradient(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    arguments = function.args
+    taken = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    return not function.decorator_list and ("setup_context" in function.name or not taken.isdisjoint(NAMES_OF_CTX))
+
+
+def needs_project(unit: Unit, using: Iterable[str]) -> bool:
+    """Whether the operators of a file depend on other files: on functions or operators there, or on registrations."""
     registrations = _registrations(unit)
     names = _operator_names(unit) if registrations else {}
-    arguments = map(_holder, registrations)
-    return all(each is None or _own_operator(unit, *each, names) is not None for each in arguments)
+    for call in registrations:
+        given = _registration(call)
+        if given is not None:
+            meant = [_resolved(each, call.scope) or LOCAL for each in given.functions]
+            own = _own_operator(unit, names, given.operator, call.scope)
+            if own is None or not all(each.startswith(LOCAL) for each in meant):
+                return True
+    return any(True for _path in using)
 
 
 def _registrations(unit: Unit) -> list[CallRecord]:
@@ -96,7 +194,7 @@ def _registers(call: CallRecord) -> bool:
 
 def _operator_names(unit: Unit) -> dict[str, str]:
     """The functions of the file that make operators, by the operator's name (``"lib::op"``)."""
-    return {str(name.value): qualname for qualname, _, name in _decorated(unit, OPERATOR_DECORATORS)}
+    return {str(name.value): qualname for qualname, _, name in _decorated(unit)}
 
 
 def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
@@ -104,22 +202,19 @@ def decorated_operators(unit: Unit) -> Iterator[tuple[str, str]]:
 
     Tags and a schema may allow results that share memory with inputs.
     """
-    for qualname, decorator, name in _decorated(unit, OPERATOR_DECORATORS):
+    for qualname, decorator, name in _decorated(unit):
         if len(unit.index.functions[qualname].node.decorator_list) == 1 and all(
             keyword.arg in ("mutates_args", "device_types") for keyword in decorator.keywords
         ):
             yield str(name.value), qualname
 
 
-def _decorated(unit: Unit, makers: AbstractSet[str]) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
-    """The functions that one of the ``makers`` of operators decorates, with that call and the operator's name."""
-    for qualname, record in unit.index.functions.items():
-        for decorator in getattr(record.node, "decorator_list", ()):
-            if not isinstance(decorator, ast.Call) or not decorator.args or "@" in qualname:
-                continue  # one of several of the same name
-            name = decorator.args[0]
-            if _resolved(decorator.func, unit.index.module) in makers and isinstance(name, ast.Constant):
-                yield qualname, decorator, name
+def _decorated(unit: Unit) -> Iterator[tuple[str, ast.Call, ast.Constant]]:
+    """The functions that a decorator makes operators, with that call and the operator's name."""
+    for qualname, decorator in operator_decorators(unit.index):
+        name = decorator.args[0] if decorator.args else None
+        if isinstance(name, ast.Constant) and "@" not in qualname:  # not one of several of the same name
+            yield qualname, decorator, name
 
 
 def _resolved(node: ast.expr, scope: Scope) -> str | None:
@@ -128,54 +223,59 @@ def _resolved(node: ast.expr, scope: Scope) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _holder(call: CallRecord) -> tuple[ast.expr, Scope] | None:
-    """The expression that denotes the operator of a registration, and its scope."""
-    func = call.node.func
-    if _resolved(func, call.scope) == _REGISTER:
-        return (call.node.args[0], call.scope) if call.node.args else None
-    return func.value if isinstance(func, ast.Attribute) else func, call.scope
-
-
-def _operator(
-    unit: Unit, project: Project, resolver: Resolver, call: CallRecord, names: Mapping[str, str]
-) -> Operator | None:
-    arguments = list(call.node.args)
-    if any(isinstance(each, ast.Starred) for each in arguments):
-        return None
-    holder = _holder(call)
-    if holder is not None and holder[0] in arguments[:1]:
-        arguments.pop(0)
-    owner = _named_operator(unit, project, *holder, names) if holder is not None else None
+def _registration(call: CallRecord) -> _Registration | None:
+    """The arguments of a registration; None if some are not written out, or it decorates the backward function."""
+    func, arguments = call.node.func, list(call.node.args)
     keywords = {keyword.arg: keyword.value for keyword in call.node.keywords}
-    backward = arguments[0] if arguments else keywords.get("backward")
-    if owner is None or backward is None or None in keywords:
+    if None in keywords or any(isinstance(each, ast.Starred) for each in arguments):
         return None
-    return _assembled(unit, resolver, call, owner, backward, keywords.get("setup_context"))
+    if _resolved(func, call.scope) == _REGISTER:
+        operator = arguments.pop(0) if arguments else None
+    else:
+        operator = func.value if isinstance(func, ast.Attribute) else func
+    backward = arguments[0] if arguments else keywords.get("backward")
+    return _Registration(operator, backward, keywords.get("setup_context")) if operator and backward else None
 
 
-def _named_operator(
-    unit: Unit, project: Project, node: ast.expr, scope: Scope, names: Mapping[str, str]
-) -> _Owner | None:
-    """The operator that its name as a string, or its function, denotes: of this file, or of one that it imports.
+def _operator(home: _Home, call: CallRecord, used: Container[str]) -> Operator | None:
+    given = _registration(call)
+    owner = _named_operator(home, given.operator, call.scope) if given is not None else None
+    return _assembled(home, call, owner, given, used) if owner is not None and given is not None else None
 
-    ``names`` are those of this file.
-    """
-    own = _own_operator(unit, node, scope, names)
+
+def _named_operator(home: _Home, node: ast.expr, scope: Scope) -> _Owner | None:
+    """The operator that its name as a string, or its function, denotes, in whichever file."""
+    own = _own_operator(home.unit, home.names, node, scope)
     if own is not None:
         return own
     if isinstance(node, ast.Constant):
-        found = [_own_operator(each, node, scope, _operator_names(each)) for each in project.imported(unit)]
-        known = [each for each in found if each is not None]
-        return known[0] if len(known) == 1 else None
-    meant = _resolved(node, scope)
-    function = project.certainly(unit, meant) if meant is not None and not meant.startswith(LOCAL) else None
-    if function is None:
+        return _operator_of_project(home, str(node.value))
+    function = home.function(node, scope)
+    if function is None or function.unit is home.unit:
         return None
     theirs = _operator_names(function.unit).items()
     return next((_Owner(name, function) for name, qualname in theirs if qualname == function.qualname), None)
 
 
-def _own_operator(unit: Unit, node: ast.expr, scope: Scope, names: Mapping[str, str]) -> _Owner | None:
+def _operator_of_project(home: _Home, name: str) -> _Owner | None:
+    """The operator of that name in a file that the home imports, or in the only one of the project that has it."""
+    imported = [_operator_in(each, name) for each in home.project.imported(home.unit)]
+    known = [each for each in imported if each is not None]
+    if known or name.partition("::")[0] in OPERATORS_OF_TORCH:
+        return known[0] if len(known) == 1 else None
+    home.project.ask("", name)
+    path = home.project.declared.get(name)
+    unit = home.project.unit(path) if path is not None else None
+    return _operator_in(unit, name) if unit is not None else None
+
+
+def _operator_in(unit: Unit, name: str) -> _Owner | None:
+    qualname = _operator_names(unit).get(name)
+    return _Owner(name, Definition(unit, qualname)) if qualname is not None else None
+
+
+def _own_operator(unit: Unit, names: Mapping[str, str], node: ast.expr, scope: Scope) -> _Owner | None:
+    """The operator of a file that an expression denotes; ``names`` are those of its operators."""
     if isinstance(node, ast.Constant):
         qualname = names.get(str(node.value))
         return _Owner(str(node.value), Definition(unit, qualname)) if qualname is not None else None
@@ -184,27 +284,29 @@ def _own_operator(unit: Unit, node: ast.expr, scope: Scope, names: Mapping[str, 
 
 
 def _assembled(
-    unit: Unit, resolver: Resolver, call: CallRecord, owner: _Owner, backward: ast.expr, setup: ast.expr | None
+    home: _Home, call: CallRecord, owner: _Owner, given: _Registration, used: Container[str]
 ) -> Operator | None:
-    home, qualname = owner.function.unit, owner.function.qualname
-    function = home.slices.find_function(qualname)
-    certain = Tri.YES if gives_tensors(home, qualname) else Tri.UNKNOWN
-    method = _method(unit, resolver, backward, call.scope, "backward", certain)
+    unit, qualname = owner.function.unit, owner.function.qualname
+    function = unit.slices.find_function(qualname)
+    certain = Tri.YES if gives_tensors(unit, qualname) else Tri.UNKNOWN
+    method = _method(home, given.backward, call.scope, "backward", certain)
     if function is None or method is None:
         return None
-    params = params_of(function, home.index.module)
+    params = params_of(function, unit.index.module)
     if any(param.kind in (ParameterKind.VARIADIC, ParameterKind.KEYWORDS) for param in params):
         return None
     returns = function.returns.annotation if function.returns is not None else None
+    setup = _method(home, given.setup, call.scope, "setup_context") if given.setup is not None else None
     return Operator(
         name=owner.name,
         inputs=tuple(param for param in params if param.kind is ParameterKind.POSITIONAL),
         keyword_only=tuple(param for param in params if param.kind is ParameterKind.KEYWORD_ONLY),
-        outputs=_outputs(home, qualname) if returns is not None else None,
+        outputs=_outputs(unit, qualname) if returns is not None else None,
         backward=method,
-        setup_context=_method(unit, resolver, setup, call.scope, "setup_context") if setup is not None else None,
+        setup_context=setup,
         gradients=tuple(returned_by(method)),
-        floating=_floating(function, params, returned_by(method), Scope("function", qualname, home.index.module)),
+        floating=_floating(function, params, returned_by(method), Scope("function", qualname, unit.index.module)),
+        setup_used=setup is not None and setup.node.name.value in used,
     )
 
 
@@ -235,21 +337,19 @@ def _floating(
     return frozenset(set.intersection(*found)) if found else frozenset()
 
 
-def _method(
-    unit: Unit, resolver: Resolver, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN
-) -> Method | None:
-    """The walked function of the file that serves as backward or setup_context; None for any other expression.
+def _method(home: _Home, node: ast.expr, scope: Scope, name: str, gradient: Tri = Tri.UNKNOWN) -> Method | None:
+    """The walked function that serves as backward or setup_context; None for any other expression.
 
     ``gradient``: whether the gradients that backward gets are certainly tensors.
     """
-    meant = _resolved(node, scope)
-    if meant is None or not meant.startswith(LOCAL):
+    definition = home.function(node, scope)
+    if definition is None:
         return None
-    qualname = meant[len(LOCAL) :]
+    unit, qualname = definition.unit, definition.qualname
     found = unit.slices.find_function_in_slice(qualname)
     if found is None or found[0].decorators:
         return None
-    if scope.kind == "module" and unit.index.functions[qualname].node.lineno > node.lineno:
+    if unit is home.unit and scope.kind == "module" and unit.index.functions[qualname].node.lineno > node.lineno:
         return None  # an earlier function of this name
     function, part = found
     inner = Scope("function", "", unit.index.module)
@@ -267,7 +367,7 @@ def _method(
         facts=MethodFacts(),
     )
     try:
-        facts = interpret(function, bound_parameters(method, "gradient", gradient), inner, resolver)
+        facts = interpret(function, bound_parameters(method, "gradient", gradient), inner, home.resolver_of(unit))
     except RecursionError:
         facts = MethodFacts(complete=False)
     return replace(method, facts=facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.effort import Effort, EffortExceeded
@@ -20,7 +20,7 @@ from ctxlint.model.index.module_backwards import module_backwards
 from ctxlint.model.index.outside_facts import MODULE_BACKWARDS, NOTHING, OF_NO_FUNCTION, OutsideFacts, Own, Target
 from ctxlint.model.index.project import Definition, Project
 from ctxlint.model.operator_results import names_operators, operator_results
-from ctxlint.model.operators import in_source, operators_of, registers_own
+from ctxlint.model.operators import in_source, needs_project, operators_of, registrable
 from ctxlint.model.summaries.resolver import CalleeResolver
 from ctxlint.model.summaries.summaries import Summaries
 from ctxlint.profiling import stage
@@ -56,11 +56,12 @@ def _analysed(source: Source, project: Project, find_outside: FindOutsideFacts |
     reader = Reader(source, project)
     outside = find_outside(reader) if find_outside is not None else NOTHING
     file = reader.whole_file(outside)
-    if find_outside is None or not reader.asks_more():
-        return file
-    outside = find_outside(reader)
-    project.learn(outside)
-    return Reader(source, project).whole_file(outside)
+    while find_outside is not None and reader.asks_more():
+        outside = find_outside(reader)
+        project.learn(outside)
+        reader = reader.afresh()
+        file = reader.whole_file(outside)
+    return file
 
 
 class Reading(NamedTuple):
@@ -115,11 +116,12 @@ def read_finding_facts(source: Source, project: Project, find_outside: FindOutsi
     if not (concerned or reader.functions or facts.calls):
         return Reading(None, facts, given_facts)
     found = reader.read(given_facts)
-    if not reader.asks_more():
-        return found
-    outside = find_outside(reader)
-    project.learn(outside)
-    return Reader(source, project).read(outside if outside != NOTHING else None)
+    while reader.asks_more():
+        outside = find_outside(reader)
+        project.learn(outside)
+        reader = reader.afresh()
+        found = reader.read(outside if outside != NOTHING else None)
+    return found
 
 
 @stage("analyse")
@@ -158,6 +160,12 @@ class Reader:
         self.asked: set[ProjectQuestion] = set()
         self._calls: dict[tuple[object, ...], _Calls] = {}
 
+    def afresh(self) -> Reader:
+        """A reader of the same file after the project has learned more; it has asked as much."""
+        reader = Reader(self.unit.source, self.project)
+        reader.asked |= self.asked
+        return reader
+
     def read(self, outside: OutsideFacts | None) -> Reading:
         """Read the whole file."""
         given_facts = NOTHING if outside is None else outside
@@ -173,7 +181,7 @@ class Reader:
             again |= self.functions
         if outside.calls_backward:
             again |= {MODULE_BACKWARDS}
-        if outside.declared or outside.changed:
+        if outside.declared or outside.changed or outside.using:
             again |= self.functions | {OF_NO_FUNCTION}
         known = set(before.calls)
         calls = [call for call in found.calls if call.function in again or call not in known]
@@ -203,7 +211,7 @@ class Reader:
         built, given_up = self.built(outside, functions)
         by_name = {function.qualname: function for function in built}
         self.add_outlines(by_name, outside, calls)
-        registered = self.operators() if "register_autograd" in unit.source.text else ()
+        registered = self.operators(outside)
         results = self.operator_results() if names_operators(unit.source.text) else ()
         return SourceFile(
             source=unit.source,
@@ -220,12 +228,21 @@ class Reader:
             too_complex=(*given_up, *(each for each in registered if isinstance(each, GivenUp))),
         )
 
-    def operators(self) -> tuple[Operator | GivenUp, ...]:
-        """The custom operators whose gradient is registered in the file."""
-        store, resolver = STORE.get(), CalleeResolver(self.unit, Summaries(self.project))
-        if store is None or not registers_own(self.unit):
-            return tuple(operators_of(self.unit, self.project, resolver))
-        work = lambda: tuple(operators_of(self.unit, self.project, resolver))  # noqa: E731
+    def operators(self, outside: OutsideFacts) -> tuple[Operator | GivenUp, ...]:
+        """The custom operators whose gradient is registered in the file, or consists of functions of it."""
+        text = self.unit.source.text
+        for name in registrable(self.unit):
+            self.project.ask(self.unit.path, name, uses=True)
+        if "register_autograd" not in text and not outside.using:
+            return ()
+        summaries, store = Summaries(self.project), STORE.get()
+
+        def work() -> tuple[Operator | GivenUp, ...]:
+            resolver_of = partial(CalleeResolver, summaries=summaries)
+            return tuple(operators_of(self.unit, self.project, resolver_of, outside.using))
+
+        if store is None or needs_project(self.unit, outside.using):
+            return work()
         found = store.of_operators("gradients", self.unit, work)
         return tuple(each if isinstance(each, GivenUp) else in_source(each, self.unit.source) for each in found)
 

@@ -71,12 +71,12 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     ## Fix safety
     Safe if one parameter has a wrong name, or the ctx and one other: only one correction is possible. Also safe:
     inserting `keyword_only_inputs`, and removing a parameter that the body does not use. Unsafe if several are renamed
-    by position, or if the file uses the function in other ways too. There is no fix if the positions are ambiguous, or
-    if the function serves operators with and without keyword-only parameters.
+    by position, or if the project uses the function in other ways too. There is no fix if the positions are ambiguous,
+    or if the function serves operators with and without keyword-only parameters.
 
     ## Known limits
-    Only functions without decorators in the file that registers them are checked. If a function is defined more than
-    once, only the last definition is checked.
+    Only functions without decorators are checked. If a function is defined more than once, only the last definition is
+    checked.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -88,7 +88,7 @@ class OperatorSetupContextNames(Rule[SourceFile]):
     fix = FixAvailability.SOMETIMES
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_setups if settings.torch.reach(2, 4) else ():
             setup = operator.setup_context
             if setup is None or any(param.kind is ParameterKind.KEYWORDS for param in setup.params):
                 continue

@@ -75,8 +75,8 @@ class OperatorGradientCount(Rule[SourceFile]):
     There is no fix: only the author knows which gradient is missing or surplus.
 
     ## Known limits
-    Only functions without decorators in the file that registers them are checked. Trailing inputs that a call leaves at
-    their defaults need no gradient, so missing gradients for them raise only in other calls.
+    Only functions without decorators are checked. Trailing inputs that a call leaves at their defaults need no
+    gradient, so missing gradients for them raise only in other calls.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -87,7 +87,7 @@ class OperatorGradientCount(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             names = [param.name for param in operator.inputs]
             for returned in operator.gradients:
                 count = returned.count

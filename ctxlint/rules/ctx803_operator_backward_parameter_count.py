@@ -74,7 +74,7 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
     There is no fix.
 
     ## Known limits
-    Only functions without decorators in the file that registers them are checked.
+    Only functions without decorators are checked.
 
     ## References
     - [torch.library.register_autograd](https://pytorch.org/docs/stable/library.html#torch.library.register_autograd)
@@ -85,7 +85,7 @@ class OperatorBackwardParameterCount(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             backward = operator.backward
             required = sum(param.required for param in backward.positional)
             most = None if backward.variadic is not None else len(backward.positional)

@@ -90,7 +90,7 @@ class OperatorIgnoredGradient(Rule[SourceFile]):
     category = Category.SUSPICIOUS
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             for param in ignored_operator_gradients(operator):
                 index = operator.backward.positional.index(param)
                 yield Finding(

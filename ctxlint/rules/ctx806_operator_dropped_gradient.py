@@ -95,7 +95,7 @@ class OperatorDroppedGradient(Rule[SourceFile]):
     default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             for param, certain in dropped_operator_gradients(operator):
                 index = operator.backward.positional.index(param)
                 yield Finding(

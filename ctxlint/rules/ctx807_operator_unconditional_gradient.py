@@ -92,7 +92,7 @@ class OperatorUnconditionalGradient(Rule[SourceFile]):
     default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             ctx = operator.backward.ctx_name
             for each in unconditional_operator_gradients(operator):
                 input_name = operator.inputs[each.slot].name

@@ -77,7 +77,7 @@ class OperatorNonContiguousGradient(Rule[SourceFile]):
     default = False
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_gradients if settings.torch.reach(2, 4) else ():
             for use in layout_uses(operator.backward):
                 if use.how != ASSERTED:
                     yield Finding(operator.span(use.node), assumed_contiguous(use))

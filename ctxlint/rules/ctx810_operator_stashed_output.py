@@ -83,7 +83,7 @@ class OperatorStashedOutput(Rule[SourceFile]):
     subject = SourceFile
 
     def check(self, file: SourceFile, settings: Settings) -> Iterator[Finding]:
-        for operator in file.operators if settings.torch.reach(2, 4) else ():
+        for operator in file.operator_setups if settings.torch.reach(2, 4) else ():
             for write, index in stored_operator_outputs(operator):
                 which = f"output {index + 1}" if operator.outputs != 1 else "the output"
                 ctx = operator.setup_context.ctx_name if operator.setup_context is not None else "ctx"

@@ -1,4 +1,4 @@
-"""Answers to what a file has to know of its project: who declares an operator, and who changes a dict of functions.
+"""Answers to what a file has to know of its project: who declares an operator, changes a dict, or uses a function.
 
 The files of a project are searched by their bytes, once for all questions; only those that may answer one are parsed.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ProjectAnswers:
-    """What was found for each question about a project, which its root identifies: the files that declare or change."""
+    """What was found for each question about a project, which its root identifies: the files that answer it."""
 
     def __init__(self) -> None:
         """Nothing is searched before the first question."""
@@ -47,12 +47,14 @@ class ProjectAnswers:
         found = {each: self._found[root_of_file(facts.path), each] for each in facts.asked}
         operators = ((each.name, paths) for each, paths in found.items() if complete and not each.path)
         declared = (Declaration(name, paths[0]) for name, paths in operators if len(paths) == 1)
-        changed = (each for each, paths in found.items() if each.path and (paths or not complete))
-        return replace(outside, declared=tuple(declared), changed=tuple(changed))
+        tables = ((each, paths) for each, paths in found.items() if each.path and not each.uses)
+        changed = (each for each, paths in tables if paths or not complete)
+        using = sorted({path for each, paths in found.items() if each.uses and complete for path in paths})
+        return replace(outside, declared=tuple(declared), changed=tuple(changed), using=tuple(using))
 
 
 def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQuestion]:
-    """The questions that a file answers: once for each declaration of an operator, or as it may change a dict."""
+    """The questions that a file answers: once for each declaration, as it may change a dict, or use a function."""
     data = content_or_nothing(path)
     named = [each for each in asked if each.path != path and _mentions(data, each)]
     if not named:
@@ -61,11 +63,12 @@ def _answered_by(path: str, asked: Iterable[ProjectQuestion]) -> list[ProjectQue
 
     text = data.decode("utf-8", "replace")
     found = [each for each in named if not each.path for _ in range(declarations(text, each.name))]
-    return found + [each for each in named if each.path and changes_table(text, each.name)]
+    found += [each for each in named if each.path and not each.uses and changes_table(text, each.name)]
+    return found + [each for each in named if each.uses]
 
 
 def _mentions(data: bytes, asked: ProjectQuestion) -> bool:
-    """Whether a file may answer a question, according to its bytes: it imports the dict, or declares an operator."""
+    """Whether a file may answer a question, according to its bytes: it imports the name, or declares an operator."""
     if not asked.path:
         return all(word.encode() in data for word in asked.name.split("::")) and _DECLARES(data) is not None
     return asked.name.encode() in data and _mentions_of(asked).in_data(data)

@@ -241,7 +241,15 @@ class _Run:
     # Facts
 
     def spread_facts(self, roots: Container[str] | None = None) -> None:
-        """Lint files again if facts of others about their Functions may change the findings: all, or of these roots."""
+        """Lint files again if facts of others about their Functions may change the findings: all, or of these roots.
+
+        The answer to one question may lead to another: who registers a function, and who declares that operator.
+        """
+        while self.spread_once(roots):
+            pass
+
+    def spread_once(self, roots: Container[str] | None) -> bool:
+        """Whether files that were linted again ask what they did not ask before."""
         todo = []
         for path, facts in self.outside(roots).items():
             before = self.candidates[path].outside or NOTHING
@@ -253,6 +261,16 @@ class _Run:
                 self.facts_before.setdefault(path, known)
             todo.append(self.again(path, outside))
         self.do(todo)
+        asking = [each.path for each in todo if self.asks_more(each.path)]
+        return bool(asking)
+
+    def asks_more(self, path: str) -> bool:
+        """Whether a file that was linted again asks more; its facts from before then ask it, too."""
+        before, now = self.facts_before.get(path), self.linted[path].facts
+        if before is None or now is None or set(now.asked) <= set(before.asked):
+            return False
+        self.facts_before[path] = replace(before, asked=tuple(sorted({*before.asked, *now.asked})))
+        return True
 
     def outside(self, roots: Container[str] | None = None) -> dict[str, OutsideFacts]:
         """For each file, by its linted path, the facts of others about the Functions that matter there."""

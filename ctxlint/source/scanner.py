@@ -29,7 +29,20 @@ def holds_candidate(data: bytes) -> bool:
     """
     if contains_words(data) or (b"def backward(self" in data and b"def forward(self" in data):
         return True
-    return (b"library" in data and (b"custom_op" in data or b"triton_op" in data)) or contains_hidden_words(data)
+    if b"library" in data and (b"custom_op" in data or b"triton_op" in data):
+        return True
+    return may_hold_gradient(data) or contains_hidden_words(data)
+
+
+def may_hold_gradient(data: bytes) -> bool:
+    """Whether a file may define functions that another one registers as the gradient of a custom operator."""
+    named = b"ctx" in data or b"saved_tensors" in data or b"save_for_backward" in data
+    return named and _OF_GRADIENT(data) is not None
+
+
+_OF_GRADIENT = re.compile(rb"^def (?:\w+\s*\([^)]*\b(?:ctx|context)\b|\w*setup_context)", re.MULTILINE).search
+NAMES_OF_CTX = frozenset({"ctx", "context"})
+"""Parameters of functions that may be part of a gradient. Others may have ``setup_context`` in their names."""
 
 
 class Mentions:

@@ -32,13 +32,15 @@ class Target(NamedTuple):
 
 
 class ProjectQuestion(NamedTuple):
-    """What a file has to know of its project: who declares an operator, or changes a dict of functions.
+    """What a file has to know of its project: who declares an operator, changes a dict, or uses a function.
 
-    ``path`` is the file of the dict; empty for an operator, whose ``name`` is that in ``torch.ops``: ``"lib::scale"``.
+    ``path`` is the file of the dict or function; empty for an operator, whose ``name`` is that in ``torch.ops``:
+    ``"lib::scale"``. ``uses``: it is about a function.
     """
 
     path: str
     name: str
+    uses: bool = False
 
 
 class Declaration(NamedTuple):
@@ -150,8 +152,9 @@ class OutsideFacts:
     are worth resolving. ``aliases`` are attributes of modules that no module defines itself. The others are about the
     Functions that the file defines or calls, by their keys, as in ``FileFacts``. ``calls_backward``: another file
     passes a gradient to some ``backward``. ``stored`` are pairs of a Function and an attribute that it reads of ctx and
-    that another file sets, on whatever object. ``declared`` are operators that the file uses, and ``changed`` the dicts
-    of functions that it uses and another file may change. ``partial``: there may be more facts, as the project is too
+    that another file sets, on whatever object. ``declared`` are operators that the file uses, ``changed`` the dicts of
+    functions that it uses and another file may change, and ``using`` the files that may use those of its functions that
+    may be registered for an operator. ``partial``: there may be more facts, as the project is too
     large to search.
     """
 
@@ -166,6 +169,7 @@ class OutsideFacts:
     stored: tuple[tuple[str, str], ...] = ()
     declared: tuple[Declaration, ...] = ()
     changed: tuple[ProjectQuestion, ...] = ()
+    using: tuple[str, ...] = ()
     partial: bool = False
 
     @property

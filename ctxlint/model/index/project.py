@@ -157,9 +157,9 @@ class Project:
             self.changed.update(outside.changed)
             self.forget_results()
 
-    def ask(self, path: str, name: str) -> ProjectQuestion:
+    def ask(self, path: str, name: str, *, uses: bool = False) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""
-        asked = ProjectQuestion(os.path.abspath(path) if path else "", name)
+        asked = ProjectQuestion(os.path.abspath(path) if path else "", name, uses)
         self.trace.asked.add(asked)
         return asked
 

@@ -1,6 +1,6 @@
 """What a file tells about the names that others ask for: which operators it declares, and which dicts it may change.
 
-Both are decided with ``ast`` alone, as they are asked about files without any relation to Functions.
+All is decided with ``ast`` alone, as it is asked about files without any relation to Functions.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ def declarations(text: str, name: str) -> int:
 
 
 def _declared_names(index: FileIndex) -> Iterator[str]:
-    for record in index.functions.values():
-        for decorator in record.node.decorator_list:
-            if isinstance(decorator, ast.Call) and meant(decorator.func, index.module) in OPERATOR_DECORATORS:
-                yield from texts_in(decorator)[:1]
+    for _qualname, decorator in operator_decorators(index):
+        yield from texts_in(decorator)[:1]
     for call in index.calls:
         texts = texts_in(call.node) if call.name == "define" else []
         if meant(call.node.func, index.module) == DEFINE:
@@ -42,6 +40,20 @@ def _declared_names(index: FileIndex) -> Iterator[str]:
         elif texts:
             namespace = _namespace(call.node.func, index.module)
             yield f"{namespace}::{texts[0].partition('(')[0].strip()}"
+
+
+def operator_decorators(index: FileIndex) -> Iterator[tuple[str, ast.Call]]:
+    """The decorators that make operators of functions: ``@custom_op("ns::f")``, each after the function's name."""
+    for qualname, record in index.functions.items():
+        decorator = operator_decorator(record.node, index.module)
+        if decorator is not None:
+            yield qualname, decorator
+
+
+def operator_decorator(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> ast.Call | None:
+    """The decorator that makes an operator of a function; None if there is none."""
+    calls = (each for each in function.decorator_list if isinstance(each, ast.Call))
+    return next((each for each in calls if meant(each.func, scope) in OPERATOR_DECORATORS), None)
 
 
 def texts_in(call: ast.Call) -> list[str]:

@@ -11,12 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.project import Definition
-from ctxlint.model.index.project_answers import DEFINE, LIBRARY, meant, texts_in
+from ctxlint.model.index.project_answers import (
+    DEFINE,
+    LIBRARY,
+    meant,
+    operator_decorator,
+    operator_decorators,
+    texts_in,
+)
 from ctxlint.model.interpreter.events import Step
 from ctxlint.model.interpreter.summary import OPERATOR, Write
 from ctxlint.model.interpreter.values import UNKNOWN, Constant, Fresh, Scalar, Sequence
 from ctxlint.torch_api.extensions import OPERATORS_OF_TORCH
-from ctxlint.torch_api.known_decorators import OPERATOR_DECORATORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,20 +46,13 @@ class Declared(NamedTuple):
 def declared_by(definition: Definition) -> Declared | None:
     """The operator that a decorator creates from a function; None if there is none, or its writes are unknown."""
     record = definition.unit.index.functions.get(definition.qualname)
-    if record is None or not record.certain:
+    decorator = operator_decorator(record.node, definition.unit.index.module) if record is not None else None
+    if record is None or decorator is None or not record.certain:
         return None
-    for decorator in record.node.decorator_list:
-        if (
-            isinstance(decorator, ast.Call)
-            and meant(decorator.func, definition.unit.index.module) in OPERATOR_DECORATORS
-        ):
-            written = _names_in(decorator)
-            arguments = record.node.args
-            params = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-            if written is not None:
-                names = tuple(each.arg for each in params)
-                return _declared(definition.unit, definition.name, names, written, decorator)
-    return None
+    written = _names_in(decorator)
+    arguments = record.node.args
+    names = tuple(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    return _declared(definition.unit, definition.name, names, written, decorator) if written is not None else None
 
 
 def declared_writes(definition: Definition, bindings: Mapping[str, Value]) -> Iterator[Write]:
@@ -102,13 +101,10 @@ def _declarations(unit: Unit, project: Project) -> Mapping[str, Declared]:
 
 
 def _decorated(unit: Unit) -> Iterator[tuple[str, Declared]]:
-    for qualname, record in unit.index.functions.items():
-        for decorator in record.node.decorator_list:
-            name = decorator.args[0] if isinstance(decorator, ast.Call) and decorator.args else None
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                declared = declared_by(Definition(unit, qualname))
-                if declared is not None:
-                    yield name.value, declared
+    for qualname, decorator in operator_decorators(unit.index):
+        declared = declared_by(Definition(unit, qualname))
+        if declared is not None:
+            yield from ((name, declared) for name in texts_in(decorator)[:1])
 
 
 def _defined(unit: Unit, project: Project) -> Iterator[tuple[str, Declared]]:
