@@ -13,7 +13,19 @@ from ctxlint.model.interpreter.iteration import item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
 from ctxlint.model.interpreter.sequences import unknown_many
 from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, widen
-from ctxlint.model.interpreter.values import UNBOUND, UNKNOWN, Choice, Sequence, SomeTensor, Tri, Value, is_tensor
+from ctxlint.model.interpreter.values import (
+    UNBOUND,
+    UNKNOWN,
+    Choice,
+    Constant,
+    Sequence,
+    Single,
+    SomeTensor,
+    Tri,
+    Value,
+    is_tensor,
+    join_all,
+)
 from ctxlint.model.syntax import children
 
 if TYPE_CHECKING:
@@ -97,8 +109,19 @@ def _execute_loop(walk: Walk, node: cst.For | cst.While, begin: Callable[[], Non
         walk.execute(node.orelse.body)
     walk.state = join_states(start, [walk.state, *turn.breaks])
     walk.state.guards, walk.state.paths = before.guards, before.paths
+    _doubt_no_iteration(node, before, walk.state)
     if any(isinstance(event, Return) for event in walk.recorder.events[len(recorded) :]):
         walk.state.doubt(Guard(id(node), "exhausted"))
+
+
+def _doubt_no_iteration(node: cst.For | cst.While, before: State, after: State) -> None:
+    """Forget the number that a sum of tensors starts from: a loop that never runs its body is not what is meant."""
+    for name, value in after.names.items():
+        start = before.names.get(name)
+        if isinstance(value, Choice) and isinstance(start, Constant) and isinstance(start.value, (int, float)):
+            if any(is_tensor(option) is not Tri.NO for option in value.alternatives):
+                options = (Single(node) if option == start else option for option in value.alternatives)
+                after.names[name] = join_all(options)
 
 
 def _walk_turn(walk: Walk, node: cst.For | cst.While, start: State, begin: Callable[[], None]) -> Turn:
