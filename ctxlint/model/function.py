@@ -232,7 +232,7 @@ class FunctionClass:
     called_directly: frozenset[str]
     """The methods that are called directly: ``Fn.backward(...)``, ``super().forward(...)``."""
     stored_attributes: frozenset[str]
-    """Every attribute name that this file assigns, deletes, or names in getattr/setattr/hasattr."""
+    """Every attribute name that this file assigns, deletes, or names in setattr, hasattr, or getattr with a default."""
     class_attributes: Mapping[str, Value]
     """Plain assignments in the class body (``generate_vmap_rule = True``)."""
     legacy_state: str | None = None

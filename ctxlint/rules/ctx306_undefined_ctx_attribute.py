@@ -76,7 +76,7 @@ class UndefinedCtxAttribute(Rule[FunctionClass]):
 
     ## Known limits
     Not reported if the file sets the name on any object that is neither the ctx nor an instance of another class, if
-    the name is read through `getattr` or `hasattr`, if the ctx is passed to a function that is not known, which may set
+    the name is read through `hasattr`, or `getattr` with a default, if the ctx is passed to a function that is not known, which may set
     it, or if a function of another file reads it that does not get the ctx as its first argument. An attribute that is
     set on some paths only is not reported.
 

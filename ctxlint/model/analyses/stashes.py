@@ -205,7 +205,7 @@ def _read_directly(method: Method) -> Iterator[ContextRead]:
 
 def _never_read(fn: FunctionClass, write: ContextWrite) -> bool:
     """Whether nothing in the file reads the attribute after forward: it keeps memory alive for nothing."""
-    if fn.backward is None or fn.escapes:
+    if fn.backward is None or fn.escapes or not isinstance(write.node, cst.Attribute):
         return False
     before = sum(len(method.context_attributes.get(write.attribute, ())) for method in fn.context_methods)
     return fn.source.count_as_attribute(write.attribute) == before

@@ -78,11 +78,12 @@ def _undefined(fn: FunctionClass, read: ContextRead) -> bool:
     name = read.attribute
     if read.own or read.guarded or any(guard.arm == "try" for guard in read.guards):
         return False
-    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _set_by_helper(fn, name):
+    if name in fn.stored_attributes or name in autograd.FUNCTION_CTX_ATTRIBUTES or _is_set(fn, name):
         return False
     return not (name.startswith("__") and name.endswith("__"))
 
 
-def _set_by_helper(fn: FunctionClass, name: str) -> bool:
+def _is_set(fn: FunctionClass, name: str) -> bool:
+    """Whether a method sets it, perhaps through a function, or by a name that is not written there."""
     writes = (write for method in fn.methods.values() for write in method.facts.of(ContextWrite))
-    return any(write.by and write.attribute == name for write in writes)
+    return any(write.attribute == name for write in writes)

@@ -91,7 +91,7 @@ class FileIndex:
     """Every function by qualified name, methods included; the last one if a name is defined again."""
     calls: list[CallRecord] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
-    """Every attribute name that is stored, deleted, or named as a string in getattr, setattr, hasattr, delattr."""
+    """Every attribute name that is stored, deleted, or named in setattr, hasattr, delattr, getattr with a default."""
     attribute_owners: dict[str, set[str]] = field(default_factory=dict)
     """The classes whose methods store each on their first parameter, and their initialisers; ``""`` for other ways."""
     applied: list[tuple[ast.expr, Scope]] = field(default_factory=list)

@@ -18,7 +18,8 @@ from ctxlint.model.index.scopes import Bound, Scope, dotted_name, mentions, reso
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-_STRING_ACCESS = frozenset({"getattr", "setattr", "hasattr", "delattr"})
+_STRING_ACCESS = {"setattr": 1, "hasattr": 1, "delattr": 1, "getattr": 2}
+"""Builtins that may find an attribute missing, or set it, and after how many arguments; ``getattr`` with a default."""
 
 EXPECT_ERRORS = frozenset(
     {"raises", "warns", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp", "assertWarns", "assertWarnsRegex"}
@@ -325,7 +326,7 @@ class _Indexer:
         func = node.func
         name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
         self.index.calls.append(CallRecord(node, scope, place.within, place.expects_error, name))
-        if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > 1:
+        if name in _STRING_ACCESS and isinstance(func, ast.Name) and len(node.args) > _STRING_ACCESS[name]:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 self.stored(attribute.value, "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.attribute_access import evaluate_indices
+from ctxlint.model.interpreter.attribute_access import evaluate_indices, set_context_attribute
 from ctxlint.model.interpreter.events import (
     Assigned,
     ClassAttribute,
@@ -138,21 +138,9 @@ def _store_attribute(
 ) -> None:
     owner = walk.evaluate(target.value)
     if isinstance(owner, Context):
-        name = target.attr.value
-        walk.state.attributes[name] = value
         simple = isinstance(statement, cst.Assign) and len(statement.targets) == 1
         simple = simple and statement.targets[0].target is target  # type: ignore[union-attr]
-        walk.record(
-            ContextWrite,
-            target,
-            attribute=name,
-            value=value,
-            value_node=value_node,
-            statement=walk.statement,
-            simple=simple,
-        )
-        if isinstance(value, Context):
-            walk.record(Escape, target, how="stored")
+        set_context_attribute(walk, target, target.attr.value, value, value_node, simple)
         return
     if isinstance(owner, Imported):
         name = target.attr.value

@@ -10,6 +10,7 @@ from ctxlint.model.index.scopes import LOCAL
 from ctxlint.model.interpreter.events import (
     ClassAttribute,
     ContextRead,
+    ContextWrite,
     Escape,
     ExtraAttribute,
     GradientFlag,
@@ -106,7 +107,7 @@ def evaluate_attribute(walk: Walk, node: cst.Attribute) -> Value:
     return Item(base, f".{name}") if not isinstance(base, Opaque) else Opaque(node)
 
 
-def _field(walk: Walk, base: Value, name: str, node: cst.Attribute) -> Value | None:
+def _field(walk: Walk, base: Value, name: str, node: cst.BaseExpression) -> Value | None:
     """The field of a named tuple, or the attribute of an object; None for anything else."""
     if isinstance(base, Sequence) and name in base.names:
         return base.slots[base.names.index(name)].value
@@ -144,6 +145,46 @@ def context_attribute(walk: Walk, node: cst.CSTNode, name: str, called: bool = F
     own = name in walk.state.attributes
     walk.record(ContextRead, node, attribute=name, called=called, guarded=guarded or walk.protected > 0, own=own)
     return walk.state.attributes[name] if own else ContextAttribute(name)
+
+
+def set_context_attribute(
+    walk: Walk,
+    node: cst.CSTNode,
+    name: str,
+    value: Value,
+    value_node: cst.BaseExpression | None = None,
+    simple: bool = False,
+) -> None:
+    """``ctx.name = value``, at ``node``."""
+    walk.state.attributes[name] = value
+    walk.record(
+        ContextWrite,
+        node,
+        attribute=name,
+        value=value,
+        value_node=value_node,
+        statement=walk.statement,
+        simple=simple,
+    )
+    if isinstance(value, Context):
+        walk.record(Escape, node, how="stored")
+
+
+def delete_context_attribute(walk: Walk, node: cst.CSTNode, name: str) -> None:
+    """``del ctx.name``, at ``node``."""
+    walk.state.attributes.pop(name, None)
+    walk.record(ContextWrite, node, attribute=name, statement=walk.statement, deletes=True)
+
+
+def attribute_by_name(walk: Walk, node: cst.Call, base: Value, name: str) -> Value:
+    """``getattr(base, "name")``, unless ``base`` is the ctx."""
+    if isinstance(base, Imported):
+        return Imported(f"{base.name}.{name}")
+    if name in operations.SCALAR_ATTRIBUTES and is_container(base) is not Tri.YES:
+        return Scalar(operations.SCALAR_ATTRIBUTES[name], node, kind_of(base) if name == "dtype" else Kind.UNKNOWN)
+    if name == "data" and tensor_when_used(base):
+        return View(base, node)
+    return _field(walk, base, name, node) or Opaque(node)
 
 
 def saved_tuple_used(walk: Walk, node: cst.CSTNode, holder: cst.BaseExpression, how: str) -> None:

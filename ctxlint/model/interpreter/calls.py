@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.index.scopes import LOCAL
-from ctxlint.model.interpreter.attribute_access import context_attribute, note_none, saved_tuple_used
+from ctxlint.model.interpreter.attribute_access import (
+    attribute_by_name,
+    context_attribute,
+    delete_context_attribute,
+    note_none,
+    saved_tuple_used,
+    set_context_attribute,
+)
 from ctxlint.model.interpreter.effects import apply_summary, either, record_reads, record_writes
 from ctxlint.model.interpreter.events import ContextCall, Escape, GenericCall
 from ctxlint.model.interpreter.extension_calls import calls_extension, calls_loaded_extension
@@ -15,6 +22,7 @@ from ctxlint.model.interpreter.launches import WRAP_KERNELS, launch, read_by
 from ctxlint.model.interpreter.names import canonical, certain_meaning, function_of, handed_on, meanings, sees_context
 from ctxlint.model.interpreter.repeated_calls import Evaluated
 from ctxlint.model.interpreter.sequences import (
+    after_dict_method,
     after_method,
     as_sequence,
     is_mutable,
@@ -91,7 +99,7 @@ def _call_in_loop(walk: Walk, node: cst.Call) -> Value:
 
 
 def _call(walk: Walk, node: cst.Call) -> Value:
-    func = node.func
+    func = _called_by_name(walk, node.func) if isinstance(node.func, cst.Call) else node.func
     if isinstance(func, cst.Attribute):
         receiver = walk.evaluate(func.value)
         if isinstance(receiver, Context):
@@ -102,14 +110,32 @@ def _call(walk: Walk, node: cst.Call) -> Value:
         if isinstance(func.value, cst.Call) and canonical(walk, func.value.func) == "builtins.super":
             return _method_of_base(walk, node, func.value, func.attr.value)
         if not isinstance(receiver, Imported):
-            note_none(walk, func, receiver)
+            if func is node.func:
+                note_none(walk, func, receiver)
             return _method_call(walk, node, func, receiver)
     callee = canonical(walk, func)
     if callee is None:
-        walk.evaluate(func)
+        walk.evaluate(node.func)
     elif isinstance(func, cst.Name):
         walk.names.read.add(func.value)
     return _function_call(walk, node, callee)
+
+
+def _called_by_name(walk: Walk, func: cst.Call) -> cst.BaseExpression:
+    """``receiver.name`` for a callee ``getattr(receiver, "name")``; any other callee itself."""
+    if not isinstance(func.func, cst.Name) or func.func.value != "getattr" or len(func.args) != 2:
+        return func
+    owner, attribute = func.args
+    if owner.star or attribute.star or canonical(walk, func.func) != "builtins.getattr":
+        return func
+    name = _name_in(walk.peek(attribute.value))
+    return cst.Attribute(owner.value, cst.Name(name)) if name is not None else func
+
+
+def _name_in(value: Value | None) -> str | None:
+    """The name that a constant string is."""
+    text = value.value if isinstance(value, Constant) else None
+    return text if isinstance(text, str) and text.isidentifier() else None
 
 
 # Arguments
@@ -164,25 +190,42 @@ def _context_method(walk: Walk, node: cst.Call, name: str) -> Value:
     return Opaque(node)
 
 
-def _context_access_by_string(walk: Walk, node: cst.Call, callee: str, arguments: Arguments) -> Value | None:
-    """``getattr(ctx, "x", …)`` and the like; None for any other call."""
-    owner = arguments.value(0)
-    if not isinstance(owner, Context):
+def _access_by_string(walk: Walk, node: cst.Call, builtin: str, arguments: Arguments) -> Value | None:
+    """``getattr(x, "name", …)`` and the like; None for any other call."""
+    owner, name = arguments.value(0), _name_in(arguments.value(1))
+    if owner is None or builtin not in _ACCESS_BY_STRING:
         return None
-    attribute = arguments.value(1)
-    name = attribute.value if isinstance(attribute, Constant) and isinstance(attribute.value, str) else None
-    if callee in ("builtins.setattr", "builtins.delattr", "builtins.vars"):
-        walk.record(Escape, node, how="stored", callee=callee)
-        return NONE
-    if callee == "builtins.getattr":
-        if name is None:
-            walk.record(Escape, node, how="stored", callee=callee)
-            return Opaque(node)
-        return context_attribute(walk, node, name, guarded=len(arguments.positional) > 2)
-    if callee == "builtins.hasattr" and name is not None:
-        context_attribute(walk, node, name, guarded=True)
-        return Scalar("bool", node)
+    if isinstance(owner, Context):
+        return _context_access_by_string(walk, node, builtin, name, arguments)
+    if builtin in ("setattr", "delattr"):
+        _lend(walk.state, arguments)
+    if builtin == "getattr" and name is not None and len(arguments.positional) == 2:
+        return attribute_by_name(walk, node, owner, name)
     return None
+
+
+def _context_access_by_string(
+    walk: Walk, node: cst.Call, builtin: str, name: str | None, arguments: Arguments
+) -> Value | None:
+    """The same for the ctx."""
+    if builtin == "hasattr":
+        if name is not None:
+            context_attribute(walk, node, name, guarded=True)
+        return Scalar("bool", node)
+    if name is None or builtin == "vars":
+        walk.record(Escape, node, how="stored", callee=f"builtins.{builtin}")
+        return Opaque(node)
+    if builtin == "getattr":
+        return context_attribute(walk, node, name, guarded=len(arguments.positional) > 2)
+    if builtin == "delattr":
+        delete_context_attribute(walk, node, name)
+    else:
+        set_context_attribute(walk, node, name, arguments.value(2) or UNKNOWN, arguments.node(2))
+    return NONE
+
+
+_ACCESS_BY_STRING = frozenset(["delattr", "getattr", "hasattr", "setattr", "vars"])
+"""Builtins that access an attribute by its name, or all of them."""
 
 
 # Methods of values
@@ -217,6 +260,11 @@ def _container_method(walk: Walk, node: cst.Call, receiver: Value, name: str, ar
     results: list[Value] = []
 
     def after(container: Value) -> Value:
+        if isinstance(container, Mapping) and not arguments.open_ended:
+            known = after_dict_method(container, name, arguments.positional, arguments.keywords, node)
+            if known is not None:
+                results.append(known[1])
+                return known[0]
         if not isinstance(container, Sequence) or container.kind != "list":
             _lend(walk.state, arguments)
             results.append(Opaque(node))
@@ -310,7 +358,7 @@ def _function_call(walk: Walk, node: cst.Call, callee: str | None) -> Value:
     if builtin == "super":
         walk.record(GenericCall, node, callee=callee, arguments=arguments.positional, statement=walk.statement)
     if builtin is not None:
-        by_string = _context_access_by_string(walk, node, callee, arguments)
+        by_string = _access_by_string(walk, node, builtin, arguments)
         return by_string if by_string is not None else _builtin_call(walk, node, builtin, arguments)
     known = _callee(walk, node, callee, arguments)
     walk.record(

@@ -9,7 +9,7 @@ import libcst as cst
 from ctxlint.model.interpreter.assignments import assign_target
 from ctxlint.model.interpreter.conditions import decided, narrow
 from ctxlint.model.interpreter.events import Guard, Return
-from ctxlint.model.interpreter.iteration import item_of
+from ctxlint.model.interpreter.iteration import elements_of, item_of
 from ctxlint.model.interpreter.local_names import target_names, times_bound
 from ctxlint.model.interpreter.sequences import unknown_many
 from ctxlint.model.interpreter.state import State, Turn, covers, join_environments, join_states, widen
@@ -38,14 +38,42 @@ _MAX_DEPTH = 3
 
 _MAX_TURNS = 8
 
+_MAX_ELEMENTS = 16
+"""The body of a loop over more elements is not walked for each of them."""
+
 
 def execute_for(walk: Walk, node: cst.For) -> None:
     """A ``for`` loop."""
     iterated = walk.evaluate(node.iter)
+    if _run_for_each(walk, node, iterated):
+        return
     item = item_of(walk, node.iter, iterated)
     if isinstance(item, Choice) and _has_plain_elements(iterated) and not _may_stop(node.body):
         walk.each[id(item)] = item
     _execute_loop(walk, node, lambda: assign_target(walk, node.target, item, None), endless=False)
+
+
+def _by_name(node: cst.CSTNode) -> bool:
+    """Whether simple statements of a loop access attributes by name: ``setattr(ctx, name, value)``."""
+    if isinstance(node, cst.Call):
+        if isinstance(node.func, cst.Name) and node.func.value in ("getattr", "setattr"):
+            return True
+    elif isinstance(node, (cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef)):
+        return False
+    return any(map(_by_name, children(node)))
+
+
+def _run_for_each(walk: Walk, node: cst.For, iterated: Value) -> bool:
+    """Run a body that accesses attributes by name for each element, if all are known; else False."""
+    elements = elements_of(walk, node.iter, iterated)
+    if elements is None or len(elements) > _MAX_ELEMENTS or node.orelse is not None:
+        return False
+    if not _by_name(node.body) or _may_stop(node.body):
+        return False
+    for element in elements:
+        assign_target(walk, node.target, element, None)
+        walk.execute(node.body)
+    return True
 
 
 def _has_plain_elements(value: Value) -> bool:

@@ -248,6 +248,48 @@ def after_method(holder: Sequence, name: str, arguments: tuple[Slot, ...], node:
     return unknown_many("list", holder.node), NONE if name in ("remove", "sort") else Opaque(node)
 
 
+def after_dict_method(
+    holder: Mapping, name: str, arguments: tuple[Slot, ...], keywords: MappingOf[str, Slot], node: cst.CSTNode
+) -> tuple[Value, Value] | None:
+    """The contents of a dict after ``dict.name(...)``, and the result of the call; None if they are unknown."""
+    items = named_items(holder)
+    if items is None or any(slot.starred for slot in arguments):
+        return None
+    if name in ("items", "keys", "values") and not arguments:
+        return holder, Sequence(DICT_VIEW, tuple(map(Slot, _viewed(items, name, node))), node)
+    if name == "copy" and not arguments:
+        return holder, Mapping(holder.slots, node, holder.keys)
+    if name == "update" and len(arguments) < 2:
+        given = named_items(arguments[0].value) if arguments else {}
+        if given is None:
+            return None
+        items = {**items, **given, **keywords}
+        return Mapping(tuple(items.values()), holder.node, tuple(items)), NONE
+    key = arguments[0].value if arguments else None
+    if name not in ("get", "pop") or not isinstance(key, Constant) or not isinstance(key.value, str):
+        return None
+    if key.value not in items:
+        return (holder, arguments[1].value if len(arguments) > 1 else NONE) if name == "get" else None
+    if name == "get":
+        return holder, items[key.value].value
+    left = {each: slot for each, slot in items.items() if each != key.value}
+    return Mapping(tuple(left.values()), holder.node, tuple(left)), items[key.value].value
+
+
+def _viewed(items: MappingOf[str, Slot], name: str, node: cst.CSTNode) -> list[Value]:
+    """The elements of ``dict.items()``, ``dict.keys()`` or ``dict.values()``."""
+    if name == "values":
+        return [slot.value for slot in items.values()]
+    keys = [constant(key) for key in items]
+    if name == "keys":
+        return list(keys)
+    return [Sequence("tuple", (Slot(key), slot), node) for key, slot in zip(keys, items.values())]
+
+
+DICT_VIEW = "dict view"
+"""The kind of the results of ``items``, ``keys`` and ``values``, apart from later changes of their dict."""
+
+
 def _changed(holder: Sequence, slots: tuple[Slot, ...]) -> Sequence:
     return Sequence(holder.kind, slots, holder.node)
 

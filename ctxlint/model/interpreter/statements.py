@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.model.interpreter.assignments import execute_annotated, execute_assignment, execute_augmented
-from ctxlint.model.interpreter.attribute_access import evaluate_indices
+from ctxlint.model.interpreter.attribute_access import delete_context_attribute, evaluate_indices
 from ctxlint.model.interpreter.branches import execute_if, execute_match, execute_try, execute_with
 from ctxlint.model.interpreter.conditions import decided, enter_arm, narrow
-from ctxlint.model.interpreter.events import ContextWrite, Escape, Guard, Return
+from ctxlint.model.interpreter.events import Escape, Guard, Return
 from ctxlint.model.interpreter.expressions import evaluate_display
 from ctxlint.model.interpreter.loops import execute_for, execute_leave, execute_while
 from ctxlint.model.interpreter.names import canonical, captured
@@ -92,8 +92,7 @@ def execute_delete(walk: Walk, node: cst.Del) -> None:
         if isinstance(target, cst.Name):
             walk.state.names[target.value] = UNBOUND
         elif isinstance(target, cst.Attribute) and isinstance(walk.evaluate(target.value), Context):
-            walk.state.attributes.pop(target.attr.value, None)
-            walk.record(ContextWrite, target, attribute=target.attr.value, statement=walk.statement, deletes=True)
+            delete_context_attribute(walk, target, target.attr.value)
         elif isinstance(target, cst.Subscript):
             walk.state.change(walk.evaluate(target.value), unknown_content)
             evaluate_indices(walk, target)

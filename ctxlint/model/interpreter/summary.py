@@ -131,7 +131,7 @@ class Resolver(Protocol):
     def attribute(self, instance: ProjectObject, name: str) -> ProjectObject | None:
         """The object that an attribute of an object certainly holds."""
 
-    def property(self, instance: ProjectObject, name: str, node: cst.Attribute) -> Value | None:
+    def property(self, instance: ProjectObject, name: str, node: cst.BaseExpression) -> Value | None:
         """What a property of an object returns, if it does nothing else; None if it is unknown, or no property."""
 
     def table(self, name: str) -> Mapping_ | None:

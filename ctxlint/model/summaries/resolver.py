@@ -319,7 +319,7 @@ class CalleeResolver:
         """The object that an attribute of an object certainly holds."""
         return attribute_of(self.summaries.project, instance, name)
 
-    def property(self, instance: ProjectObject, name: str, node: cst.Attribute) -> Value | None:
+    def property(self, instance: ProjectObject, name: str, node: cst.BaseExpression) -> Value | None:
         """What a property of an object returns, if it does nothing else; None if it is unknown, or no property."""
         function = getter(self.summaries.project, instance.definition, name)
         if function is None:
