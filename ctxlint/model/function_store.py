@@ -423,10 +423,15 @@ class _Reach:
         )
 
     def may_call(self, record: ClassRecord, method: str, around: _Around) -> bool:
-        """Whether a method, or the code ``around`` it, mentions a method of that name."""
+        """Whether a method, or the code ``around`` it, mentions a method of that name.
+
+        ``codecs.forward.encode(x)`` does not: a method has no such attributes.
+        """
         own = self._members_of(record)[0].get(method, "")
         texts = (own, around.rest, *(text for _name, text in around.methods), *(text for _, text in around.statements))
-        return any(method in self._words_in(_DEFINED.sub("", text)) for text in texts)
+        code = [each for each in (_DEFINED.sub("", text) for text in texts) if method in self._words_in(each)]
+        mentioned = re.compile(rf"(?<!\w){method}(?!\w)(?!(?<=\.{method})\.[^\W_])")
+        return any(mentioned.search(_STRING_OR_COMMENT.sub(_without_prose, each)) for each in code)
 
     def _members_of(self, record: ClassRecord) -> tuple[dict[str, str], str]:
         """The text of each method of a class, and of the rest."""

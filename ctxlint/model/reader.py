@@ -57,8 +57,9 @@ def _analysed(source: Source, project: Project, find_outside: FindOutsideFacts |
     outside = find_outside(reader) if find_outside is not None else NOTHING
     file = reader.whole_file(outside)
     while find_outside is not None and reader.asks_more():
-        outside = find_outside(reader)
-        project.learn(outside)
+        before, outside = outside, find_outside(reader)
+        if not project.learn(outside) and outside.without_answers == before.without_answers:
+            break
         reader = reader.afresh()
         file = reader.whole_file(outside)
     return file
@@ -159,6 +160,7 @@ class Reader:
         self.functions = functions_of(self.unit, project)
         self.asked: set[ProjectQuestion] = set()
         self._calls: dict[tuple[object, ...], _Calls] = {}
+        self._all_facts: dict[OutsideFacts | None, FileFacts] = {}
 
     def afresh(self) -> Reader:
         """A reader of the same file after the project has learned more; it has asked as much."""
@@ -191,9 +193,11 @@ class Reader:
 
     def all_facts(self, outside: OutsideFacts | None) -> FileFacts:
         """The facts of the file, if all outside facts about its Functions are wanted."""
-        functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
-        facts = self.facts(NOTHING if outside is None else outside, functions)
-        return replace(facts, at_stake=tuple(sorted(facts.all_keys)), asked=tuple(sorted(self.asked)))
+        if outside not in self._all_facts:
+            functions = [Own(name, 0, (), (), waits=False) for name in self.functions]
+            facts = self.facts(NOTHING if outside is None else outside, functions)
+            self._all_facts[outside] = replace(facts, at_stake=tuple(sorted(facts.all_keys)))
+        return replace(self._all_facts[outside], asked=tuple(sorted(self.asked)))
 
     def asks_more(self) -> bool:
         """Whether reading the file has led to new questions about the project."""

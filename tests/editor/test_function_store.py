@@ -15,6 +15,7 @@ from ctxlint.editor.workspace import Workspace
 from ctxlint.model.builder import Builder
 from ctxlint.model.interpreter.interpret import interpret
 from ctxlint.model.interpreter.walk import Walk
+from ctxlint.model.reader import Reader
 from tests.editor.texts import HEAD, missing_none
 from tests.explain.contracts import hints_of
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from ctxlint.model.function import FunctionClass
+    from ctxlint.model.function import FunctionClass, SourceFile
     from ctxlint.model.index.file_index import ClassRecord
+    from ctxlint.model.index.outside_facts import OutsideFacts
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "fixtures" / "programs").glob("*/*.py"))
 WORDS = ["x", "grad_output", "scale", "ctx", "None", "self", "Function", "helper", "torch"]
@@ -548,6 +550,9 @@ TYPED = [
     "total.add_(grad); y.mul_(2)",
     "nonlocal x",
     "exec(mode)",
+    "total = mode.backward.encode(x)",
+    "z = mode.forward.encode(x).forward",
+    "getattr(Long, 'backward')(ctx, x)",
 ]
 
 
@@ -592,7 +597,10 @@ def test_a_method_that_moves_back_to_where_it_was_created(tmp_path: Path) -> Non
         assert shown(checker, Document(uri, text, version, "python")) == anew
 
 
-def test_a_walk_begins_at_the_statement_that_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("long", [LONG, LONG.replace("z = x * SCALE", "z = mode.codec.forward.encode(x) * SCALE")])
+def test_a_walk_begins_at_the_statement_that_is_typed(
+    long: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     walked: list[cst.CSTNode] = []
 
     def noted(self: Walk, statement: cst.CSTNode, body: cst.BaseSuite) -> None:
@@ -605,8 +613,34 @@ def test_a_walk_begins_at_the_statement_that_is_typed(tmp_path: Path, monkeypatc
     checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "long.py").as_uri()
     for version, line in enumerate(("", "        tota", "        total", "        total = 1", "        total = 12")):
         walked.clear()
-        text = LONG.replace("\n        return out", f"\n{line}\n        return out")
+        text = long.replace("\n        return out", f"\n{line}\n        return out")
         checker.check(Document(uri, text, version, "python"))
         numbers.append(len(walked))
     assert numbers[0] > 30
     assert numbers[1:] == [2, 2, 2, 2]
+
+
+def test_what_the_project_was_asked_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ops.py").write_text(
+        'import torch\n\n\n@torch.library.custom_op("my::f", mutates_args={"t"})\n'
+        "def f(t: torch.Tensor) -> None:\n    t.zero_()\n"
+    )
+    text = f"{HEAD}{missing_none()}".replace(
+        "return grad_output", "torch.ops.my.f(grad_output)\n        return grad_output"
+    )
+    checker, uri = Checker(Workspace(lambda _: None, (str(tmp_path),))), (tmp_path / "a.py").as_uri()
+    readings: list[Reader] = []
+    whole_file = Reader.whole_file
+
+    def noted(self: Reader, outside: OutsideFacts) -> SourceFile:
+        readings.append(self)
+        return whole_file(self, outside)
+
+    monkeypatch.setattr(Reader, "whole_file", noted)
+    numbers = []
+    for version, more in enumerate(("", "# a", "# an", "x = 1")):
+        readings.clear()
+        checked = checker.check(Document(uri, f"{text}\n\n{more}\n", version, "python"))
+        assert [each.code for each in checked.diagnostics] == ["CTX404", "CTX203"]
+        numbers.append(len(readings))
+    assert numbers == [2, 1, 1, 1]

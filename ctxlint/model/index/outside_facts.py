@@ -7,6 +7,7 @@ resolve to.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxlint.model.index.apply_calls import ArgumentKind
@@ -179,6 +180,11 @@ class OutsideFacts:
         called = (call.function for call in self.calls)
         stored = (key for key, _attribute in self.stored)
         return frozenset((*called, *stored, *self.applied, *direct_calls, *self.subclassed, *self.patched))
+
+    @property
+    def without_answers(self) -> OutsideFacts:
+        """The facts apart from those that the project learns."""
+        return replace(self, declared=(), changed=())
 
 
 MODULE_BACKWARDS = "backward of modules"

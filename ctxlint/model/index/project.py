@@ -149,13 +149,15 @@ class Project:
         self.trace = Trace()
         return self.trace
 
-    def learn(self, outside: OutsideFacts) -> None:
-        """Use what the search of the whole project has found; results without it are dropped."""
+    def learn(self, outside: OutsideFacts) -> bool:
+        """Use what the search of the whole project has found, and drop results without it; whether that is new."""
         declared = {name: path for name, path in outside.declared if self.declared.get(name) != path}
-        if declared or not self.changed.issuperset(outside.changed):
-            self.declared.update(declared)
-            self.changed.update(outside.changed)
-            self.forget_results()
+        if not declared and self.changed.issuperset(outside.changed):
+            return False
+        self.declared.update(declared)
+        self.changed.update(outside.changed)
+        self.forget_results()
+        return True
 
     def ask(self, path: str, name: str, *, uses: bool = False) -> ProjectQuestion:
         """Record that results depend on what the whole project does with a name."""

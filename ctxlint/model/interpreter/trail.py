@@ -51,24 +51,29 @@ class _Point(NamedTuple):
         walk.walrus_names = set(self.walrus_names)
         walk.is_generator, walk.complete = self.is_generator, self.complete
 
-    def moved_to(self, unit: Unit) -> _Point:
+    def moved_to(self, unit: Unit, unmoved: _Unmoved) -> _Point:
         """The same point, where values mean the functions and classes of a later version of the file.
 
         Raises:
             KeyError: It lacks one of them.
         """
-        move = _Move(unit).move
+        move = _Move(unit, unmoved).move
         state = self.state.copy()
         state.names = {name: move(value) for name, value in state.names.items()}
         state.attributes = {name: move(value) for name, value in state.attributes.items()}
         return self._replace(state=state, events=move(self.events))
 
 
+_Unmoved = dict[int, object]
+"""Values and events that refer to no definition of the file, by their identity."""
+
+
 class _Move:
     """Replaces the definitions that values and events refer to by those of a later version of the file."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, unmoved: _Unmoved) -> None:
         self._unit = unit
+        self._unmoved = unmoved
         self._moved: dict[int, tuple[object, Any]] = {}
         """What was moved so far, by identity: aliases stay aliases."""
 
@@ -77,8 +82,13 @@ class _Move:
         kind = type(old)
         if kind in _PLAIN or isinstance(old, (cst.CSTNode, Enum)):
             return old
+        if id(old) in self._unmoved:
+            return old
         if id(old) not in self._moved:
-            self._moved[id(old)] = (old, self._move(old, kind))
+            new = self._move(old, kind)
+            if new is old:
+                self._unmoved[id(old)] = old
+            self._moved[id(old)] = (old, new)
         return self._moved[id(old)][1]
 
     def _move(self, old: Any, kind: type) -> Any:
@@ -104,6 +114,7 @@ class _Move:
         return Definition(unit, old.qualname)
 
 
+_MOST_UNMOVED = 20_000
 _PLAIN = frozenset({str, int, bool, float, bytes, complex, type(None)})
 
 
@@ -119,6 +130,7 @@ class Trail:
         self._earlier = earlier
         self._statements: tuple[cst.CSTNode, ...] = ()
         self._points: list[_Point] = []
+        self._unmoved: _Unmoved = {}
         self._bound: dict[cst.CSTNode, Counter[str]] = {}
         self._names: dict[cst.CSTNode, frozenset[str]] = {}
         self._ctx_is_free = False
@@ -147,7 +159,8 @@ class Trail:
         start = _without_charge(lambda: self._first_changed(earlier))
         if start > 0:
             try:
-                point = earlier._points[start].moved_to(unit)
+                self._unmoved = earlier._unmoved if len(earlier._unmoved) < _MOST_UNMOVED else {}
+                point = earlier._points[start].moved_to(unit, self._unmoved)
             except KeyError:
                 return 0
             self._points = earlier._points[:start]
