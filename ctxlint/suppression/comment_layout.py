@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -247,8 +247,9 @@ class _Scanner:
             self.line_start = max(self.line_start, last_end + 1)
 
 
+@lru_cache(maxsize=1)
 def read_layout(source: Source) -> CommentLayout:
-    """Scan ``source`` once, each cell of a notebook separately. Accepts any text; raises nothing."""
+    """Scan ``source`` once, also for several findings, each cell of a notebook separately. Accepts any text; raises nothing."""
     comments: list[Comment] = []
     joined: list[Lines] = []
     statements: list[Lines] = []
