@@ -20,6 +20,8 @@ from ctxlint.model.function import ParameterKind, UnboundContext
 from ctxlint.model.interpreter.local_names import bound_names
 
 if TYPE_CHECKING:
+    import libcst as cst
+
     from ctxlint.model.function import FunctionClass, Method
 
 _NAME = "ctx"
@@ -38,6 +40,15 @@ def call_it_ctx(fn: FunctionClass, method: Method) -> Fix | None:
     except Untraceable:
         return None
     return Fix(f"Rename `{param.name}` to `{_NAME}`", tuple(edits), _unsafe_if_called_directly(fn, method))
+
+
+def write_ctx(fn: FunctionClass, method: Method, names: list[cst.Name]) -> Fix | None:
+    """Replace unbound names by that of the ctx."""
+    layout = layout_of(fn, method)
+    if layout is None or method.ctx is None:
+        return None
+    edits = tuple(layout.replace(node, method.ctx.name) for node in names)
+    return Fix(f"Write `{method.ctx.name}`", edits, _unsafe_if_called_directly(fn, method))
 
 
 def add_ctx(fn: FunctionClass, method: Method) -> Fix | None:

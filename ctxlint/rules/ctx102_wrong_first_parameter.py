@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from ctxlint.fixes.decorators import static_for_class
-from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver
+from ctxlint.fixes.receiver_parameters import add_ctx, call_it_ctx, drop_receiver, write_ctx
+from ctxlint.model.analyses.foreign_names import RECEIVERS, unbound_receivers
 from ctxlint.model.analyses.legacy import may_mean_an_instance
 from ctxlint.model.function import Binding, FunctionClass, GenericCall, ParameterKind, Style, UnboundContext
 from ctxlint.model.interpreter.signatures import is_context_name, used_as_context
 from ctxlint.rules.base import Category, Finding, FixAvailability, Rule
 from ctxlint.rules.wording import moment, refusal
+from ctxlint.torch_api.autograd import CONTEXT_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,15 +24,12 @@ if TYPE_CHECKING:
     from ctxlint.model.function import Method
 
 
-_RECEIVERS = ("self", "cls")
-
-
 class WrongFirstParameter(Rule[FunctionClass]):
     """
     ## What it does
     Reports methods that autograd calls with the ctx but whose first parameter is something else: it is called `self` or
-    `cls`; it is missing; another receiver precedes it; a class method has no `cls`. Also reports `super()` without
-    arguments in a static method.
+    `cls`; it is missing; another receiver precedes it; a class method has no `cls`. Also reports a method that reads a
+    `self` it does not have, and `super()` without arguments in a static method.
 
     ## Why is this bad?
     Autograd takes `forward`, `backward`, `vjp`, `setup_context` and `jvp` from the class and passes the ctx first. A
@@ -71,7 +70,8 @@ class WrongFirstParameter(Rule[FunctionClass]):
     ```
 
     ## Fix safety
-    Safe: `self` or `cls` and all its uses are renamed to `ctx` if that name is free; `ctx` is added if the body uses it
+    Safe: `self` or `cls` and all its uses are renamed to `ctx` if that name is free, also where it is unbound and used
+    as only the ctx can be; `ctx` is added if the body uses it
     unbound; a receiver before `ctx` is removed if the body does not use it; `@classmethod` without `cls` becomes
     `@staticmethod`. Adding a `ctx` that nothing uses is unsafe, and so are the last two fixes if defaults or `*args`
     make a call work by accident. `super()` has no fix.
@@ -102,12 +102,13 @@ class WrongFirstParameter(Rule[FunctionClass]):
             if message is not None:
                 yield Finding(fn.span(method.node.name), message, _fix(fn, method))
             yield from _bare_super(fn, method)
+            yield from _unbound_receiver(fn, method)
 
 
 def _fix(fn: FunctionClass, method: Method) -> Fix | None:
     """The fix for the case in ``_message``."""
     if method.binding is Binding.CLASS and _lacks_class(method):
-        return None if method.receiver is None or method.receiver.name in _RECEIVERS else static_for_class(fn, method)
+        return None if method.receiver is None or method.receiver.name in RECEIVERS else static_for_class(fn, method)
     if method.binding is not Binding.CLASS and method.receiver is not None:
         return drop_receiver(fn, method)
     if method.lacks_ctx:
@@ -144,7 +145,7 @@ def _message(fn: FunctionClass, method: Method) -> str | None:
             f"to `setup_context`."
         )
     ctx = method.ctx
-    if ctx is None or (ctx.name not in _RECEIVERS and not unbound) or fn.style is Style.UNKNOWN:
+    if ctx is None or (ctx.name not in RECEIVERS and not unbound) or fn.style is Style.UNKNOWN:
         return None
     if method.name == "forward" and fn.style is Style.SETUP_CONTEXT:
         return None  # CTX103
@@ -207,3 +208,27 @@ def _bare_super(fn: FunctionClass, method: Method) -> Iterator[Finding]:
                 f"`super()` treats `{first}`, the first argument of `{method.name}` of `{fn.name}`, as an instance; it "
                 f"raises TypeError. Name the base class instead.",
             )
+
+
+def _unbound_receiver(fn: FunctionClass, method: Method) -> Iterator[Finding]:
+    """An instance that the method uses, but that torch does not pass."""
+    reads = list(unbound_receivers(fn, method))
+    if not reads:
+        return
+    name = reads[0].value
+    message = f"`{name}` is not defined in `{method.name}` of `{fn.name}`; it raises NameError {moment(method)}. "
+    if method.ctx is None:
+        yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input.")
+    elif all(_is_of_ctx(fn, method, node) for node in reads):
+        yield Finding(fn.span(reads[0]), f"{message}Write `{method.ctx.name}`.", write_ctx(fn, method, reads))
+    else:
+        kept = f"keep it on `{method.ctx.name}`"
+        yield Finding(fn.span(reads[0]), f"{message}Pass what it holds to `apply` as an input, and {kept}.")
+
+
+def _is_of_ctx(fn: FunctionClass, method: Method, node: cst.Name) -> bool:
+    """Whether a name is used for an attribute that only a ctx has, or that the Function sets on its ctx."""
+    around = next(method.above(node), None)
+    if not isinstance(around, cst.Attribute) or around.value is not node:
+        return False
+    return around.attr.value in CONTEXT_ONLY or around.attr.value in fn.writes_by_attribute

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxlint.model.analyses.mutations import on_a_temporary
+from ctxlint.model.analyses.mutations import on_a_temporary, written_node
 from ctxlint.model.function import FunctionClass
 from ctxlint.model.interpreter.events import Mutation
 from ctxlint.model.interpreter.values import Alias, Fresh, View
 from ctxlint.model.syntax import code_of
 from ctxlint.rules.base import Finding, Rule
+from ctxlint.rules.related import way_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class DiscardedInplaceCollective(Rule[FunctionClass]):
     """
     ## What it does
-    Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`.
+    Reports `dist.all_reduce(...)` of a temporary tensor such as `x.contiguous()`, also in a helper that gets the tensor.
 
     ## Why is this bad?
     The collective writes its result to its argument. If `contiguous()` copies (a transposed or expanded tensor), the
@@ -82,12 +83,15 @@ class DiscardedInplaceCollective(Rule[FunctionClass]):
             if method.inherited:
                 continue
             for mutation in method.facts.of(Mutation):
-                if mutation.target_node is not None and _is_temporary_copy(mutation):
+                written = written_node(mutation)
+                if written is not None and _is_temporary_copy(mutation):
                     always = isinstance(mutation.target, Fresh)
+                    place = f" in `{mutation.by}`" if mutation.by else ""
                     yield Finding(
                         fn.span(mutation.node),
-                        f"`{mutation.how}` writes its result to `{code_of(mutation.target_node)}`, a temporary tensor; "
+                        f"`{mutation.how}`{place} writes its result to `{code_of(written)}`, a temporary tensor; "
                         f"{'' if always else 'if that is a copy, '}the result is silently lost. Bind it to a name first, and use that name.",
+                        related=way_to(fn, mutation),
                     )
 
 

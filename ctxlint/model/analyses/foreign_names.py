@@ -1,4 +1,4 @@
-"""Names that backward reads but only forward binds."""
+"""Names that a method reads but does not bind: those of forward, and those of an instance or a class."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(dir(builtins))
 
+RECEIVERS = frozenset({"self", "cls"})
+"""What authors call the parameter for the instance or the class."""
+
 
 def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Name, str]]:
     """The reads in a method of names that forward binds and that certainly mean something else here, in order.
@@ -26,23 +29,38 @@ def names_of_forward(fn: FunctionClass, method: Method) -> Iterator[tuple[cst.Na
     With each, the exception that reading it raises: NameError where the name is unbound; AttributeError or TypeError
     where it is that of a builtin function such as ``input`` and is used as only a tensor can be.
     """
-    forward, home = fn.forward, method.home
-    if forward is None or home is None or not method.facts.complete or method.node.decorators is None:
+    if fn.forward is None:
         return
-    module = home.unit.index.module
-    scopes = [home.record.scope, module] if home.record is not None else [module]
-    if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
-        return
-    bound = {param.name for param in forward.params}.union(forward.binders)
-    bound -= {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
-    if bound.isdisjoint(method.named):
-        return
-    bound -= _bound_inside(method)
-    for node in method.variables:
+    known = {param.name for param in fn.forward.params}.union(fn.forward.binders).difference(RECEIVERS)
+    bound = _unbound(fn, method, known)
+    for node in method.variables if bound else ():
         if node.value in bound and _is_read(method, node) and not _in_untaken_arm(method, node):
             error = _error_of_builtin(method, node) if node.value in _BUILTINS else "NameError"
             if error is not None:
                 yield node, error
+
+
+def unbound_receivers(fn: FunctionClass, method: Method) -> Iterator[cst.Name]:
+    """The reads of ``self`` or ``cls`` in a method where nothing binds that name, in order."""
+    unbound = _unbound(fn, method, RECEIVERS)
+    yield from (
+        node
+        for node in (method.variables if unbound else ())
+        if node.value in unbound and _is_read(method, node) and not _in_untaken_arm(method, node)
+    )
+
+
+def _unbound(fn: FunctionClass, method: Method, names: frozenset[str] | set[str]) -> frozenset[str] | set[str]:
+    """Those of some names that a method reads although certainly nothing that it sees binds them."""
+    home = method.home
+    if names.isdisjoint(method.named) or home is None or not method.facts.complete or method.node.decorators is None:
+        return frozenset()
+    module = home.unit.index.module
+    scopes = [home.record.scope, module] if home.record is not None else [module]
+    if any(scope.sees_star_import() for scope in scopes) or home.unit.is_stub:
+        return frozenset()
+    unbound = names - {param.name for param in method.params}.union(method.binders, module.names, fn.enclosing_names)
+    return unbound - _bound_inside(method) if not unbound.isdisjoint(method.named) else frozenset()
 
 
 def _error_of_builtin(method: Method, node: cst.Name) -> str | None:

@@ -141,8 +141,12 @@ def usually_no_copy(mutation: Mutation) -> str:
 
 def on_a_temporary(mutation: Mutation) -> bool:
     """Whether a collective writes into an unreferenced result of a call: ``all_reduce(x.contiguous())``."""
-    collective = mutation.how in operations.IN_PLACE_COLLECTIVES and not mutation.by
-    return collective and isinstance(mutation.target_node, _TEMPORARY)
+    return mutation.how in operations.IN_PLACE_COLLECTIVES and isinstance(written_node(mutation), _TEMPORARY)
+
+
+def written_node(mutation: Mutation) -> cst.CSTNode | None:
+    """The expression that is written to, in the function that writes."""
+    return mutation.through[-1].quoted if mutation.through else mutation.target_node
 
 
 def of_integers(mutation: Mutation) -> bool:
