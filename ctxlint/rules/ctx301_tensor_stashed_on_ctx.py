@@ -96,8 +96,9 @@ class TensorStashedOnCtx(Rule[FunctionClass]):
     ## Known limits
     An input counts if `backward` returns a gradient for it that is not just zeros. Index tensors, masks, frozen weights
     and other inputs whose gradient is `None` may be stored on ctx, and so may a buffer that `backward` writes to, and a
-    tensor of which `backward` only tests `is None` or reads an attribute that the program set. Not reported under a
-    condition on the torch version, or under one that a tensor has no elements.
+    tensor of which `backward` only tests `is None` or reads an attribute that the program set. Not reported if a nested
+    function replaces or deletes what `forward` stored, under a condition on the torch version, or under one that a
+    tensor has no elements.
 
     ## References
     - [FunctionCtx.save_for_backward](https://pytorch.org/docs/stable/generated/torch.autograd.function.FunctionCtx.save_for_backward.html)

@@ -86,7 +86,7 @@ class IntermediateStashedOnCtx(Rule[FunctionClass]):
     ## Known limits
     Not reported for integer and bool tensors, one-element tensors such as `x.sum()`, states of random number
     generators, tensors in containers, gradients that `forward` computes in advance, buffers that `backward` writes to,
-    and attributes that `backward` sets to `None` or deletes.
+    and attributes that `backward` sets to `None` or deletes, or that a nested function replaces or deletes.
 
     Every attribute is a finding of its own, also in a class that keeps several: each has its own fix and suppression
     comment, and a comment on one line never hides an attribute that is added later.

@@ -53,6 +53,22 @@ def emptied(method: Method, attribute: str) -> bool:
     return any(isinstance(use, cst.Attribute) and use.attr.value in _EMPTYING for use in _uses(method, attribute))
 
 
+def replaced_by_a_closure(method: Method, attribute: str) -> bool:
+    """Whether a nested function deletes ``ctx.attribute``, or sets it as the method does: it manages the memory."""
+    changes = [
+        node
+        for node in method.context_attributes.get(attribute, ())
+        if isinstance(method.parents[node], (cst.AssignTarget, cst.AnnAssign, cst.Del))
+    ]
+    nested = [node for node in changes if _is_nested(method, node)]
+    deleted = any(isinstance(method.parents[node], cst.Del) for node in nested)
+    return deleted or 0 < len(nested) < len(changes)
+
+
+def _is_nested(method: Method, node: cst.CSTNode) -> bool:
+    return any(isinstance(each, cst.FunctionDef) and each is not method.node for each in method.above(node))
+
+
 def without_the_data(method: Method, attribute: str) -> bool:
     """Whether the method never reads the contents of ``ctx.attribute``.
 

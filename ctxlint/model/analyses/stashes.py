@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from ctxlint.model.analyses.attribute_uses import emptied, without_the_data, written_by_backward
+from ctxlint.model.analyses.attribute_uses import (
+    emptied,
+    replaced_by_a_closure,
+    without_the_data,
+    written_by_backward,
+)
 from ctxlint.model.analyses.inputs import given_by_a_call
 from ctxlint.model.analyses.outputs import differentiable_outputs
 from ctxlint.model.analyses.saved_state_uses import KeptUses, Place, uses_of_kept
@@ -166,8 +171,8 @@ class Stash:
 def stashes(fn: FunctionClass) -> Iterator[Stash]:
     """The tensors that are certainly stored in attributes, and certainly could be saved instead, or dropped.
 
-    Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, and those that
-    are stored only for certain torch releases.
+    Excluding those that are saved as well, those that backward writes to, clears itself, or never reads, those that a
+    nested function replaces, and those that are stored only for certain torch releases.
     """
     if fn.legacy_state is not None:
         return
@@ -190,6 +195,8 @@ def stashes(fn: FunctionClass) -> Iterator[Stash]:
         if found is not None and name not in read and found.held not in (Held.OUTPUT, Held.OUTPUT_VIEW):
             continue
         if found is None or any(emptied(each, name) for each in readers):
+            continue
+        if any(replaced_by_a_closure(each, name) for each in fn.context_methods):
             continue
         if not found.contained and any(without_the_data(each, name) for each in readers):
             continue
