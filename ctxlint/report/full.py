@@ -30,16 +30,20 @@ _NOTES = {
 def render(report: Report) -> Iterator[str]:
     """A paragraph for each finding, then the summary."""
     style = TextStyle(on=report.color)
+    shown: dict[tuple[str, frozenset[Edit]], int] = {}
     for result, diagnostic in report.findings:
         mark = f"[{style.mark('*')}] " if report.is_fixable(diagnostic) else ""
         yield f"{style.code(diagnostic.code)} {mark}{style.bold(diagnostic.message)}\n"
-        for line in _details(diagnostic, result.source, style):
+        for line in _details(diagnostic, result.source, style, shown):
             yield f"{line}\n"
         yield "\n"
     yield from summary(report)
 
 
-def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) -> Iterator[str]:
+def _details(
+    diagnostic: Diagnostic, source: Source | None, style: TextStyle, shown: dict[tuple[str, frozenset[Edit]], int]
+) -> Iterator[str]:
+    """The code, the related places and the fix. ``shown``: the lines of the findings whose fixes were shown before."""
     if source is None:
         yield f"{style.frame(' -->')} {diagnostic.path}:{locate(diagnostic, source).place}"
         return
@@ -47,7 +51,13 @@ def _details(diagnostic: Diagnostic, source: Source | None, style: TextStyle) ->
     for related, repeats in _without_repeats(diagnostic.related):
         yield from _note(related, repeats, source, diagnostic.path, style)
     if diagnostic.fix is not None:
-        yield f"{style.mark('help')}{style.bold(f': {diagnostic.fix.message}')}"
+        key = (diagnostic.path, frozenset(diagnostic.fix.edits))
+        before = shown.get(key)
+        again = f": the same fix as on {source.line_name(before)}" if before is not None else ""
+        yield f"{style.mark('help')}{style.bold(f': {diagnostic.fix.message}{again}')}"
+        if again:
+            return
+        shown[key] = diagnostic.span.start.line
         yield from fix_diff(source, diagnostic.fix, style)
         applicability = applicability_of(diagnostic)
         if applicability is not None and applicability.value in _NOTES:
