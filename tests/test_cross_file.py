@@ -268,6 +268,14 @@ def test_an_instance_is_made_elsewhere() -> None:
     assert matches(found(), "train.py:5: CTX703 An instance of `Scale` is called")
 
 
+def test_an_instance_is_made_under_another_name() -> None:
+    """The file may not have the class's own name."""
+    write({"ops.py": OPS, "train.py": "import ops\nfrom ops import Scale as S\n\nS()(1, 2)\nops.Scale()(1, 2)\n"})
+    first, second = found()
+    assert first.endswith("CTX703 An instance of `S` is called; torch raises RuntimeError. Write `S.apply(...)`.")
+    assert second.endswith("Write `ops.Scale.apply(...)`.")
+
+
 def test_instances_of_a_class_that_keeps_state_on_them() -> None:
     """``apply`` does not work before its methods are static, in whichever file it is defined."""
     legacy = """

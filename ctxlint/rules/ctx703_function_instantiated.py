@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ctxlint.diagnostic import Related
@@ -9,6 +10,7 @@ from ctxlint.fixes.function_calls import call_apply, take_apply
 from ctxlint.model.function import Binding, SourceFile, Style
 from ctxlint.model.index.instances import InstanceUse
 from ctxlint.rules.base import Finding, FixAvailability, Rule
+from ctxlint.torch_api.autograd import PROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from ctxlint.fix import Fix
     from ctxlint.model.function import ApplyCall, FunctionClass
     from ctxlint.model.index.instances import Instance
+
+_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 class FunctionInstantiated(Rule[SourceFile]):
@@ -112,7 +116,7 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
     """Findings for an instance that is neither called nor applied where it is created."""
     if "__call__" in fn.methods or (fn.backward is None and not fn.applied):  # or a class that serves as a namespace
         return
-    name, instance = fn.name, file.instances.made_by(call)
+    name, instance = _called_as(file, fn, call), file.instances.made_by(call)
     has_arguments = bool(call.positional or call.starred or call.keywords or call.double_starred)
     made = f"{name}(...)" if has_arguments else f"{name}()"
     fix, related = None, tuple(Related(span, _USED_HERE[instance.use]) for span in instance.calls)
@@ -141,11 +145,25 @@ def _of_instance(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterat
         fix = call_apply(file, fn, call)
     else:
         fact = f"`{made}` creates an instance; torch deprecates instances, and raises RuntimeError when one is called."
-        otherwise = (
-            f"with {_given(fn)}" if has_arguments else f"or drop the `{made[len(name) :]}` if it is never called"
-        )
-        remedy = f"Use `{name}.apply`, {otherwise}."
-    yield _finding(fn, call, fact, remedy, fix, related, only_warns)
+        otherwise = f"or drop the `{made[len(name) :]}` if it is never called"
+        if (own := _own_method(fn)) is not None:
+            otherwise = f"and make `{own}` static to call it without an instance"
+        remedy = f"Use `{name}.apply`, {f'with {_given(fn)}' if has_arguments else otherwise}."
+    yield _finding(fn, call, name, fact, remedy, fix, related, only_warns)
+
+
+def _called_as(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> str:
+    """The class as the call writes it: ``ops.Double`` or, after ``import ... as``, another name."""
+    place = call.callee_span or call.span
+    start, end = file.source.offset(place.start), file.source.offset(place.end)
+    written = _NAME.match(file.source.text[start:end])
+    return written[0] if written is not None else fn.name
+
+
+def _own_method(fn: FunctionClass) -> str | None:
+    """A method that needs an instance, and that autograd does not call; None if there is none."""
+    own = (name for name, each in fn.methods.items() if each.binding is Binding.INSTANCE and name not in PROTOCOL)
+    return next((name for name in own if not name.startswith("__")), None)
 
 
 def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
@@ -163,7 +181,8 @@ def _is_namespace(fn: FunctionClass, instance: Instance) -> bool:
 
 def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[Finding]:
     """Findings for a call of an instance where it is created, or a direct call of ``forward``."""
-    name, remedy = fn.name, f"Write `{fn.name}.apply(...)`."
+    name = _called_as(file, fn, call)
+    remedy = f"Write `{name}.apply(...)`."
     if call.how == "construct-apply":
         fact = f"An instance of `{name}` is created only for its `apply`; torch deprecates instances."
         remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
@@ -178,7 +197,7 @@ def _of_call(file: SourceFile, fn: FunctionClass, call: ApplyCall) -> Iterator[F
         remedy = f"Write `{name}.apply(...)`{_moved(fn)}."
     else:
         return
-    yield _finding(fn, call, fact, remedy, call_apply(file, fn, call), (), call.how == "construct-apply")
+    yield _finding(fn, call, name, fact, remedy, call_apply(file, fn, call), (), call.how == "construct-apply")
 
 
 def _moved(fn: FunctionClass) -> str:
@@ -202,6 +221,7 @@ _USED_HERE = {
 def _finding(
     fn: FunctionClass,
     call: ApplyCall,
+    name: str,
     fact: str,
     remedy: str,
     fix: Fix | None,
@@ -212,5 +232,5 @@ def _finding(
     if fn.legacy_state is not None:
         inherited = all(method.inherited for method in (fn.forward, fn.backward) if method is not None)
         rule = "" if inherited else " (CTX108)"  # it is about the class that contains the methods
-        remedy, fix = f"Make its methods static first{rule}, then use `{fn.name}.apply`.", None
+        remedy, fix = f"Make its methods static first{rule}, then use `{name}.apply`.", None
     return Finding(call.span, f"{fact} {remedy}", fix, related, only_warns=only_warns)
