@@ -179,6 +179,8 @@ def changed_in_backward(fn: FunctionClass) -> Iterator[ChangedInBackward]:
         read = chosen.value if chosen is not None else read
         stored = kept_value(fn, read)
         origin = storage(stored) if stored is not None else None
+        if origin is None and isinstance(stored, View) and stored in output_objects(fn):
+            origin = stored  # whether it is a copy or not, it is the output
         saved = isinstance(read, SavedTensor)
         if isinstance(origin, Parameter) and origin.role == "input":
             entry = fn.inputs[origin.index] if origin.index < len(fn.inputs) else None
