@@ -10,6 +10,7 @@ import libcst as cst
 
 from ctxlint.effort import EffortExceeded
 from ctxlint.model.analyses.context_parameter import lacks_context
+from ctxlint.model.analyses.helper_uses import Code, used_by_functions, used_in_backward
 from ctxlint.model.analyses.input_uses import Uses
 from ctxlint.model.analyses.inputs import describe, from_calls, inputs_covered, none_from_calls
 from ctxlint.model.analyses.legacy import legacy_state
@@ -154,11 +155,11 @@ class Builder:
         forward, backward = methods.get("forward"), methods.get("backward") or methods.get("vjp")
         gradients = tuple(returned_by(backward)) if backward is not None else ()
         calls = tuple(self.calls.get(record.qualname, ()))
-        inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
+        inputs = self.inputs(forward, methods.get("setup_context"), backward, gradients, calls)
         methods.update(self.walk_forward(methods, inputs, walk))
         if self.walk_with_objects(methods):
             gradients = tuple(returned_by(methods["backward"]))
-            inputs = self.inputs(forward, methods.get("setup_context"), gradients, calls)
+            inputs = self.inputs(forward, methods.get("setup_context"), methods["backward"], gradients, calls)
             methods.update(self.walk_forward(methods, inputs, walk))
         methods = {name: _with_hidden_ctx(method, style) for name, method in methods.items()}
         forward = methods.get("forward")
@@ -397,10 +398,28 @@ class Builder:
             ),
         )
 
+    def follow(self, forward: Method, backward: Method | None, uses: Uses, names: frozenset[str]) -> None:
+        """Add how the functions that forward calls, and backward, use some inputs."""
+        if not names or forward.home is None:
+            return
+        scope = _class_scope(forward.home)
+        code = Code(
+            self.project,
+            forward.home.unit,
+            scope if scope is not None else forward.home.unit.index.module,
+            lambda unit, name: CalleeResolver(unit, self.summaries).function(name),
+        )
+        found = used_by_functions(forward, names, code)
+        if backward is not None and backward.home == forward.home:
+            found += used_in_backward(forward, backward, names, code)
+        for name, evidence in found:
+            uses.evidence[name].append(evidence)
+
     def inputs(
         self,
         forward: Method | None,
         setup: Method | None,
+        backward: Method | None,
         gradients: tuple[Returned, ...],
         calls: tuple[ApplyCall, ...],
     ) -> tuple[Input, ...]:
@@ -409,8 +428,10 @@ class Builder:
         params = forward.positional
         scope = Scope("function", "", _class_scope(forward.home) if forward.home is not None else None)
         uses = Uses((param.name for param in params), lambda node: _canonical(node, scope))
+        required = sum(param.required or setup is not None for param in params)
         if not _is_stub(forward):
             uses.walk(forward.node.body)
+            self.follow(forward, backward, uses, _in_doubt(params, uses, gradients, calls, required))
         items: list[str] = []
         if setup is not None and setup.positional and forward.variadic is None:
             items = [f"{setup.positional[0].name}[{index}]" for index in range(len(params))]
@@ -440,7 +461,6 @@ class Builder:
                 for index, param in enumerate(params)
             )
 
-        required = sum(param.required or setup is not None for param in params)
         inputs = described(required)
         meant = inputs_covered(inputs, required, gradients)
         return inputs if meant == required else described(meant)
@@ -510,6 +530,24 @@ def _decorator_name(node: cst.Decorator, scope: Scope) -> str | None:
     expression = node.decorator
     path = dotted(expression.func if isinstance(expression, cst.Call) else expression)
     return (resolve(path, scope) or path) if path is not None else None
+
+
+def _in_doubt(
+    params: tuple[Param, ...],
+    uses: Uses,
+    gradients: tuple[Returned, ...],
+    calls: tuple[ApplyCall, ...],
+    required: int,
+) -> frozenset[str]:
+    """The inputs of which nothing is known, if backward returns too few gradients."""
+    if not any(each.known and each.exact and len(each.slots) < required for each in gradients):
+        return frozenset()
+    return frozenset(
+        param.name
+        for index, param in enumerate(params)
+        if param.annotation is None and param.required and not uses.evidence[param.name]
+        if not from_calls(index, calls)
+    )
 
 
 def _canonical(node: cst.BaseExpression, scope: Scope) -> str | None:

@@ -231,6 +231,8 @@ class Uses:
         index = single_index(node)
         if isinstance(holder, cst.Attribute) and holder.attr.value == "shape" and index is not None:
             self.add(index, False, Trust.STRONG, "a shape is indexed with it")
+        elif isinstance(holder, cst.Dict) and index is not None and _has_string_keys(holder):
+            self.add(index, False, Trust.STRONG, "it is looked up among strings")
         self.inside(node)
 
     def returned(self, node: cst.Return) -> None:
@@ -315,14 +317,16 @@ class Uses:
                 self.add(argument.value, False, Trust.STRONG, f"it is passed to `.{name}()`")
             elif name in operations.TENSOR_METHODS:
                 self.keyword(argument)
+        if name in _STRING_METHODS:
+            self.add(func.value, False, Trust.STRONG, f"`.{name}()` is called")
 
     def function(self, node: cst.Call, callee: str) -> None:
         """A call of something with a known name."""
         space, _, name = callee.rpartition(".")
         plain = [argument.value for argument in node.args if argument.keyword is None and not argument.star]
-        if callee == "builtins.range":
-            for argument in plain:
-                self.add(argument, False, Trust.STRONG, "it is passed to `range`")
+        if callee in _NEVER_TENSORS:
+            for argument in plain[_NEVER_TENSORS[callee]]:
+                self.add(argument, False, Trust.STRONG, f"it is passed to `{name}`")
         elif callee in _TYPE_TESTS and plain:
             type_test = self.type_tested(node)
             if type_test is None or not types.DISTRIBUTED_TENSORS.issuperset(type_test[1]):
@@ -350,7 +354,8 @@ _CONTEXT_METHODS_OF_TENSORS = frozenset(
 
 _DIMENSIONS_FIRST = frozenset(
     str.split(
-        "unsqueeze permute softmax log_softmax expand repeat reshape view sum_to_size new_empty new_ones new_zeros"
+        "unsqueeze squeeze permute transpose flatten chunk softmax log_softmax expand repeat reshape view sum_to_size"
+        " new_empty new_ones new_zeros"
     )
 )
 """Tensor methods whose arguments are all dimensions or sizes."""
@@ -385,6 +390,28 @@ _TENSOR_FIRST = (operations.TENSOR_METHODS | {"empty_like", "rand_like", "randn_
 _NON_TENSOR_KEYWORDS = frozenset(
     ["group", "dim", "dims", "dtype", "device", "keepdim", "async_op", "stride", "padding", "generator", "eps"]
 )
+
+
+_STRING_METHODS = frozenset(["startswith", "endswith", "lower", "upper", "strip", "encode"])
+"""Methods of a string that tensors do not have."""
+
+_NEVER_TENSORS = {
+    "builtins.range": slice(None),
+    **dict.fromkeys((f"builtins.{name}" for name in ("getattr", "hasattr", "setattr", "delattr")), slice(1, 2)),
+    **dict.fromkeys(
+        (
+            f"torch.distributed.{name}"
+            for name in ("get_world_size", "get_rank", "get_backend", "get_process_group_ranks", "barrier")
+        ),
+        slice(1),
+    ),
+}
+"""Functions, and which of their positional arguments are never tensors: numbers, names, process groups."""
+
+
+def _has_string_keys(node: cst.Dict) -> bool:
+    keys = [each.key if isinstance(each, cst.DictElement) else None for each in node.elements]
+    return bool(keys) and all(isinstance(key, cst.SimpleString) for key in keys)
 
 
 def _item_path(node: cst.Subscript) -> str | None:
