@@ -249,7 +249,7 @@ class _Scanner:
 
 @lru_cache(maxsize=1)
 def read_layout(source: Source) -> CommentLayout:
-    """Scan ``source``, once for all findings, each cell of a notebook separately. Accepts any text; raises nothing."""
+    """Scan ``source`` once, each cell of a notebook separately. Accepts any text; raises nothing. The last is kept."""
     comments: list[Comment] = []
     joined: list[Lines] = []
     statements: list[Lines] = []
