@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
+from ctxlint.editor.actions import prepare
 from ctxlint.editor.documents import path_of
 from ctxlint.editor.stdio import end_with
 from ctxlint.editor.workspace import OWN_SECTION, matters, read_client_settings
@@ -57,6 +58,7 @@ def _register_start(session: Session) -> None:
     def initialized(params: lsp.InitializedParams) -> None:  # noqa: ARG001
         session.start(_register_watchers(session))
         session.start(_first_settings(session))
+        session.start(prepare(session))
 
 
 def _register_documents(session: Session) -> None:
