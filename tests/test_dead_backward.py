@@ -99,6 +99,7 @@ def test_every_such_rule_is_tried() -> None:
         "CTX223",
         "CTX224",
         "CTX228",
+        "CTX230",
         "CTX318",
         "CTX501",
         "CTX502",

@@ -49,6 +49,8 @@ class ApplyCall:
     """Those of the arguments in ``arguments``; empty for one that is not a plain name."""
     detached: tuple[int, ...] = ()
     """Positions of arguments that certainly require no gradient: ``x.data``, ``x.detach()``."""
+    frozen: tuple[int, ...] = ()
+    """Positions of arguments that are certainly frozen parameters or buffers of a module: ``self.weight``."""
     leaves: tuple[int, ...] = ()
     """Positions of arguments that look like a leaf that requires grad, or a view of one: ``self.weight``."""
     method: str | None = None

@@ -49,6 +49,8 @@ class CallSites:
         self.elsewhere = elsewhere
         self.assigned: dict[str, dict[str, list[ast.expr | None]]] = {}
         """By class, once requested, what its attributes are assigned; None for anything not that simple."""
+        self.registered: dict[str, frozenset[str]] = {}
+        """By class, once requested, the names of its buffers."""
 
     def collect(self) -> tuple[list[ApplyCall], dict[str, set[str]], set[str]]:
         """The calls in source order; by class, the protocol methods called directly; and the patched classes.
@@ -241,6 +243,7 @@ class CallSites:
         plain: list[ArgumentKind] = []
         names: list[str] = []
         detached: list[int] = []
+        frozen: list[int] = []
         leaves: list[int] = []
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
         for argument in self.spread(node.args, record.scope):
@@ -250,6 +253,8 @@ class CallSites:
                 detached.append(len(plain))
             elif self.is_leaf(argument, record.scope):
                 leaves.append(len(plain))
+            elif self.is_frozen(argument, record.scope):
+                frozen.append(len(plain))
             plain.append(self.kind(argument, record.scope))
             names.append(argument.id if isinstance(argument, ast.Name) else "")
         modified, differentiated_at = self.result(record, how)
@@ -264,6 +269,7 @@ class CallSites:
             arguments=tuple(plain),
             names=tuple(names),
             detached=tuple(detached),
+            frozen=tuple(frozen),
             leaves=tuple(leaves),
             method=method,
             inside=record.scope.qualname,
@@ -382,6 +388,28 @@ class CallSites:
                             found.setdefault(each.attr, []).append(value)
         return self.assigned[record.qualname].get(name, [])
 
+    def is_frozen(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an argument is ``self.weight``, certainly a buffer, or a parameter with ``requires_grad=False``."""
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id != "self":
+            return False
+        values = self.attribute_values(node.attr, scope)
+        return all(map(_is_frozen_parameter, values)) if values else node.attr in self.buffers(scope)
+
+    def buffers(self, scope: Scope) -> frozenset[str]:
+        """The names that the class that encloses ``scope`` registers buffers under."""
+        enclosing = _enclosing_class(scope)
+        record = self.index.classes.get(enclosing) if enclosing is not None else None
+        if record is None:
+            return frozenset()
+        if record.qualname not in self.registered:
+            calls = [each for each in ast.walk(record.node) if isinstance(each, ast.Call) and each.args]
+            self.registered[record.qualname] = frozenset(
+                str(each.args[0].value)
+                for each in calls
+                if dotted_name(each.func) == "self.register_buffer" and isinstance(each.args[0], ast.Constant)
+            )
+        return self.registered[record.qualname]
+
     def is_leaf(self, node: ast.expr, scope: Scope, hops: int = 0) -> bool:
         """Whether an argument looks like a leaf that requires grad, or a view of one: ``conv.weight``."""
         if hops > 4:
@@ -461,6 +489,14 @@ def _shape_of(record: ClassRecord) -> tuple[object, ...]:
         for each in bounds
     )
     return record.qualname, record.bases, tuple(body.stars), bound
+
+
+def _is_frozen_parameter(node: ast.expr | None) -> bool:
+    """Whether an expression is ``Parameter(..., requires_grad=False)``."""
+    if not isinstance(node, ast.Call) or (dotted_name(node.func) or "").rpartition(".")[2] != "Parameter":
+        return False
+    flags = [each.value for each in node.keywords if each.arg == "requires_grad"]
+    return bool(flags) and all(isinstance(each, ast.Constant) and each.value is False for each in flags)
 
 
 def is_detached(node: ast.expr) -> bool:

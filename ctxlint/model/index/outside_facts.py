@@ -80,8 +80,8 @@ class Own(NamedTuple):
     waits: bool
 
     def learns_from(self, call: ApplyCall) -> bool:
-        """Whether a call passes something of a known kind, a detached tensor, a leaf, or inputs that it could omit."""
-        if call.detached or call.leaves:
+        """Whether a call passes something of a known kind, detached or frozen, a leaf or an optional input."""
+        if call.detached or call.frozen or call.leaves:
             return True
         if call.how not in ("apply", "construct-apply") or call.expects_error:
             return False

@@ -1,0 +1,126 @@
+"""Gradients that backward writes to a tensor itself, instead of returning them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from ctxlint.model.analyses.saved_state import kept_value
+from ctxlint.model.interpreter.events import Assigned
+from ctxlint.model.interpreter.values import ContextAttribute, Item, Parameter, SavedTensor, Tri
+from ctxlint.model.syntax import code_of
+from ctxlint.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxlint.model.function import FunctionClass, Input
+    from ctxlint.model.interpreter.method import Method
+    from ctxlint.model.interpreter.values import Value
+
+_GRADIENT = re.compile(r"(?!requires_)(?:\w+_)?grad")
+_ADDING = frozenset({"add_", "sub_", "copy_", "index_add_", "addmm_", "addcmul_", "scatter_add_"})
+_PARAMETER = re.compile(r"(?:\w+_)?(?:weight|bias)s?\d*")
+"""What a layer calls its parameters; an input that has such an attribute is not a tensor."""
+
+_FUNCTIONS = (cst.Lambda, cst.FunctionDef)
+_INSIDE = frozenset({"data", "grad", "_base"})
+
+
+@record
+class SideGradient:
+    """``weight.grad = ...`` in backward: where, and the input that the tensor is, or that holds it.
+
+    ``held``: the tensor is an attribute of the input, such as a module.
+    """
+
+    node: cst.Attribute
+    input: Input
+    held: bool
+
+
+def side_gradients(fn: FunctionClass, method: Method) -> Iterator[SideGradient]:
+    """Where a method writes a gradient to an attribute of an input, or of a tensor that an input holds; each once.
+
+    None if it resets one of the kind, as code that restores the attribute does.
+    """
+    if fn.escapes:
+        return
+    found: dict[str, SideGradient] = {}
+    for node, value in _writes(method):
+        if isinstance(value, cst.Name) and value.value == "None":
+            return
+        entry = _of_input(fn, method, node.value)
+        if entry is not None:
+            found.setdefault(code_of(node), SideGradient(node, *entry))
+    yield from found.values()
+
+
+def _writes(method: Method) -> Iterator[tuple[cst.Attribute, cst.BaseExpression | None]]:
+    """The attributes named like a gradient that a method assigns or adds to, with the assigned value."""
+    for attribute in method.body_nodes:
+        if not isinstance(attribute, cst.Attribute) or not _GRADIENT.fullmatch(attribute.attr.value):
+            continue
+        if any(isinstance(each, _FUNCTIONS) and each is not method.node for each in method.above(attribute)):
+            continue
+        parent = method.parents.get(attribute)
+        if isinstance(parent, cst.AssignTarget):
+            statement = method.parents.get(parent)
+            yield attribute, statement.value if isinstance(statement, cst.Assign) else None
+        elif isinstance(parent, cst.AugAssign) and parent.target is attribute:
+            yield attribute, parent.value
+        elif isinstance(parent, cst.Attribute) and parent.attr.value in _ADDING:
+            call = method.parents.get(parent)
+            if isinstance(call, cst.Call) and call.func is parent:
+                yield attribute, None
+
+
+def _of_input(fn: FunctionClass, method: Method, node: cst.BaseExpression) -> tuple[Input, bool] | None:
+    """The input that an expression is, or of which it is an attribute, and whether it is that."""
+    held, attributes = False, []
+    while isinstance(node, (cst.Attribute, cst.Subscript)) and not _is_of_ctx(method, node):
+        if isinstance(node, cst.Attribute):
+            attributes.append(node.attr.value)
+        node, held = node.value, True
+    value: Value | None = None
+    if isinstance(node, cst.Attribute):
+        value = ContextAttribute(node.attr.value)
+    elif isinstance(node, cst.Name):
+        bound = [each.value for each in method.facts.of(Assigned) if each.name == node.value]
+        value = bound[0] if len(bound) == 1 else None
+    taken = isinstance(value, Item)
+    while isinstance(value, Item):
+        value, held = value.of, True
+    stored = kept_value(fn, value) if isinstance(value, (SavedTensor, ContextAttribute)) else None
+    if not isinstance(stored, Parameter) or stored.role != "input" or stored.index >= len(fn.inputs):
+        return None
+    entry = fn.inputs[stored.index]
+    if held and (entry.is_tensor is Tri.YES or not _INSIDE.isdisjoint(attributes)):
+        return None
+    of_layer = bool(attributes) and _PARAMETER.fullmatch(attributes[-1]) is not None
+    return (entry, held) if not held or entry.is_tensor is Tri.NO or taken or of_layer else None
+
+
+def _is_of_ctx(method: Method, node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Attribute) and node in method.context_attributes.get(node.attr.value, ())
+
+
+def may_never_run(fn: FunctionClass, holder: Input) -> tuple[str, ...]:
+    """The inputs whose gradients alone make backward run, if ``holder`` does not; none if another input may.
+
+    A tensor for which backward returns None may be there only to require a gradient.
+    """
+    if fn.forward is None or fn.forward.variadic is not None or any(call.leaves for call in fn.calls):
+        return ()
+    others = [each for each in fn.inputs if each is not holder and not is_frozen(fn, each)]
+    if any(each.gradient is not Tri.YES and each.is_tensor is not Tri.NO for each in others):
+        return ()
+    return tuple(each.name for each in others if each.gradient is Tri.YES)
+
+
+def is_frozen(fn: FunctionClass, entry: Input) -> bool:
+    """Whether all calls in view pass a parameter or buffer that was created without a gradient."""
+    calls = [call for call in fn.calls if call.how in ("apply", "construct-apply")]
+    return bool(calls) and all(entry.index in call.frozen for call in calls)
