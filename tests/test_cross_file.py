@@ -9,7 +9,7 @@ import warnings
 from itertools import permutations
 from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,7 @@ from ctxlint.config.configuration import Configuration
 from ctxlint.config.settings import ALL, Settings
 from ctxlint.model.index import project
 from ctxlint.model.index.module_unit import Unit, read_unit
+from ctxlint.model.reader import Reader
 from ctxlint.run import workers
 from ctxlint.run.in_project import Surroundings, forget_other_files
 from ctxlint.run.lint_file import check_source, lint_file, lint_text
@@ -232,6 +233,35 @@ def test_modules_whose_names_begin_with_import(other: str) -> None:
     call = "\n\n\ndef train(x):\n    return Scale.apply(x, 1, 2)\n"
     write({"important.py": OPS, "train.py": f"{other}\nfrom important import Scale{call}", "other.py": f"{other}\n"})
     assert matches(found(), f"important.py:12: {PASSES_A_NUMBER}", f"train.py:6: {TOO_MANY}")
+
+
+@pytest.mark.parametrize(
+    ("call", "again"),
+    [
+        ("Scale.apply(self.weight, x)", False),
+        ("Scale.apply(x.detach(), x)", False),
+        ("Scale.apply(x, x).sum().backward()", False),
+        ("Scale.apply(self.weight, 2)", True),
+    ],
+)
+def test_a_file_is_analysed_again_only_for_facts_that_may_add_findings(
+    call: str, *, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leaf, a detached tensor and a use of the result only qualify findings, and this Function has none."""
+    read_again: list[str] = []
+    original = Reader.read_again
+
+    def noting(self: Reader, *arguments: Any) -> Any:
+        read_again.append(self.unit.path)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Reader, "read_again", noting)
+    layer = (
+        f"from ops import Scale\n\n\nclass Layer:\n    def step(self, x):\n        x.requires_grad_()\n        {call}\n"
+    )
+    write({"ops.py": OPS, "layer.py": layer})
+    found()
+    assert bool(read_again) is again
 
 
 def test_under_raises_a_call_says_nothing() -> None:

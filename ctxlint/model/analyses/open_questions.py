@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def own(fn: FunctionClass) -> Own:
     """What other files have to know of a Function to decide whether they add facts about it."""
-    return Own(fn.qualname, fn.required_inputs, _numbers(fn), tuple(map(_open, fn.inputs)), _depends_on_apply(fn))
+    inputs = tuple(map(_open, fn.inputs))
+    return Own(fn.qualname, fn.required_inputs, _numbers(fn), inputs, _depends_on_apply(fn), fn.backward is not None)
 
 
 def _numbers(fn: FunctionClass) -> tuple[int, ...] | None:

@@ -70,7 +70,7 @@ class Own(NamedTuple):
 
     ``required`` is the number of required inputs. A call with one of ``numbers`` of inputs adds information; if
     ``numbers`` is None, a call with more than ``required`` does. ``inputs`` are the inputs in order; ``waits``: there
-    may be more findings if it is applied.
+    may be more findings if it is applied; ``has_backward``: there are none if a result of it is differentiated.
     """
 
     qualname: str
@@ -78,14 +78,18 @@ class Own(NamedTuple):
     numbers: tuple[int, ...] | None
     inputs: tuple[OpenInput, ...]
     waits: bool
+    has_backward: bool = True
 
     def learns_from(self, call: ApplyCall) -> bool:
-        """Whether a call passes something of a known kind, detached or frozen, a leaf or an optional input."""
-        if call.detached or call.frozen or call.leaves:
+        """Whether a call passes something of a known kind, frozen or optional inputs, or misses a backward.
+
+        A detached tensor or a leaf among the arguments adds nothing: it only qualifies findings that there are already.
+        """
+        if call.frozen:
             return True
         if call.how not in ("apply", "construct-apply") or call.expects_error:
             return False
-        if call.differentiated:
+        if call.differentiated and not self.has_backward:
             return True
         passed = call.positional + len(call.keywords)
         if passed in self.numbers if self.numbers is not None else passed > self.required:
