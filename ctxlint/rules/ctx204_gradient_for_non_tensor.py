@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ctxlint.fixes.missing_none import write_none
+from ctxlint.model.analyses.absent_inputs import absent_reason
 from ctxlint.model.analyses.gradient_placements import shortfalls
 from ctxlint.model.analyses.reachability import judged_gradients
 from ctxlint.model.analyses.shifted import is_shifted
@@ -26,12 +27,13 @@ class GradientForNonTensor(Rule[FunctionClass]):
     """
     ## What it does
     Reports each return of `backward` (or `vjp`) that has something other than `None` for an input that is certainly not
-    a tensor.
+    a tensor; and a `backward` that always has a gradient for an input that may be `None`.
 
     ## Why is this bad?
     Only tensors have gradients. For a number, a flag, a string or a list, `loss.backward()` raises `RuntimeError:
     function FBackward returned a gradient different than None at position 2, but the corresponding forward input was
-    not a Variable`, even for `0`. Under `torch.compile`, no error is raised since torch 2.11, and if the gradients are
+    not a Variable`, even for `0`. The same holds for `None`, which callers pass, or leave as the default, where a bias
+    is optional. Under `torch.compile`, no error is raised since torch 2.11, and if the gradients are
     in the wrong order, all of them are lost.
 
     ## Example
@@ -79,7 +81,8 @@ class GradientForNonTensor(Rule[FunctionClass]):
     An input is not a tensor if its annotation, its default, a use or a call in the linted files shows it and nothing
     contradicts it. If there are more gradients than inputs, too-many-gradients (CTX202) is reported instead, because
     the positions are unreliable. The annotation `float` alone is not enough, because callers may pass a tensor, and
-    neither is a number as the default; both together are. A container of tensors is reported by tensor-list-input
+    neither is a number as the default; both together are. An input may be `None` if a call passes that, or if it is the
+    default and `forward` tests for it. A container of tensors is reported by tensor-list-input
     (CTX216).
 
     ## References
@@ -117,6 +120,7 @@ class GradientForNonTensor(Rule[FunctionClass]):
                 fix=fix,
                 rests_on=(returned, *(returned.slots[each.index].value for each in refused)),
             )
+        yield from _for_none(fn)
 
 
 def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
@@ -131,3 +135,27 @@ def _refused(fn: FunctionClass, returned: Returned) -> list[Input]:
         if is_none(slot.value) is Tri.NO and entry.against_a_gradient and not holds_tensors(entry):
             found.append(entry)
     return found
+
+
+def _for_none(fn: FunctionClass) -> Iterator[Finding]:
+    """Inputs that may be None, for which every return has a gradient."""
+    returns = judged_gradients(fn)
+    if fn.backward is None or not returns or fn.variadic_inputs is not None:
+        return
+    for entry in fn.inputs:
+        reason = absent_reason(fn, entry)
+        if reason is None or any(not _has_gradient(each, entry.index) for each in returns):
+            continue
+        yield Finding(
+            place_of_gradients(fn, returns[0]),
+            f"`{fn.backward.name}` of `{fn.name}` returns a gradient for `{entry.name}` even if that is `None` ({reason}); torch "
+            f"raises RuntimeError at backward. Return `None` for it then.",
+            rests_on=(returns[0], returns[0].slots[entry.index].value),
+        )
+
+
+def _has_gradient(returned: Returned, index: int) -> bool:
+    """Whether a return certainly has a gradient at a position."""
+    slots = returned.slots[: index + 1]
+    known = returned.known and len(slots) > index and not any(slot.starred for slot in slots)
+    return known and is_none(slots[index].value) is Tri.NO

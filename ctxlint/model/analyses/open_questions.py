@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxlint.model.analyses.absent_inputs import absent_reason
 from ctxlint.model.function import Trust
 from ctxlint.model.index.outside_facts import OpenInput, Own
 from ctxlint.model.interpreter.events import NeedsInputGradRead
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def own(fn: FunctionClass) -> Own:
     """What other files have to know of a Function to decide whether they add facts about it."""
-    inputs = tuple(map(_open, fn.inputs))
+    inputs = tuple(_open(fn, each) for each in fn.inputs)
     return Own(fn.qualname, fn.required_inputs, _numbers(fn), inputs, _depends_on_apply(fn), fn.backward is not None)
 
 
@@ -37,11 +38,11 @@ def _has_gradient_beyond(fn: FunctionClass, inputs: int) -> bool:
     return any(is_none(slot.value) is Tri.NO for returned in fn.gradients for slot in returned.slots[inputs:])
 
 
-def _open(entry: Input) -> OpenInput:
+def _open(fn: FunctionClass, entry: Input) -> OpenInput:
     """What a literal in a call may add to the evidence: a second strong piece for the same kind changes nothing."""
     strong = [each for each in entry.evidence if each.trust in (Trust.PROOF, Trust.STRONG)]
     return OpenInput(
-        to_none=not entry.may_be_none,
+        to_none=not entry.may_be_none or (entry.gradient is Tri.YES and absent_reason(fn, entry) is None),
         to_tensor=not any(each.tensor and not each.own_gradient for each in strong),
         to_other=all(each.tensor for each in strong),
     )
